@@ -34,7 +34,7 @@ Action AnyAction(ActionSet legal, Random& random) {
 
 }  // namespace
 
-Exploration::Exploration(const Program& program, float rate, uint32_t until, uint64_t seed)
+Exploration::Exploration(const Program& program, float rate, AccessIndex until, uint64_t seed)
     : program_(program), random_(seed), until_(until) {
   const double accesses = program.access_count();
   const double length = std::max(kShortestStretch, accesses / (1U << random_.Below(kStretches)));
@@ -45,7 +45,7 @@ Exploration::Exploration(const Program& program, float rate, uint32_t until, uin
   rate_ = std::min(concentrated, std::max<double>(rate, kHighestRate));
 }
 
-ExplorationKind Exploration::Next(uint32_t access) {
+ExplorationKind Exploration::Next(AccessIndex access) {
   if (rate_ == 0 || access >= until_) return ExplorationKind::kNone;
   const Access& decided = program_.accesses()[access];
   if (decided.kind == AccessKind::kWrite) {
@@ -54,11 +54,12 @@ ExplorationKind Exploration::Next(uint32_t access) {
   // All numbers are drawn even if they are not needed, so that one choice does not change the next.
   const double draw = random_.Unit();
   if (FindHeld(access) != nullptr) return ExplorationKind::kAction;
-  if (access < first_ || access >= end_ || draw >= rate_) return ExplorationKind::kNone;
+  const double position = access.number();
+  if (position < first_ || position >= end_ || draw >= rate_) return ExplorationKind::kNone;
   return draw < kActionShare * rate_ ? ExplorationKind::kAction : ExplorationKind::kNoise;
 }
 
-Action Exploration::Act(uint32_t access, ActionSet legal) {
+Action Exploration::Act(AccessIndex access, ActionSet legal) {
   if (const Held* held = FindHeld(access)) return Choose(held->action, legal);
   const Action action = AnyAction(legal, random_);
   if (random_.Unit() < kHeldShare) {
@@ -68,8 +69,8 @@ Action Exploration::Act(uint32_t access, ActionSet legal) {
   return action;
 }
 
-const Exploration::Held* Exploration::FindHeld(uint32_t access) const {
-  const uint32_t buffer = program_.accesses()[access].buffer;
+const Exploration::Held* Exploration::FindHeld(AccessIndex access) const {
+  const BufferIndex buffer = program_.accesses()[access].buffer;
   const auto found = std::find_if(held_.begin(), held_.end(),
                                   [&](const Held& held) { return held.buffer == buffer; });
   return found == held_.end() ? nullptr : &*found;

@@ -27,29 +27,29 @@ class Exploration {
  public:
   // `program` must outlive it. `rate` is the share of decisions that are explored, on average over
   // games; repeated actions do not count. Nothing is explored at access `until` or behind it.
-  Exploration(const Program& program, float rate, uint32_t until, uint64_t seed);
+  Exploration(const Program& program, float rate, AccessIndex until, uint64_t seed);
 
   // How to take the decision about an access. Call it once for each decision, in their order.
-  ExplorationKind Next(uint32_t access);
+  ExplorationKind Next(AccessIndex access);
 
   // The action to take after Next returned kAction. `legal` must not be empty.
-  Action Act(uint32_t access, ActionSet legal);
+  Action Act(AccessIndex access, ActionSet legal);
 
  private:
   // An action that all accesses of a buffer repeat until the buffer is written again.
   struct Held {
-    uint32_t buffer;
+    BufferIndex buffer;
     Action action;
   };
 
-  const Held* FindHeld(uint32_t access) const;
+  const Held* FindHeld(AccessIndex access) const;
 
   const Program& program_;
   Random random_;
   double rate_ = 0;   // of decisions from first_ up to end_
   double first_ = 0;  // accesses
   double end_ = 0;
-  uint32_t until_;
+  AccessIndex until_;
   std::vector<Held> held_;
 };
 

@@ -16,7 +16,7 @@ using testing::ProgramBuilder;
 using testing::Read;
 using testing::Write;
 
-constexpr uint32_t kToTheEnd = std::numeric_limits<uint32_t>::max();
+constexpr int32_t kToTheEnd = std::numeric_limits<int32_t>::max();
 constexpr ActionSet kAll = SetOf(Action::kCopy) | SetOf(Action::kNoCopy) | SetOf(Action::kDrop);
 
 // A program of `accesses` accesses, each of another buffer.
@@ -31,7 +31,7 @@ Program ManyBuffers(uint32_t accesses) {
 // A program with one buffer, written at accesses 0 and `accesses` / 2 and read at all others.
 Program OneBuffer(uint32_t accesses) {
   ProgramBuilder builder;
-  const uint32_t buffer = builder.AddBuffer(100);
+  const BufferIndex buffer = builder.AddBuffer(100);
   for (uint32_t k = 0; k < accesses; ++k) {
     const bool is_written = k % (accesses / 2) == 0;
     builder.AddInstruction(10, {is_written ? Write(buffer, 1) : Read(buffer, 1)});
@@ -40,11 +40,11 @@ Program OneBuffer(uint32_t accesses) {
 }
 
 // How each access of a game is explored.
-std::vector<ExplorationKind> KindsOf(const Program& program, float rate, uint32_t until,
+std::vector<ExplorationKind> KindsOf(const Program& program, float rate, AccessIndex until,
                                      uint64_t seed) {
   Exploration exploration(program, rate, until, seed);
   std::vector<ExplorationKind> explorings;
-  for (uint32_t a = 0; a < program.access_count(); ++a) {
+  for (const AccessIndex a : program.accesses().indices()) {
     explorings.push_back(exploration.Next(a));
     if (explorings.back() == ExplorationKind::kAction) exploration.Act(a, kAll);
   }
@@ -91,7 +91,7 @@ TEST(Exploration, DepartsAtNeighbours) {
   int near = 0;
   for (uint64_t seed = 0; seed < 5000; ++seed) {
     const std::vector<ExplorationKind> game = KindsOf(program, 4.0F / kAccesses, kToTheEnd, seed);
-    for (uint32_t a = 0, last = kToTheEnd; a < kAccesses; ++a) {
+    for (int32_t a = 0, last = kToTheEnd; a < kAccesses; ++a) {
       if (game[a] == ExplorationKind::kNone) continue;
       if (last != kToTheEnd) {
         ++pairs;
@@ -112,7 +112,7 @@ TEST(Exploration, SomeActionsHoldUntilTheValueIsWrittenAnew) {
     Exploration exploration(program, 0.1F, kToTheEnd, seed);
     int same = 0;  // explored actions at successive accesses that choose the same memory
     bool was_fast = false;
-    for (uint32_t a = 0; a < kAccesses; ++a) {
+    for (AccessIndex a = 0; a < kAccesses; ++a) {
       if (a == kAccesses / 2) same = 0;
       if (exploration.Next(a) != ExplorationKind::kAction) {
         same = 0;
@@ -132,9 +132,9 @@ TEST(Exploration, WhatIsHeldButIllegalIsReplacedByTheNearest) {
   const Program program = OneBuffer(20);
   for (uint64_t seed = 0; seed < 200; ++seed) {
     Exploration exploration(program, 0.5F, kToTheEnd, seed);
-    for (uint32_t a = 0; a < program.access_count(); ++a) {
+    for (const AccessIndex a : program.accesses().indices()) {
       if (exploration.Next(a) != ExplorationKind::kAction) continue;
-      const ActionSet legal = a % 3 == 0 ? SetOf(Action::kDrop) : SetOf(Action::kCopy);
+      const ActionSet legal = a.number() % 3 == 0 ? SetOf(Action::kDrop) : SetOf(Action::kCopy);
       EXPECT_TRUE(Contains(legal, exploration.Act(a, legal)));
     }
   }
@@ -144,8 +144,7 @@ TEST(Exploration, EndsWhereItIsTold) {
   const Program program = OneBuffer(20);
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const std::vector<ExplorationKind> game = KindsOf(program, 1, 7, seed);
-    for (uint32_t a = 7; a < program.access_count(); ++a)
-      ASSERT_EQ(game[a], ExplorationKind::kNone);
+    for (size_t a = 7; a < game.size(); ++a) ASSERT_EQ(game[a], ExplorationKind::kNone);
   }
 }
 

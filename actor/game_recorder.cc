@@ -32,7 +32,7 @@ void GameRecorder::Apply(Game& game, Action action, absl::Span<const float> poli
                          std::optional<NetworkValue> value) {
   trajectory_.mutable_actions()->push_back(static_cast<char>(action));
   trajectory_.mutable_legal_actions()->push_back(static_cast<char>(game.legal_actions()));
-  trajectory_.add_accesses(game.access());
+  trajectory_.add_accesses(game.access().number());
   trajectory_.add_root_values(value.has_value() ? static_cast<float>(value->value())
                                                 : std::numeric_limits<float>::quiet_NaN());
   for (int a = 0; a < kActionCount; ++a) trajectory_.add_policies(policy.empty() ? 0 : policy[a]);

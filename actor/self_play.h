@@ -39,7 +39,7 @@ struct GameTask {
   float searched = 1;
 
   // Nothing is explored at this access or behind it.
-  uint32_t explored_until = std::numeric_limits<uint32_t>::max();
+  AccessIndex explored_until = std::numeric_limits<int32_t>::max();
 
   // A game whose decisions are taken again, whatever the search finds; null: none. The new
   // trajectory has its id. It must be a whole game of `program`: a game from elsewhere must have

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/testing/index_matching.h"
 #include "env/game.h"
 #include "env/observation_layout.h"
 #include "env/players.h"
@@ -245,7 +246,7 @@ TEST(SelfPlay, NothingIsExploredFromTheAccessOnThatIsNamed) {
   const auto programs = SomePrograms(1);
   const auto self_play = MakeSelfPlay(4);
   std::vector<GameTask> tasks = Tasks(programs, 40, 1, 0);
-  const uint32_t until = programs[0]->rules().access_count() / 2;
+  const AccessIndex until(programs[0]->rules().access_count() / 2);
   for (GameTask& task : tasks) task.explored_until = until;
   std::vector<std::string> seen;
   for (const v1::Trajectory& trajectory : self_play->Play(tasks, 0, nullptr)) {

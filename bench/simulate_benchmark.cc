@@ -21,10 +21,10 @@ Program LayeredProgram() {
   v1::Hardware hardware = testing::SmallHardware();
   hardware.set_fast_memory_bytes(1 << 27);
   testing::ProgramBuilder builder(hardware);
-  uint32_t previous = builder.AddBuffer(1000, {.live_in = true});
+  BufferIndex previous = builder.AddBuffer(1000, {.live_in = true});
   for (int i = 0; i < kInstructions; ++i) {
-    const uint32_t weights = builder.AddBuffer(1000 + random() % 10000, {.live_in = true});
-    const uint32_t result = builder.AddBuffer(1000, {.live_out = i + 1 == kInstructions});
+    const BufferIndex weights = builder.AddBuffer(1000 + random() % 10000, {.live_in = true});
+    const BufferIndex result = builder.AddBuffer(1000, {.live_out = i + 1 == kInstructions});
     builder.AddInstruction(
         500 + random() % 2000,
         {testing::Read(previous, 50), testing::Read(weights, 300), testing::Write(result, 50)});
@@ -36,15 +36,15 @@ Program LayeredProgram() {
 // Prefetches the weights of every second instruction, two instructions ahead.
 Mapping PrefetchingMapping(const Program& program) {
   Mapping mapping = AllHbmMapping(program);
-  for (uint32_t i = 2; mapping.intervals.size() < kCopies; i += 2) {
-    const uint32_t access = program.instructions()[i].first_access + 1;
+  for (InstructionIndex i = 2; mapping.intervals.size() < kCopies; i += 2) {
+    const AccessIndex access = program.instructions()[i].first_access + 1;
     mapping.in_fast_memory[access] = 1;
     Interval interval;
     interval.buffer = program.accesses()[access].buffer;
     interval.first = i - 2;
     interval.last = i;
-    interval.copy_in_start = static_cast<int32_t>(i) - 2;
-    interval.copy_in_done = static_cast<int32_t>(i);
+    interval.copy_in_start = i - 2;
+    interval.copy_in_done = i;
     mapping.intervals.push_back(interval);
   }
   return mapping;

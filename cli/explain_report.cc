@@ -62,11 +62,11 @@ v1::ExplainReport MakeExplainReport(const Program& program, const NamedMapping& 
     entry.set_cycles_gained(reason.cycles_gained);
     entry.set_why(reason.why);
     if (reason.kind != view::Reason::Kind::kBuffer) continue;
-    entry.set_buffer(reason.buffer);
+    entry.set_buffer(reason.buffer.number());
     entry.set_tensor(reason.tensor);
     entry.set_shape(reason.shape);
     entry.set_bytes(static_cast<double>(reason.bytes));
-    for (const uint32_t i : reason.instructions) entry.add_instructions(names.Instruction(i));
+    for (const InstructionIndex i : reason.instructions) entry.add_instructions(names.Instruction(i));
   }
   return report;
 }

@@ -70,7 +70,7 @@ std::string OverridesText(const v1::OverridesReport& report) {
 absl::StatusOr<Mapping> LoadWish(const std::string& name_or_path, const Program& program) {
   if (name_or_path != kAllFastName) return LoadMappingByName(name_or_path, program);
   Mapping wish = AllHbmMapping(program);
-  for (uint32_t a = 0; a < program.access_count(); ++a) {
+  for (const AccessIndex a : program.accesses().indices()) {
     wish.in_fast_memory[a] = program.buffers()[program.accesses()[a].buffer].pinned_to_hbm ? 0 : 1;
   }
   return wish;

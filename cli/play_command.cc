@@ -109,7 +109,7 @@ v1::PlayLine::Game DescribeGame(const PlayedProgram& program) {
 
 void DescribeDecision(const Game& game, ObservationWriter& writer, double reward,
                       v1::PlayLine::Decision& decision) {
-  decision.set_access(game.access());
+  decision.set_access(game.access().number());
   decision.clear_legal();
   for (const int action : NumbersOf(game.legal_actions())) {
     decision.add_legal(static_cast<uint32_t>(action));

@@ -19,7 +19,7 @@ namespace mallocmuzero::cli {
 namespace {
 
 struct InstructionCost {
-  uint32_t index;
+  InstructionIndex index;
   uint64_t fast_mask;
   double cycles;  // all executions
 };
@@ -28,7 +28,7 @@ struct InstructionCost {
 std::vector<InstructionCost> CostliestFirst(const Program& program, const Mapping& mapping,
                                             int count) {
   std::vector<InstructionCost> costs;
-  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+  for (const InstructionIndex i : program.instructions().indices()) {
     const uint64_t mask = FastMask(program, i, mapping.in_fast_memory);
     costs.push_back(
         {i, mask, program.latency().Cycles(i, mask) * program.instructions()[i].execution_count});
@@ -101,7 +101,7 @@ std::string CostliestInstructions(const Program& program, const Mapping& mapping
                {"operation"}});
   const double total = Simulate(program, mapping).total_cycles;
   for (const InstructionCost& cost : CostliestFirst(program, mapping, count)) {
-    const v1::Instruction& instruction = program.proto().instructions(cost.index);
+    const v1::Instruction& instruction = program.MessageOf(cost.index);
     table.AddRow({instruction.name(), instruction.opcode(),
                   FormatCount(instruction.execution_count()), FormatMegacycles(cost.cycles),
                   total > 0 ? FormatPercent(cost.cycles / total) : "",

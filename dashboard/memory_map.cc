@@ -39,8 +39,8 @@ std::string FastMemoryName(const v1::Hardware& hardware) {
 
 void DescribeInstructions(const Program& program, v1::DashboardProgram::Instructions& to) {
   const view::Names names(program);
-  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
-    const v1::Instruction& proto = program.proto().instructions(static_cast<int>(i));
+  for (const InstructionIndex i : program.instructions().indices()) {
+    const v1::Instruction& proto = program.MessageOf(i);
     to.add_name(names.Instruction(i));
     to.add_opcode(view::Shorten(proto.opcode(), view::Names::kMaxName));
     to.add_op_name(view::Shorten(proto.op_name(), kMostOpName));
@@ -54,11 +54,12 @@ void DescribeBuffers(const Program& program, v1::DashboardProgram::Buffers& to) 
   for (const v1::Instruction& instruction : program.proto().instructions()) {
     op_name_of.emplace(instruction.name(), instruction.op_name());
   }
-  std::vector<const v1::Tensor*> first(program.buffer_count(), nullptr);
+  IndexVector<BufferIndex, const v1::Tensor*> first(program.buffer_count(), nullptr);
   for (const v1::Tensor& tensor : program.proto().tensors()) {
-    if (first[tensor.buffer()] == nullptr) first[tensor.buffer()] = &tensor;
+    const v1::Tensor*& found = first[BufferIndex(tensor.buffer())];
+    if (found == nullptr) found = &tensor;
   }
-  for (uint32_t b = 0; b < program.buffer_count(); ++b) {
+  for (const BufferIndex b : program.buffers().indices()) {
     const Buffer& buffer = program.buffers()[b];
     to.add_name(names.Tensor(b));
     to.add_shape(names.Shape(b));
@@ -69,23 +70,23 @@ void DescribeBuffers(const Program& program, v1::DashboardProgram::Buffers& to) 
     to.add_unpadded_bytes(first[b] == nullptr ? std::numeric_limits<double>::quiet_NaN()
                                               : UnpaddedBytes(first[b]->shape()));
     to.add_kind(static_cast<uint32_t>(names.Kind(b)));
-    to.add_first(buffer.first);
-    to.add_last(buffer.last);
+    to.add_first(buffer.first.number());
+    to.add_last(buffer.last.number());
   }
 }
 
 void DescribeLoops(const Program& program, v1::DashboardProgram& to) {
-  for (size_t k = 0; k < program.loops().size(); ++k) {
+  for (const LoopIndex k : program.loops().indices()) {
     const Loop& loop = program.loops()[k];
-    const v1::Loop& proto = program.proto().loops(static_cast<int>(k));
+    const v1::Loop& proto = program.MessageOf(k);
     v1::DashboardProgram::Loop& described = *to.add_loops();
     described.set_name(view::Shorten(proto.name(), view::Names::kMaxName));
-    described.set_begin(loop.begin);
-    described.set_end(loop.end);
+    described.set_begin(loop.begin.number());
+    described.set_end(loop.end.number());
     described.set_trip_count(static_cast<double>(loop.trip_count));
     described.set_trip_count_known(proto.trip_count_known());
     uint32_t depth = 0;
-    for (int32_t parent = loop.parent; parent >= 0; parent = program.loops()[parent].parent) {
+    for (LoopIndex parent = loop.parent; parent >= 0; parent = program.loops()[parent].parent) {
       ++depth;
     }
     described.set_depth(depth);
@@ -95,11 +96,11 @@ void DescribeLoops(const Program& program, v1::DashboardProgram& to) {
 void AddSteps(const Program& program, const Trace& trace, const view::Timeline& timeline,
               v1::DashboardMap::Steps& to) {
   const double rate = program.hardware().hbm_bytes_per_cycle();
-  for (uint32_t i = 0; i <= program.instruction_count(); ++i) {
+  for (const InstructionIndex i : trace.steps.indices()) {
     const TraceStep& step = trace.steps[i];
     to.add_reached(Position(timeline.Reached(i)));
     to.add_running(Position(timeline.Running(i)));
-    if (i == program.instruction_count()) break;
+    if (!program.instructions().contains(i)) break;
     const view::BandwidthUse use = view::UseWhileRunning(step, rate);
     to.add_cycles(Position(step.cycles));
     to.add_wait_cycles(Position(step.wait_before_queueing + step.wait_after_queueing));
@@ -112,7 +113,7 @@ void AddSteps(const Program& program, const Trace& trace, const view::Timeline& 
 std::array<uint32_t, 3> UsesOf(const Program& program, const Mapping& mapping,
                                const Interval& interval) {
   std::array<uint32_t, 3> counts = {0, 0, 0};
-  for (const uint32_t a : program.AccessesOfBuffer(interval.buffer)) {
+  for (const AccessIndex a : program.AccessesOfBuffer(interval.buffer)) {
     const Access& access = program.accesses()[a];
     if (mapping.in_fast_memory[a] != 0 && interval.first <= access.instruction &&
         access.instruction <= interval.last) {
@@ -127,11 +128,11 @@ void AddIntervals(const Program& program, const Mapping& mapping, const view::Ti
   for (const Interval& interval : mapping.intervals) {
     const view::Stay stay = view::StayOf(interval, timeline);
     const std::array<uint32_t, 3> uses = UsesOf(program, mapping, interval);
-    to.add_buffer(interval.buffer);
+    to.add_buffer(interval.buffer.number());
     to.add_begin(Position(stay.owned.begin));
     to.add_end(Position(stay.owned.end));
-    to.add_first(interval.first);
-    to.add_last(interval.last);
+    to.add_first(interval.first.number());
+    to.add_last(interval.last.number());
     to.add_offset(static_cast<double>(interval.offset));
     to.add_cross_program_prefetch(interval.cross_program_prefetch);
     to.add_reads(uses[static_cast<size_t>(AccessKind::kRead)]);
@@ -159,8 +160,8 @@ void AddCopies(const Program& program, const Mapping& mapping, const Trace& trac
       copies.add_queued(Position(bar.on_its_way.begin));
       copies.add_needed(Position(bar.on_its_way.end));
       copies.add_wait_cycles(Position(bar.wait_cycles));
-      copies.add_queued_at(out ? interval.copy_out_start : interval.copy_in_start);
-      copies.add_needed_at(out ? interval.copy_out_done : interval.copy_in_done);
+      copies.add_queued_at((out ? interval.copy_out_start : interval.copy_in_start).number());
+      copies.add_needed_at((out ? interval.copy_out_done : interval.copy_in_done).number());
       bytes += static_cast<double>(program.buffers()[interval.buffer].bytes);
     }
   }
@@ -173,9 +174,9 @@ void AddGains(const Program& program, const Mapping& mapping, v1::DashboardMap& 
   if (baseline == nullptr) return;
   const view::Comparison comparison = {program, view::Side(program, mapping),
                                        view::Side(program, baseline->mapping)};
-  std::vector<double> gains(program.buffer_count(), 0);
-  const std::vector<double> of_accesses = view::GainsOfAccesses(comparison);
-  for (uint32_t a = 0; a < program.access_count(); ++a) {
+  IndexVector<BufferIndex, double> gains(program.buffer_count(), 0);
+  const IndexVector<AccessIndex, double> of_accesses = view::GainsOfAccesses(comparison);
+  for (const AccessIndex a : program.accesses().indices()) {
     gains[program.accesses()[a].buffer] += of_accesses[a];
   }
   for (const double gain : gains) map.add_buffer_gain(Position(gain));
@@ -183,7 +184,7 @@ void AddGains(const Program& program, const Mapping& mapping, v1::DashboardMap& 
        view::Explain(program, mapping, baseline->mapping, kMostReasons)) {
     v1::DashboardMap::Reason& added = *map.add_reasons();
     const bool is_buffer = reason.kind == view::Reason::Kind::kBuffer;
-    if (is_buffer) added.set_buffer(reason.buffer);
+    if (is_buffer) added.set_buffer(reason.buffer.number());
     added.set_title(is_buffer                                    ? reason.tensor
                     : reason.kind == view::Reason::Kind::kStalls ? "waits for copies"
                                                                  : "all other tensors");

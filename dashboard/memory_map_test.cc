@@ -3,6 +3,7 @@
 #include <cmath>
 #include <string>
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/fingerprint.h"
@@ -20,8 +21,8 @@ using testing::Write;
 // weights in HBM, and reads both. HBM moves 10 bytes a cycle.
 Program TwoSteps() {
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(400, {.live_in = true});
-  const uint32_t made = builder.AddBuffer(100, {.live_out = true});
+  const BufferIndex weights = builder.AddBuffer(400, {.live_in = true});
+  const BufferIndex made = builder.AddBuffer(100, {.live_out = true});
   builder.AddInstruction(100, {Write(made)});
   builder.AddInstruction(60, {Read(weights, 30), Read(made)});
   return builder.Build();

@@ -22,7 +22,7 @@ using testing::LayeredProgram;
 Game HalfPlayed(const ProgramRules& rules) {
   Player player(PlayerKind::kRandom, 1);
   Game game(rules);
-  while (game.access() < rules.access_count() / 2) game.Apply(player.Choose(game));
+  while (game.access() < AccessIndex(rules.access_count() / 2)) game.Apply(player.Choose(game));
   return game;
 }
 

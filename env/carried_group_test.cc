@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/testing/index_matching.h"
 #include "env/game.h"
 #include "env/players.h"
 #include "env/testing/games.h"
@@ -45,7 +46,7 @@ class CarriedGroupTest : public ::testing::Test {
     for (const uint32_t b : {kInitial, kParameter, kRoot}) EXPECT_EQ(builder.AddBuffer(96), b);
     builder.AddBuffer(96, result);
     builder.AddInstruction(20, {Write(kInitial, 5)});
-    const uint32_t loop = builder.BeginLoop(10);
+    const LoopIndex loop = builder.BeginLoop(10);
     builder.AddInstruction(20, {Read(kParameter, 5)});
     builder.AddInstruction(20, {Write(kRoot, 5)});
     builder.EndLoop();
@@ -60,7 +61,7 @@ class CarriedGroupTest : public ::testing::Test {
     for (int b = 0; b < 4; ++b) builder.AddBuffer(96);
     builder.AddInstruction(20, {Write(kInitial, 5)});
     builder.AddInstruction(20, {Read(kInitial, 5)});
-    const uint32_t loop = builder.BeginLoop(10);
+    const LoopIndex loop = builder.BeginLoop(10);
     builder.AddInstruction(20, {Read(kParameter, 5)});
     builder.AddInstruction(20, {Write(kRoot, 5)});
     builder.EndLoop();
@@ -74,10 +75,10 @@ class CarriedGroupTest : public ::testing::Test {
     ProgramBuilder builder;
     builder.AddBuffer(96);
     builder.AddBuffer(96);
-    const uint32_t result = builder.AddBuffer(96);
+    const BufferIndex result = builder.AddBuffer(96);
     builder.AddInstruction(20, {Write(kInitial, 5)});
     if (read_before_loop) builder.AddInstruction(20, {Read(kInitial, 5)});
-    const uint32_t loop = builder.BeginLoop(10);
+    const LoopIndex loop = builder.BeginLoop(10);
     builder.AddInstruction(20, {Read(kParameter, 5)});
     builder.AddInstruction(20, {Update(kParameter, 5)});
     builder.EndLoop();
@@ -110,7 +111,7 @@ TEST_F(CarriedGroupTest, InHbmTheValuePassesThroughHbm) {
   ProgramBuilder builder;
   for (int b = 0; b < 4; ++b) builder.AddBuffer(96);
   builder.AddInstruction(20, {Write(kInitial, 5)});
-  const uint32_t loop = builder.BeginLoop(10);
+  const LoopIndex loop = builder.BeginLoop(10);
   builder.AddInstruction(20, {Read(kParameter, 5)});
   builder.AddInstruction(20, {Write(kRoot, 5)});
   builder.AddInstruction(10, {Read(kRoot, 5)});
@@ -226,7 +227,7 @@ TEST_F(CarriedGroupTest, APassOfTheLoopAroundFindsTheInitialValueAgain) {
   builder.AddInstruction(50, {Write(kInitial, 10)});
   builder.AddInstruction(50, {Read(kInitial, 10)});
   builder.BeginLoop(3);
-  const uint32_t loop = builder.BeginLoop(4);
+  const LoopIndex loop = builder.BeginLoop(4);
   builder.AddInstruction(50, {Read(kParameter, 10)});
   builder.AddInstruction(50, {Write(kRoot, 10)});
   builder.EndLoop();
@@ -243,9 +244,9 @@ TEST_F(CarriedGroupTest, AParameterThatIsWrittenFirstTakesNothingOver) {
   ProgramBuilder builder;
   builder.AddBuffer(96, {.live_in = true});
   builder.AddBuffer(96);
-  const uint32_t result = builder.AddBuffer(96);
+  const BufferIndex result = builder.AddBuffer(96);
   builder.AddInstruction(50, {Read(kInitial, 10)});
-  const uint32_t loop = builder.BeginLoop(4);
+  const LoopIndex loop = builder.BeginLoop(4);
   builder.AddInstruction(50, {Write(kParameter, 10)});
   builder.AddInstruction(50, {Update(kParameter, 10)});
   builder.EndLoop();
@@ -258,7 +259,7 @@ TEST_F(CarriedGroupTest, AnInitialValueThatIsUsedAfterwardsIsInHbmWhenTheLoopBeg
   ProgramBuilder builder;
   for (int b = 0; b < 4; ++b) builder.AddBuffer(96);
   builder.AddInstruction(50, {Write(kInitial, 10)});
-  const uint32_t loop = builder.BeginLoop(4);
+  const LoopIndex loop = builder.BeginLoop(4);
   builder.AddInstruction(50, {Read(kParameter, 10)});
   builder.AddInstruction(50, {Write(kRoot, 10)});
   builder.EndLoop();
@@ -277,7 +278,7 @@ TEST_F(CarriedGroupTest, ANestedReadThatTakesOverKeepsTheValueForAllItsPasses) {
   for (int b = 0; b < 4; ++b) builder.AddBuffer(96);
   builder.AddInstruction(50, {Write(kInitial, 10)});
   builder.AddInstruction(50, {Read(kInitial, 10)});  // the first use, so that it may go to both
-  const uint32_t loop = builder.BeginLoop(4);
+  const LoopIndex loop = builder.BeginLoop(4);
   builder.BeginLoop(3);
   builder.AddInstruction(50, {Read(kParameter, 10)});
   builder.AddInstruction(50);
@@ -308,14 +309,14 @@ TEST_F(CarriedGroupTest, ANestedReadThatTakesOverKeepsTheValueForAllItsPasses) {
 // over that: instruction 1 takes no time, so none of them are moved before 2.
 TEST(CarriedGroup, AReadOfALiveInParameterBeforeItsLoopWaitsForNothing) {
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(96);
-  const uint32_t initial = builder.AddBuffer(96);
-  const uint32_t parameter = builder.AddBuffer(96, {.live_in = true});
-  const uint32_t result = builder.AddBuffer(96);
+  const BufferIndex a = builder.AddBuffer(96);
+  const BufferIndex initial = builder.AddBuffer(96);
+  const BufferIndex parameter = builder.AddBuffer(96, {.live_in = true});
+  const BufferIndex result = builder.AddBuffer(96);
   builder.AddInstruction(20, {Write(a, 5), Write(initial)});
   builder.AddInstruction(5, {Read(a, 5)});
   builder.AddInstruction(20, {Read(a, 5), Read(parameter)});
-  const uint32_t loop = builder.BeginLoop(10);
+  const LoopIndex loop = builder.BeginLoop(10);
   builder.AddInstruction(20, {Read(parameter)});
   builder.EndLoop();
   builder.AddInstruction(20, {Read(result)});

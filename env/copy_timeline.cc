@@ -26,10 +26,10 @@ class CopyTimeline::Run {
   bool is_late() const { return late_; }
 
   // Moves the state through a point. Returns the bytes that are waited for.
-  double PassPoint(uint32_t point);
+  double PassPoint(InstructionIndex point);
 
   // Moves the state through an instruction. Returns the bytes that are moved in.
-  double RunInstruction(uint32_t instruction);
+  double RunInstruction(InstructionIndex instruction);
 
  private:
   size_t CopyCount() const { return timeline_.copies_in_.size() + (extra_ != nullptr ? 1 : 0); }
@@ -41,9 +41,9 @@ class CopyTimeline::Run {
     return timeline_.copies_in_[index];
   }
 
-  void MoveIn(double bytes, uint32_t point);
-  void MoveOut(double bytes, uint32_t point);
-  double Drain(uint32_t write_back_end, uint32_t point);
+  void MoveIn(double bytes, InstructionIndex point);
+  void MoveOut(double bytes, InstructionIndex point);
+  double Drain(WriteBackIndex write_back_end, InstructionIndex point);
 
   Timeline& timeline_;
   State& state_;
@@ -69,7 +69,7 @@ CopyTimeline::CopyTimeline(const Program& program)
 }
 
 template <bool kCommit>
-void CopyTimeline::Run<kCommit>::MoveIn(double bytes, uint32_t point) {
+void CopyTimeline::Run<kCommit>::MoveIn(double bytes, InstructionIndex point) {
   if (bytes <= 0) return;
   state_.in_pending -= bytes;
   const bool all = state_.in_pending <= kSlackBytes;
@@ -84,7 +84,7 @@ void CopyTimeline::Run<kCommit>::MoveIn(double bytes, uint32_t point) {
 }
 
 template <bool kCommit>
-void CopyTimeline::Run<kCommit>::MoveOut(double bytes, uint32_t point) {
+void CopyTimeline::Run<kCommit>::MoveOut(double bytes, InstructionIndex point) {
   if (bytes <= 0) return;
   state_.out_pending -= bytes;
   const bool all = state_.out_pending <= kSlackBytes;
@@ -92,7 +92,7 @@ void CopyTimeline::Run<kCommit>::MoveOut(double bytes, uint32_t point) {
   auto& write_backs = timeline_.write_backs_;
   while (state_.out_head < state_.out_next && (all || bytes >= state_.out_left - kSlackBytes)) {
     bytes -= state_.out_left;
-    if constexpr (kCommit) write_backs[state_.out_head].done = static_cast<int32_t>(point);
+    if constexpr (kCommit) write_backs[state_.out_head].done = point;
     ++state_.out_head;
     state_.out_left = state_.out_head < state_.out_next ? write_backs[state_.out_head].bytes : 0;
   }
@@ -101,10 +101,10 @@ void CopyTimeline::Run<kCommit>::MoveOut(double bytes, uint32_t point) {
 
 // Like CopyQueues::WaitFor: both queues move at the full rate until the write-backs are done.
 template <bool kCommit>
-double CopyTimeline::Run<kCommit>::Drain(uint32_t write_back_end, uint32_t point) {
+double CopyTimeline::Run<kCommit>::Drain(WriteBackIndex write_back_end, InstructionIndex point) {
   if (state_.out_head >= write_back_end) return 0;
   double needed = state_.out_left;
-  for (uint32_t w = state_.out_head + 1; w < write_back_end; ++w) {
+  for (WriteBackIndex w = state_.out_head + 1; w < write_back_end; ++w) {
     needed += timeline_.write_backs_[w].bytes;
   }
   const double others = std::min(needed, state_.in_pending);
@@ -114,16 +114,16 @@ double CopyTimeline::Run<kCommit>::Drain(uint32_t write_back_end, uint32_t point
 }
 
 template <bool kCommit>
-double CopyTimeline::Run<kCommit>::PassPoint(uint32_t point) {
+double CopyTimeline::Run<kCommit>::PassPoint(InstructionIndex point) {
   auto& write_backs = timeline_.write_backs_;
-  const uint32_t wait_until = timeline_.wait_until_[point];
+  const WriteBackIndex wait_until = timeline_.wait_until_[point];
   double stall = Drain(std::min(wait_until, state_.out_next), point);
   for (; state_.in_next < CopyCount() && CopyAt(state_.in_next).start == point; ++state_.in_next) {
     const double bytes = CopyAt(state_.in_next).bytes;
     if (state_.in_head == state_.in_next) state_.in_left = bytes;
     state_.in_pending += bytes;
   }
-  for (; state_.out_next < write_backs.size() && write_backs[state_.out_next].start == point;
+  for (; state_.out_next < write_backs.end_index() && write_backs[state_.out_next].start == point;
        ++state_.out_next) {
     const double bytes = write_backs[state_.out_next].bytes;
     if constexpr (kCommit) write_backs[state_.out_next].done = kPending;
@@ -136,7 +136,7 @@ double CopyTimeline::Run<kCommit>::PassPoint(uint32_t point) {
 
 // Like CopyQueues::Advance: each queue gets half of the idle bandwidth while both are busy.
 template <bool kCommit>
-double CopyTimeline::Run<kCommit>::RunInstruction(uint32_t instruction) {
+double CopyTimeline::Run<kCommit>::RunInstruction(InstructionIndex instruction) {
   const double idle = timeline_.idle_bytes_[instruction];
   if (state_.Empty()) return 0;
   const double in = state_.in_pending;
@@ -158,9 +158,10 @@ double CopyTimeline::Run<kCommit>::RunInstruction(uint32_t instruction) {
   return moved_in;
 }
 
-void CopyTimeline::SetStall(uint32_t point, double bytes) {
-  const double executions =
-      point < program_->instruction_count() ? program_->instructions()[point].execution_count : 1;
+void CopyTimeline::SetStall(InstructionIndex point, double bytes) {
+  const double executions = program_->instructions().contains(point)
+                                ? program_->instructions()[point].execution_count
+                                : 1;
   stall_cycles_ += (bytes - stall_bytes_[point]) / bytes_per_cycle_ * executions;
   stall_bytes_[point] = bytes;
 }
@@ -183,7 +184,7 @@ double CopyTimeline::Shortfall(const CopyIn& copy) const {
   Run<false> run(*this, state, copy, IndexFor(copy));
   bool waits_longer = false;
   double shortfall = 0;
-  for (uint32_t point = copy.start;; ++point) {
+  for (InstructionIndex point = copy.start;; ++point) {
     // Every copy in is needed at the current point at the latest.
     if (point == point_ && state.in_pending > 0) {
       shortfall = state.in_pending;
@@ -197,13 +198,13 @@ double CopyTimeline::Shortfall(const CopyIn& copy) const {
   return waits_longer || run.is_late() ? std::max(shortfall, kLittle) : shortfall;
 }
 
-uint32_t CopyTimeline::Insert(const CopyIn& copy) {
-  copies_in_.insert(copies_in_.begin() + static_cast<int64_t>(IndexFor(copy)), copy);
+WriteBackIndex CopyTimeline::Insert(const CopyIn& copy) {
+  copies_in_.insert(copies_in_.begin() + IndexFor(copy), copy);
   State state = before_[copy.start];
   Run<true> run(*this, state);
-  const uint32_t first_touched = state.out_head;
-  for (uint32_t w = state.out_head; w < state.out_next; ++w) write_backs_[w].done = kPending;
-  for (uint32_t point = copy.start;; ++point) {
+  const WriteBackIndex first_touched = state.out_head;
+  for (WriteBackIndex w = state.out_head; w < state.out_next; ++w) write_backs_[w].done = kPending;
+  for (InstructionIndex point = copy.start;; ++point) {
     SetStall(point, run.PassPoint(point));
     if (point == point_) {
       now_ = state;
@@ -214,7 +215,7 @@ uint32_t CopyTimeline::Insert(const CopyIn& copy) {
     before_[point + 1] = state;
     if (!as_before) continue;
     // From here on only the numbers of the copies have changed.
-    for (uint32_t later = point + 2; later <= point_; ++later) {
+    for (InstructionIndex later = point + 2; later <= point_; ++later) {
       ++before_[later].in_head;
       ++before_[later].in_next;
     }
@@ -232,16 +233,16 @@ size_t CopyTimeline::IndexFor(const CopyIn& copy) const {
   return static_cast<size_t>(place - copies_in_.begin());
 }
 
-uint32_t CopyTimeline::QueueWriteBack(int64_t bytes) {
+WriteBackIndex CopyTimeline::QueueWriteBack(int64_t bytes) {
   write_backs_.push_back({point_ + 1, kPending, static_cast<double>(bytes)});
   return write_back_count() - 1;
 }
 
-void CopyTimeline::WaitFor(uint32_t write_back, uint32_t point) {
+void CopyTimeline::WaitFor(WriteBackIndex write_back, InstructionIndex point) {
   if (wait_until_[point] > write_back) return;
   wait_until_[point] = write_back + 1;
   if (point < point_) {
-    assert(DoneAt(write_back) != kPending && DoneAt(write_back) <= static_cast<int32_t>(point));
+    assert(DoneAt(write_back) != kPending && DoneAt(write_back) <= point);
     return;
   }
   now_ = before_[point_];

@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "env/indices.h"
 #include "env/spare_tree.h"
 #include "simulator/core/program.h"
 
@@ -33,7 +34,7 @@ class CopyTimeline {
   explicit CopyTimeline(const Program& program);
 
   // The current point. Its waits and its queueing have happened; its instruction has not run.
-  uint32_t point() const { return point_; }
+  InstructionIndex point() const { return point_; }
 
   // Runs the current instruction, which leaves `idle_bytes` to copies, and moves to the next point.
   void Advance(double idle_bytes);
@@ -42,8 +43,8 @@ class CopyTimeline {
   double stall_cycles() const { return stall_cycles_; }
 
   struct CopyIn {
-    uint32_t start = 0;  // queued at this point
-    uint32_t done = 0;   // needed at this point
+    InstructionIndex start = 0;  // queued at this point
+    InstructionIndex done = 0;   // needed at this point
     double bytes = 0;
 
     friend bool operator==(const CopyIn&, const CopyIn&) = default;
@@ -58,46 +59,49 @@ class CopyTimeline {
   // copies; negative if there is none. A copy that is needed before point() uses only bandwidth
   // that no other copy uses before `done`.
   template <typename LatestAllowed>
-  std::optional<uint32_t> LatestStart(double bytes, int32_t earliest, uint32_t done,
-                                      const LatestAllowed& latest_allowed) const {
+  std::optional<InstructionIndex> LatestStart(double bytes, InstructionIndex earliest,
+                                              InstructionIndex done,
+                                              const LatestAllowed& latest_allowed) const {
     double needed = bytes;
-    int32_t start = static_cast<int32_t>(done);
+    InstructionIndex start = done;
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-      start = spare_.FindFromRight(static_cast<uint32_t>(start), needed);
+      start = spare_.FindFromRight(start, needed);
       if (start >= 0) start = latest_allowed(start);
       if (start < earliest || start < 0) return std::nullopt;
-      needed = Shortfall({static_cast<uint32_t>(start), done, bytes});
-      if (needed <= 0) return static_cast<uint32_t>(start);
+      needed = Shortfall({start, done, bytes});
+      if (needed <= 0) return start;
     }
     return std::nullopt;
   }
 
   // Adds a copy whose start LatestStart has found. Some write-backs may be done later than before.
   // Returns the first one of them; all others are after it.
-  uint32_t Insert(const CopyIn& copy);
+  WriteBackIndex Insert(const CopyIn& copy);
 
   // Queues a write-back at the point after the current one. Returns its number; they count up.
-  uint32_t QueueWriteBack(int64_t bytes);
+  WriteBackIndex QueueWriteBack(int64_t bytes);
 
   // Waits for a write-back at a point: the current point, or an earlier one at which it was done.
   // Copies that are added later cannot delay the write-back beyond this point.
-  void WaitFor(uint32_t write_back, uint32_t point);
+  void WaitFor(WriteBackIndex write_back, InstructionIndex point);
 
-  uint32_t write_back_count() const { return static_cast<uint32_t>(write_backs_.size()); }
+  WriteBackIndex write_back_count() const { return WriteBackIndex(write_backs_.size()); }
 
   // The point at which a write-back is queued.
-  uint32_t StartOf(uint32_t write_back) const { return write_backs_[write_back].start; }
+  InstructionIndex StartOf(WriteBackIndex write_back) const {
+    return write_backs_[write_back].start;
+  }
 
   // The point at which a write-back was done, kPending if it is not done.
-  int32_t DoneAt(uint32_t write_back) const { return write_backs_[write_back].done; }
+  InstructionIndex DoneAt(WriteBackIndex write_back) const { return write_backs_[write_back].done; }
 
   // The first write-back that is not done. All after it are not done, either.
-  uint32_t first_pending() const { return now_.out_head; }
+  WriteBackIndex first_pending() const { return now_.out_head; }
 
   // Bytes that an instruction left to copies, and the part that copies in did not use. The
   // instruction must have run.
-  double IdleBytes(uint32_t instruction) const { return idle_bytes_[instruction]; }
-  double SpareBytes(uint32_t instruction) const { return spare_.Get(instruction); }
+  double IdleBytes(InstructionIndex instruction) const { return idle_bytes_[instruction]; }
+  double SpareBytes(InstructionIndex instruction) const { return spare_.Get(instruction); }
 
   // Bytes of write-backs that are queued and not moved at the current point.
   double PendingOut() const { return now_.out_pending; }
@@ -114,8 +118,8 @@ class CopyTimeline {
   static constexpr double kSlackBytes = 1e-6;
 
   struct WriteBack {
-    uint32_t start = 0;
-    int32_t done = kPending;
+    InstructionIndex start = 0;
+    InstructionIndex done = kPending;
     double bytes = 0;
 
     friend bool operator==(const WriteBack&, const WriteBack&) = default;
@@ -130,8 +134,8 @@ class CopyTimeline {
     double out_pending = 0;
     uint32_t in_head = 0;
     uint32_t in_next = 0;
-    uint32_t out_head = 0;
-    uint32_t out_next = 0;
+    WriteBackIndex out_head = 0;
+    WriteBackIndex out_next = 0;
 
     bool Empty() const { return in_pending == 0 && out_pending == 0; }
 
@@ -141,7 +145,7 @@ class CopyTimeline {
   template <bool kCommit>
   class Run;  // moves a state through points and instructions
 
-  void SetStall(uint32_t point, double bytes);
+  void SetStall(InstructionIndex point, double bytes);
 
   // The index at which a new copy goes into copies_in_: after all copies that are equal in order.
   size_t IndexFor(const CopyIn& copy) const;
@@ -152,16 +156,17 @@ class CopyTimeline {
 
   const Program* program_;
   double bytes_per_cycle_;
-  uint32_t point_ = 0;
+  InstructionIndex point_ = 0;
   double stall_cycles_ = 0;
-  State now_;                         // at point_, after waits and queueing
-  std::vector<State> before_;         // by point, up to point_
-  std::vector<double> idle_bytes_;    // by instruction, below point_
-  std::vector<double> stall_bytes_;   // by point, up to point_, one execution
-  std::vector<uint32_t> wait_until_;  // by point: write-backs below this are waited for there
-  SpareTree spare_;                   // by instruction: idle bytes that copies in did not take
-  std::vector<CopyIn> copies_in_;     // ascending by (start, done)
-  std::vector<WriteBack> write_backs_;
+  State now_;                                          // at point_, after waits and queueing
+  IndexVector<InstructionIndex, State> before_;        // by point, up to point_
+  IndexVector<InstructionIndex, double> idle_bytes_;   // by instruction, below point_
+  IndexVector<InstructionIndex, double> stall_bytes_;  // by point, up to point_, one execution
+  IndexVector<InstructionIndex, WriteBackIndex>
+      wait_until_;                 // by point: write-backs below this are waited for there
+  SpareTree spare_;                // by instruction: idle bytes that copies in did not take
+  std::vector<CopyIn> copies_in_;  // ascending by (start, done)
+  IndexVector<WriteBackIndex, WriteBack> write_backs_;
 };
 
 }  // namespace mallocmuzero

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "gtest/gtest.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
@@ -22,7 +23,7 @@ using testing::ProgramBuilder;
 constexpr double kBytesPerCycle = 10;  // of testing::SmallHardware
 constexpr int32_t kPending = CopyTimeline::kPending;
 
-int32_t Anywhere(int32_t point) { return point; }
+InstructionIndex Anywhere(InstructionIndex point) { return point; }
 
 // Instructions without accesses: each leaves all the bandwidth of its cycles.
 Program ProgramOf(const std::vector<double>& idle_bytes) {
@@ -74,9 +75,13 @@ TEST(CopyTimeline, StartsOnlyWhereItsLoopAllows) {
   CopyTimeline timeline(program);
   for (int i = 0; i < 4; ++i) timeline.Advance(100);
   // Points 1 and 2 are in a loop that begins at 1.
-  const auto outside = [](int32_t point) { return point == 2 ? 1 : point; };
+  const auto outside = [](InstructionIndex point) {
+    return point == 2 ? InstructionIndex(1) : point;
+  };
   EXPECT_EQ(timeline.LatestStart(150, 0, 4, outside), 1);
-  const auto inside_only = [](int32_t point) { return point >= 2 ? point : -1; };
+  const auto inside_only = [](InstructionIndex point) {
+    return point >= 2 ? point : InstructionIndex(-1);
+  };
   EXPECT_EQ(timeline.LatestStart(150, 0, 4, inside_only), 2);
   EXPECT_EQ(timeline.LatestStart(250, 0, 4, inside_only), std::nullopt);
 }
@@ -158,8 +163,8 @@ class RandomRun {
   explicit RandomRun(uint64_t seed) : random_(seed), program_(MakeProgram()), timeline_(program_) {}
 
   void Play() {
-    const uint32_t count = program_.instruction_count();
-    for (uint32_t i = 0; i < count; ++i) {
+    const InstructionIndex count = program_.instructions().end_index();
+    for (InstructionIndex i = 0; i < count; ++i) {
       Act();
       timeline_.Advance(IdleBytes(program_, i, 0, program_.latency().Cycles(i, 0)));
     }
@@ -171,10 +176,10 @@ class RandomRun {
   // The result of Simulate for the copies of the run.
   void ExpectPriceOfSimulate() const {
     Mapping mapping = CopiesIn();
-    for (uint32_t w = 0; w < write_backs_.size(); ++w) {
+    for (const WriteBackIndex w : write_backs_.indices()) {
       ASSERT_NE(timeline_.DoneAt(w), kPending);
       mapping.intervals.push_back({.buffer = write_backs_[w].buffer,
-                                   .copy_out_start = static_cast<int32_t>(timeline_.StartOf(w)),
+                                   .copy_out_start = timeline_.StartOf(w),
                                    .copy_out_done = timeline_.DoneAt(w)});
     }
     ASSERT_NEAR(timeline_.stall_cycles(), Simulate(program_, mapping).stall_cycles, 1e-9);
@@ -187,15 +192,19 @@ class RandomRun {
   static constexpr uint32_t kBuffers = 12;
 
   struct WriteBack {
-    uint32_t buffer = 0;
-    int32_t waited_at = kPending;
+    BufferIndex buffer = 0;
+    InstructionIndex waited_at = kPending;
   };
   struct CopyIn {
-    uint32_t buffer = 0;
+    BufferIndex buffer = 0;
     CopyTimeline::CopyIn copy;
   };
 
   int32_t Below(uint64_t bound) { return static_cast<int32_t>(random_() % bound); }
+
+  InstructionIndex AnyUpTo(InstructionIndex last) {
+    return InstructionIndex(Below(last.number() + 1));
+  }
 
   // Sizes are whole bytes, so that doubles are exact even where they are halved.
   Program MakeProgram() {
@@ -218,7 +227,7 @@ class RandomRun {
     return builder.Build();
   }
 
-  double Bytes(uint32_t buffer) const {
+  double Bytes(BufferIndex buffer) const {
     return static_cast<double>(program_.buffers()[buffer].bytes);
   }
 
@@ -226,19 +235,19 @@ class RandomRun {
     if (Below(3) == 0) TryCopyIn();
     if (Below(4) == 0) Wait();
     if (Below(3) == 0) {
-      const auto buffer = static_cast<uint32_t>(Below(kBuffers));
+      const auto buffer = BufferIndex(Below(kBuffers));
       timeline_.QueueWriteBack(program_.buffers()[buffer].bytes);
       write_backs_.push_back({buffer, kPending});
     }
   }
 
   void TryCopyIn() {
-    const uint32_t now = timeline_.point();
-    CopyIn wanted{static_cast<uint32_t>(Below(kBuffers)), {}};
+    const InstructionIndex now = timeline_.point();
+    CopyIn wanted{BufferIndex(Below(kBuffers)), {}};
     wanted.copy.bytes = Bytes(wanted.buffer);
-    wanted.copy.done = Below(4) == 0 ? static_cast<uint32_t>(Below(now + 1)) : now;
-    const int32_t earliest = Below(3) == 0 ? Below(now + 1) : 0;
-    const std::optional<uint32_t> start =
+    wanted.copy.done = Below(4) == 0 ? AnyUpTo(now) : now;
+    const InstructionIndex earliest = Below(3) == 0 ? AnyUpTo(now) : InstructionIndex(0);
+    const std::optional<InstructionIndex> start =
         timeline_.LatestStart(wanted.copy.bytes, earliest, wanted.copy.done, Anywhere);
     ASSERT_EQ(start, LatestStartByTrying(wanted, earliest));
     if (!start) {
@@ -254,23 +263,21 @@ class RandomRun {
   // Waits for a write-back now, or at an earlier point at which it was done.
   void Wait() {
     if (write_backs_.empty()) return;
-    const auto w = static_cast<uint32_t>(Below(write_backs_.size()));
-    uint32_t point = timeline_.point();
+    const auto w = WriteBackIndex(Below(write_backs_.size()));
+    InstructionIndex point = timeline_.point();
     if (timeline_.StartOf(w) > point) return;
-    const int32_t done = timeline_.DoneAt(w);
-    if (done != kPending) point = static_cast<uint32_t>(done) + Below(point - done + 1);
+    const InstructionIndex done = timeline_.DoneAt(w);
+    if (done != kPending) point = done + Below(point - done + 1);
     timeline_.WaitFor(w, point);
-    int32_t& waited_at = write_backs_[w].waited_at;
-    const auto at = static_cast<int32_t>(point);
-    waited_at = waited_at == kPending ? at : std::min(waited_at, at);
+    InstructionIndex& waited_at = write_backs_[w].waited_at;
+    waited_at = waited_at == kPending ? point : std::min(waited_at, point);
   }
 
   Mapping CopiesIn() const {
     Mapping mapping = AllHbmMapping(program_);
     for (const CopyIn& in : copies_in_) {
-      mapping.intervals.push_back({.buffer = in.buffer,
-                                   .copy_in_start = static_cast<int32_t>(in.copy.start),
-                                   .copy_in_done = static_cast<int32_t>(in.copy.done)});
+      mapping.intervals.push_back(
+          {.buffer = in.buffer, .copy_in_start = in.copy.start, .copy_in_done = in.copy.done});
     }
     return mapping;
   }
@@ -279,41 +286,39 @@ class RandomRun {
   // waits for it.
   std::vector<double> Waits(const Mapping& copies_in) const {
     Mapping mapping = copies_in;
-    auto done = static_cast<int32_t>(program_.instruction_count());
-    for (size_t w = write_backs_.size(); w-- > 0;) {
+    auto done = program_.instructions().end_index();
+    for (WriteBackIndex w = write_backs_.end_index(); w-- > 0;) {
       // A wait for a write-back is a wait for all write-backs before it.
       if (write_backs_[w].waited_at != kPending) done = std::min(done, write_backs_[w].waited_at);
-      mapping.intervals.push_back(
-          {.buffer = write_backs_[w].buffer,
-           .copy_out_start = static_cast<int32_t>(timeline_.StartOf(static_cast<uint32_t>(w))),
-           .copy_out_done = done});
+      mapping.intervals.push_back({.buffer = write_backs_[w].buffer,
+                                   .copy_out_start = timeline_.StartOf(w),
+                                   .copy_out_done = done});
     }
-    std::reverse(mapping.intervals.begin() + static_cast<int64_t>(copies_in.intervals.size()),
-                 mapping.intervals.end());
+    std::reverse(mapping.intervals.begin() + copies_in.intervals.size(), mapping.intervals.end());
     const Trace trace = SimulateTrace(program_, mapping);
     std::vector<double> waits;
-    for (uint32_t point = 0; point <= timeline_.point(); ++point) {
+    for (InstructionIndex point = 0; point <= timeline_.point(); ++point) {
       waits.push_back(trace.steps[point].wait_before_queueing +
                       trace.steps[point].wait_after_queueing);
     }
     return waits;
   }
 
-  std::optional<uint32_t> LatestStartByTrying(const CopyIn& wanted, int32_t earliest) const {
+  std::optional<InstructionIndex> LatestStartByTrying(const CopyIn& wanted,
+                                                      InstructionIndex earliest) const {
     const Mapping mapping = CopiesIn();
     const std::vector<double> before = Waits(mapping);
     double spare = 0;
-    for (auto start = static_cast<int32_t>(wanted.copy.done) - 1; start >= earliest; --start) {
-      spare += timeline_.SpareBytes(static_cast<uint32_t>(start));
+    for (auto start = wanted.copy.done - 1; start >= earliest; --start) {
+      spare += timeline_.SpareBytes(start);
       if (wanted.copy.done < timeline_.point() && spare < wanted.copy.bytes) continue;
       Mapping with = mapping;
-      with.intervals.push_back({.buffer = wanted.buffer,
-                                .copy_in_start = start,
-                                .copy_in_done = static_cast<int32_t>(wanted.copy.done)});
+      with.intervals.push_back(
+          {.buffer = wanted.buffer, .copy_in_start = start, .copy_in_done = wanted.copy.done});
       const std::vector<double> after = Waits(with);
       if (std::equal(before.begin(), before.end(), after.begin(),
                      [](double b, double a) { return a <= b + 1e-6; })) {
-        return static_cast<uint32_t>(start);
+        return start;
       }
     }
     return std::nullopt;
@@ -323,7 +328,7 @@ class RandomRun {
   const Program program_;
   CopyTimeline timeline_;
   std::vector<CopyIn> copies_in_;
-  std::vector<WriteBack> write_backs_;
+  IndexVector<WriteBackIndex, WriteBack> write_backs_;
   int found_ = 0;
   int refused_ = 0;
 };

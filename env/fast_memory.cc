@@ -15,7 +15,7 @@ size_t FastMemory::IndexOf(int64_t offset) const {
   return static_cast<size_t>(after - regions_.begin()) - 1;
 }
 
-int64_t FastMemory::HarmOf(size_t region, int32_t now) const {
+int64_t FastMemory::HarmOf(size_t region, InstructionIndex now) const {
   const Region& lost = regions_[region];
   if (lost.next_use == kForever) return 0;
   // Equal to the quotient of integers for sizes below 2^53, and faster.
@@ -23,16 +23,17 @@ int64_t FastMemory::HarmOf(size_t region, int32_t now) const {
                               static_cast<double>(lost.next_use - now + 1));
 }
 
-bool FastMemory::HarmsMore(size_t region, int64_t harm, int32_t now) const {
+bool FastMemory::HarmsMore(size_t region, int64_t harm, InstructionIndex now) const {
   const Region& lost = regions_[region];
   if (lost.next_use == kForever || harm >= kForever) return false;
-  const int64_t instructions = static_cast<int64_t>(lost.next_use) - now + 1;
+  const int64_t instructions = lost.next_use - now + 1;
   return EndOf(region) - lost.offset >= (harm + 1) * instructions;
 }
 
 // A window of regions [begin, end) slides over the memory. It is the shortest that has `size`
 // bytes.
-std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int32_t now) const {
+std::optional<int64_t> FastMemory::FindPlace(int64_t size, InstructionIndex first,
+                                             InstructionIndex now) const {
   absl::FixedArray<int64_t, 256> harms(regions_.size());  // by region, valid inside the window
   std::optional<int64_t> best;
   int64_t best_harm = 0;
@@ -65,7 +66,7 @@ std::optional<int64_t> FastMemory::FindPlace(int64_t size, int32_t first, int32_
   return best;
 }
 
-int64_t FastMemory::FreeBytes(int32_t first) const {
+int64_t FastMemory::FreeBytes(InstructionIndex first) const {
   int64_t free = 0;
   for (size_t r = 0; r < regions_.size(); ++r) {
     if (regions_[r].last < first) free += EndOf(r) - regions_[r].offset;
@@ -73,7 +74,7 @@ int64_t FastMemory::FreeBytes(int32_t first) const {
   return free;
 }
 
-void FastMemory::Occupy(int64_t offset, int64_t size, int32_t last, int32_t owner) {
+void FastMemory::Occupy(int64_t offset, int64_t size, InstructionIndex last, StayIndex owner) {
   const int64_t end = offset + size;
   assert(offset >= 0 && end <= bytes_);
   size_t from = IndexOf(offset);
@@ -96,17 +97,16 @@ void FastMemory::Occupy(int64_t offset, int64_t size, int32_t last, int32_t owne
   }
   const size_t replaced = to - from;
   if (count > replaced) {
-    regions_.insert(regions_.begin() + static_cast<int64_t>(from), count - replaced, Region());
+    regions_.insert(regions_.begin() + from, count - replaced, Region());
   } else {
-    regions_.erase(regions_.begin() + static_cast<int64_t>(from),
-                   regions_.begin() + static_cast<int64_t>(from + replaced - count));
+    regions_.erase(regions_.begin() + from, regions_.begin() + (from + replaced - count));
   }
-  std::copy_n(pieces, count, regions_.begin() + static_cast<int64_t>(from));
+  std::copy_n(pieces, count, regions_.begin() + from);
   MergeAround(own + 1);
   if (own > 0) MergeAround(own - 1);
 }
 
-void FastMemory::Release(int64_t offset, int32_t last) {
+void FastMemory::Release(int64_t offset, InstructionIndex last) {
   const size_t index = IndexOf(offset);
   regions_[index].owner = kNobody;
   regions_[index].next_use = kForever;
@@ -120,10 +120,10 @@ void FastMemory::MergeAround(size_t region) {
            regions_[a].last == regions_[b].last;
   };
   if (alike(region, region + 1)) {
-    regions_.erase(regions_.begin() + static_cast<int64_t>(region) + 1);
+    regions_.erase(regions_.begin() + region + 1);
   }
   if (region > 0 && alike(region - 1, region)) {
-    regions_.erase(regions_.begin() + static_cast<int64_t>(region));
+    regions_.erase(regions_.begin() + region);
   }
 }
 

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "env/indices.h"
+#include "simulator/core/indices.h"
 
 namespace mallocmuzero {
 
@@ -27,9 +29,9 @@ class FastMemory {
 
   struct Region {
     int64_t offset = 0;
-    int32_t last = -1;            // last instruction for which the addresses are taken, or kForever
-    int32_t owner = kNobody;      // stay whose value the region holds
-    int32_t next_use = kForever;  // instruction of the owner's next access, kForever: none
+    InstructionIndex last = -1;  // last instruction for which the addresses are taken, or kForever
+    StayIndex owner = kNobody;   // stay whose value the region holds
+    InstructionIndex next_use = kForever;  // instruction of the owner's next access, kForever: none
 
     friend bool operator==(const Region&, const Region&) = default;
   };
@@ -53,22 +55,25 @@ class FastMemory {
   // begins, the one with the least harm to values that are used again (HarmOf). Of equals it takes
   // the one with the fewest bytes left of the last region it touches. `now` is the current
   // instruction.
-  std::optional<int64_t> FindPlace(int64_t size, int32_t first, int32_t now) const;
+  std::optional<int64_t> FindPlace(int64_t size, InstructionIndex first,
+                                   InstructionIndex now) const;
 
   // All bytes that are taken only before `first`, be they contiguous or not.
-  int64_t FreeBytes(int32_t first) const;
+  int64_t FreeBytes(InstructionIndex first) const;
 
   // Gives [offset, offset + size) to a stay. The owners of all regions that it touches lose their
   // values; what is left of these regions has no owner and stays taken until their `last`.
-  void Occupy(int64_t offset, int64_t size, int32_t last, int32_t owner);
+  void Occupy(int64_t offset, int64_t size, InstructionIndex last, StayIndex owner);
 
   // Change the region at `offset`.
-  void SetLast(int64_t offset, int32_t last) { RegionAt(offset).last = last; }
-  void SetNextUse(int64_t offset, int32_t next_use) { RegionAt(offset).next_use = next_use; }
-  void SetOwner(int64_t offset, int32_t owner) { RegionAt(offset).owner = owner; }
+  void SetLast(int64_t offset, InstructionIndex last) { RegionAt(offset).last = last; }
+  void SetNextUse(int64_t offset, InstructionIndex next_use) {
+    RegionAt(offset).next_use = next_use;
+  }
+  void SetOwner(int64_t offset, StayIndex owner) { RegionAt(offset).owner = owner; }
 
   // Takes the region at `offset` from its owner. It stays taken until `last`.
-  void Release(int64_t offset, int32_t last);
+  void Release(int64_t offset, InstructionIndex last);
 
   // The region that holds the byte at `offset`.
   size_t IndexOf(int64_t offset) const;
@@ -76,11 +81,11 @@ class FastMemory {
 
  private:
   // The harm of overwriting a region: its bytes over the instructions until the next use.
-  int64_t HarmOf(size_t region, int32_t now) const;
+  int64_t HarmOf(size_t region, InstructionIndex now) const;
 
   // True if HarmOf is more than `harm`. It needs no division. From a harm of 2^31 on it returns
   // false.
-  bool HarmsMore(size_t region, int64_t harm, int32_t now) const;
+  bool HarmsMore(size_t region, int64_t harm, InstructionIndex now) const;
   Region& RegionAt(int64_t offset) { return regions_[IndexOf(offset)]; }
   void MergeAround(size_t region);
 

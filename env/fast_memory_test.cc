@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -23,20 +24,20 @@ using Region = FastMemory::Region;
 constexpr int32_t kNobody = FastMemory::kNobody;
 constexpr int32_t kForever = FastMemory::kForever;
 
-std::set<int32_t> Owners(const FastMemory& memory) {
-  std::set<int32_t> owners;
+std::set<StayIndex> Owners(const FastMemory& memory) {
+  std::set<StayIndex> owners;
   for (const Region& region : memory.regions()) owners.insert(region.owner);
   owners.erase(kNobody);
   return owners;
 }
 
 // Returns the owners that lose their values.
-std::vector<int32_t> Occupy(FastMemory& memory, int64_t offset, int64_t size, int32_t last,
-                            int32_t owner) {
-  const std::set<int32_t> before = Owners(memory);
+std::vector<StayIndex> Occupy(FastMemory& memory, int64_t offset, int64_t size,
+                              InstructionIndex last, StayIndex owner) {
+  const std::set<StayIndex> before = Owners(memory);
   memory.Occupy(offset, size, last, owner);
-  const std::set<int32_t> after = Owners(memory);
-  std::vector<int32_t> evicted;
+  const std::set<StayIndex> after = Owners(memory);
+  std::vector<StayIndex> evicted;
   std::set_difference(before.begin(), before.end(), after.begin(), after.end(),
                       std::back_inserter(evicted));
   return evicted;
@@ -80,7 +81,7 @@ TEST(FastMemory, AStayThatLosesAByteLosesItsValue) {
   FastMemory memory(1024);
   Occupy(memory, 0, 256, 3, 0);
   Occupy(memory, 256, 256, 4, 1);
-  EXPECT_THAT(Occupy(memory, 192, 128, 9, 2), UnorderedElementsAre(0, 1));
+  EXPECT_THAT(Occupy(memory, 192, 128, 9, 2), UnorderedElementsAre(StayIndex(0), StayIndex(1)));
   EXPECT_THAT(memory.regions(),
               ElementsAre(Region{0, 3, kNobody, kForever}, Region{192, 9, 2, kForever},
                           Region{320, 4, kNobody, kForever}, Region{512, -1, kNobody, kForever}));
@@ -113,16 +114,16 @@ class NaiveMemory {
   static constexpr int64_t kUnit = 16;
 
   struct Unit {
-    int32_t last = -1;
-    int32_t owner = kNobody;
+    InstructionIndex last = -1;
+    StayIndex owner = kNobody;
   };
 
   explicit NaiveMemory(size_t units) : units_(units), next_use_(1000, kForever) {}
 
-  void SetNextUse(int32_t owner, int32_t next_use) { next_use_[owner] = next_use; }
+  void SetNextUse(StayIndex owner, InstructionIndex next_use) { next_use_[owner] = next_use; }
 
-  std::vector<int32_t> Occupy(size_t from, size_t count, int32_t last, int32_t owner) {
-    std::set<int32_t> evicted;
+  std::vector<StayIndex> Occupy(size_t from, size_t count, InstructionIndex last, StayIndex owner) {
+    std::set<StayIndex> evicted;
     for (size_t u = from; u < from + count; ++u) evicted.insert(units_[u].owner);
     evicted.erase(kNobody);
     for (Unit& unit : units_) {
@@ -132,27 +133,26 @@ class NaiveMemory {
     return {evicted.begin(), evicted.end()};
   }
 
-  void SetLast(int32_t owner, int32_t last) {
+  void SetLast(StayIndex owner, InstructionIndex last) {
     for (Unit& unit : units_) {
       if (unit.owner == owner) unit.last = last;
     }
   }
 
-  void Release(int32_t owner, int32_t last) {
+  void Release(StayIndex owner, InstructionIndex last) {
     for (Unit& unit : units_) {
       if (unit.owner == owner) unit = {last, kNobody};
     }
   }
 
-  bool IsFree(size_t from, size_t count, int32_t first) const {
-    return std::all_of(units_.begin() + static_cast<int64_t>(from),
-                       units_.begin() + static_cast<int64_t>(from + count),
+  bool IsFree(size_t from, size_t count, InstructionIndex first) const {
+    return std::all_of(units_.begin() + from, units_.begin() + (from + count),
                        [first](const Unit& unit) { return unit.last < first; });
   }
 
   // The harm of losing the values there: the bytes of each over the instructions until its use.
-  int64_t Harm(size_t from, size_t count, int32_t now) const {
-    std::map<int32_t, int64_t> bytes;  // by owner
+  int64_t Harm(size_t from, size_t count, InstructionIndex now) const {
+    std::map<StayIndex, int64_t> bytes;  // by owner
     for (size_t u = from; u < from + count; ++u) bytes[units_[u].owner] = 0;
     bytes.erase(kNobody);
     for (const Unit& unit : units_) {
@@ -166,7 +166,8 @@ class NaiveMemory {
   }
 
   // Least harm of all places, nullopt if there is no place.
-  std::optional<int64_t> LeastHarm(size_t count, int32_t first, int32_t now) const {
+  std::optional<int64_t> LeastHarm(size_t count, InstructionIndex first,
+                                   InstructionIndex now) const {
     std::optional<int64_t> least;
     for (size_t from = 0; from + count <= units_.size(); ++from) {
       if (!IsFree(from, count, first)) continue;
@@ -180,7 +181,7 @@ class NaiveMemory {
 
  private:
   std::vector<Unit> units_;
-  std::vector<int32_t> next_use_;  // by owner
+  IndexVector<StayIndex, InstructionIndex> next_use_;  // by owner
 };
 
 void ExpectSame(const FastMemory& memory, const NaiveMemory& naive) {
@@ -204,12 +205,12 @@ class Twins {
  public:
   explicit Twins(uint64_t seed) : random_(seed) {}
 
-  void Step(int32_t now) {
-    for (size_t owner = 0; owner < stays_.size(); ++owner) {
+  void Step(InstructionIndex now) {
+    for (const StayIndex owner : stays_.indices()) {
       if (stays_[owner].next_use <= now) SetNextUse(owner, NextUseAfter(now));
     }
     Place(now);
-    if (!stays_.empty()) Change(Below(stays_.size()), now + Below(8));
+    if (!stays_.empty()) Change(StayIndex(Below(stays_.size())), now + Below(8));
     ExpectSame(memory_, naive_);
   }
 
@@ -218,16 +219,18 @@ class Twins {
 
   struct Stay {
     int64_t offset = 0;
-    int32_t next_use = kForever;
+    InstructionIndex next_use = kForever;
   };
 
   int32_t Below(uint64_t bound) { return static_cast<int32_t>(random_() % bound); }
-  int32_t NextUseAfter(int32_t now) { return Below(3) == 0 ? kForever : now + 1 + Below(50); }
+  InstructionIndex NextUseAfter(InstructionIndex now) {
+    return Below(3) == 0 ? InstructionIndex(kForever) : now + 1 + Below(50);
+  }
 
-  void Place(int32_t now) {
+  void Place(InstructionIndex now) {
     const size_t count = 1 + Below(16);
     const auto size = static_cast<int64_t>(count) * NaiveMemory::kUnit;
-    const int32_t first = std::max(0, now - Below(6));
+    const InstructionIndex first = std::max(InstructionIndex(0), now - Below(6));
     const std::optional<int64_t> place = memory_.FindPlace(size, first, now);
     const std::optional<int64_t> least = naive_.LeastHarm(count, first, now);
     ASSERT_EQ(place.has_value(), least.has_value());
@@ -235,33 +238,31 @@ class Twins {
     const auto from = static_cast<size_t>(*place / NaiveMemory::kUnit);
     ASSERT_TRUE(naive_.IsFree(from, count, first));
     ASSERT_EQ(naive_.Harm(from, count, now), least);
-    const int32_t last = now + Below(8);
-    const auto owner = static_cast<int32_t>(stays_.size());
-    std::vector<int32_t> evicted = Occupy(memory_, *place, size, last, owner);
+    const InstructionIndex last = now + Below(8);
+    const auto owner = StayIndex(stays_.size());
+    std::vector<StayIndex> evicted = Occupy(memory_, *place, size, last, owner);
     std::sort(evicted.begin(), evicted.end());
     ASSERT_EQ(evicted, naive_.Occupy(from, count, last, owner));
     stays_.push_back({*place, kForever});
     SetNextUse(owner, NextUseAfter(now));
   }
 
-  void Change(size_t stay, int32_t last) {
-    const auto owner = static_cast<int32_t>(stay);
+  void Change(StayIndex stay, InstructionIndex last) {
     const int64_t offset = stays_[stay].offset;
-    if (memory_.At(offset).owner != owner) return;
+    if (memory_.At(offset).owner != stay) return;
     if (Below(3) == 0) {
       memory_.Release(offset, last);
-      naive_.Release(owner, last);
+      naive_.Release(stay, last);
     } else {
       memory_.SetLast(offset, last);
-      naive_.SetLast(owner, last);
+      naive_.SetLast(stay, last);
     }
   }
 
-  void SetNextUse(size_t stay, int32_t next_use) {
-    const auto owner = static_cast<int32_t>(stay);
+  void SetNextUse(StayIndex stay, InstructionIndex next_use) {
     stays_[stay].next_use = next_use;
-    naive_.SetNextUse(owner, next_use);
-    if (memory_.At(stays_[stay].offset).owner == owner) {
+    naive_.SetNextUse(stay, next_use);
+    if (memory_.At(stays_[stay].offset).owner == stay) {
       memory_.SetNextUse(stays_[stay].offset, next_use);
     }
   }
@@ -269,13 +270,13 @@ class Twins {
   std::mt19937_64 random_;
   FastMemory memory_{kUnits * NaiveMemory::kUnit};
   NaiveMemory naive_{kUnits};
-  std::vector<Stay> stays_;  // by owner
+  IndexVector<StayIndex, Stay> stays_;  // by owner
 };
 
 TEST(FastMemory, AgreesWithOneEntryForEachSixteenBytes) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     Twins twins(seed);
-    for (int32_t now = 0; now < 120; ++now) {
+    for (InstructionIndex now = 0; now < 120; ++now) {
       SCOPED_TRACE(::testing::Message() << "seed " << seed << ", instruction " << now);
       twins.Step(now);
       if (HasFatalFailure()) return;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/testing/index_matching.h"
 #include "env/game.h"
 #include "env/testing/corpus_programs.h"
 #include "env/testing/games.h"
@@ -104,14 +105,14 @@ TEST(FirstUse, ThatIsAnUpdateNeedsNoCopyBeforeIt) {
   game.Apply(kNoCopy);
   // The update is what writes the value back, as the program's output.
   EXPECT_TRUE(game.finished());
-  EXPECT_EQ(game.ToMapping().in_fast_memory, (std::vector<uint8_t>{1, 1}));
+  EXPECT_EQ(game.ToMapping().in_fast_memory, (IndexVector<AccessIndex, uint8_t>{1, 1}));
 }
 
 TEST(FirstUse, ThatIsALoopsComesWithTheLoop) {
   ProgramBuilder builder;
   for (uint32_t b = 0; b < 4; ++b) builder.AddBuffer(96);
   builder.AddInstruction(1000, {Write(0, 5)});
-  const uint32_t loop = builder.BeginLoop(10);
+  const LoopIndex loop = builder.BeginLoop(10);
   builder.AddInstruction(1000, {Read(1, 5)});
   builder.AddInstruction(1000, {Write(2, 5)});
   builder.EndLoop();
@@ -123,7 +124,7 @@ TEST(FirstUse, ThatIsALoopsComesWithTheLoop) {
   EXPECT_EQ(game.legal_actions(), Set({kNoCopy, kDrop}));
   game.Apply(kNoCopy);
   EXPECT_TRUE(game.finished());
-  EXPECT_EQ(game.ToMapping().in_fast_memory, (std::vector<uint8_t>{1, 1, 1, 1}));
+  EXPECT_EQ(game.ToMapping().in_fast_memory, (IndexVector<AccessIndex, uint8_t>{1, 1, 1, 1}));
 }
 
 // The observation behind the rule: in no module that the compiler makes by default, of all programs
@@ -132,18 +133,18 @@ TEST(FirstUse, IsInFastMemoryIfTheWriteIsInEveryModuleOfTheCompiler) {
   for (const std::string& path : CorpusPaths(MALLOCMUZERO_SOURCE_DIR)) {
     const absl::StatusOr<Program> program = LoadProgram(path);
     ASSERT_TRUE(program.ok()) << program.status();
-    std::vector<bool> carried(program->buffer_count());
+    IndexVector<BufferIndex, uint8_t> carried(program->buffer_count());
     for (const CarriedGroup& group : program->carried_groups()) {
-      carried[group.initial_buffer] = carried[group.root_buffer] = true;
+      carried[group.initial_buffer] = carried[group.root_buffer] = 1;
     }
-    const auto& fast = program->proto().baseline().mapping().in_fast_memory();
-    for (uint32_t b = 0; b < program->buffer_count(); ++b) {
-      const absl::Span<const uint32_t> accesses = program->AccessesOfBuffer(b);
+    const auto& fast = program->baseline()->mapping.in_fast_memory;
+    for (const BufferIndex b : program->buffers().indices()) {
+      const absl::Span<const AccessIndex> accesses = program->AccessesOfBuffer(b);
       for (size_t k = 0; k < accesses.size(); ++k) {
         const Access& access = program->accesses()[accesses[k]];
-        if (access.kind != AccessKind::kWrite || !fast[static_cast<int>(accesses[k])]) continue;
+        if (access.kind != AccessKind::kWrite || fast[accesses[k]] == 0) continue;
         const bool is_used = k + 1 < accesses.size();
-        EXPECT_TRUE(is_used ? fast[static_cast<int>(accesses[k + 1])] : carried[b])
+        EXPECT_NE(is_used ? fast[accesses[k + 1]] : carried[b], 0)
             << path << ", access " << accesses[k];
       }
     }

@@ -18,10 +18,10 @@ Game::Game(const ProgramRules& rules)
 }
 
 void Game::PlaceCrossProgramPrefetch() {
-  const int32_t buffer = rules().prefetch().buffer;
+  const BufferIndex buffer = rules().prefetch().buffer;
   if (buffer == ProgramRules::kNone) return;
   Stay stay;
-  stay.buffer = static_cast<uint32_t>(buffer);
+  stay.buffer = buffer;
   stay.last = rules().prefetch().last;
   stay.cross_program_prefetch = true;
   stay.reserved = stay.last;
@@ -51,7 +51,7 @@ void Game::AdvanceToDecision() {
     }
     options_ = Options();
     LeaveInstruction();
-    if (state_.instruction == static_cast<int32_t>(program().instruction_count())) break;
+    if (state_.instruction == program().instructions().end_index()) break;
     EnterInstruction();
   }
   WaitForAllWriteBacks();
@@ -60,22 +60,22 @@ void Game::AdvanceToDecision() {
 void Game::EnterInstruction() {
   fast_mask_ = 0;
   const Instruction& instruction = program().instructions()[state_.instruction];
-  const int32_t loop = rules().LoopOfMarker(static_cast<uint32_t>(state_.instruction));
-  if (instruction.kind == InstructionKind::kLoopBegin) EnterLoop(static_cast<uint32_t>(loop));
-  if (instruction.kind == InstructionKind::kLoopEnd) LeaveLoop(static_cast<uint32_t>(loop));
+  const LoopIndex loop = rules().LoopOfMarker(state_.instruction);
+  if (instruction.kind == InstructionKind::kLoopBegin) EnterLoop(loop);
+  if (instruction.kind == InstructionKind::kLoopEnd) LeaveLoop(loop);
 }
 
 void Game::LeaveInstruction() {
-  const auto i = static_cast<uint32_t>(state_.instruction);
+  const InstructionIndex i = state_.instruction;
   const double cycles = program().latency().Cycles(i, fast_mask_);
-  const uint32_t first_pending = timeline().first_pending();
+  const WriteBackIndex first_pending = timeline().first_pending();
   state_.timeline.Advance(IdleBytes(program(), i, fast_mask_, cycles));
   ++state_.instruction;
   if (timeline().first_pending() != first_pending) SettleWriteBacks(first_pending);
 }
 
-void Game::SetFast(uint32_t access) {
-  const auto i = static_cast<uint32_t>(state_.instruction);
+void Game::SetFast(AccessIndex access) {
+  const InstructionIndex i = state_.instruction;
   const Instruction& instruction = program().instructions()[i];
   const uint64_t with = fast_mask_ | uint64_t{1} << (access - instruction.first_access);
   latency_cycles_ +=
@@ -85,11 +85,11 @@ void Game::SetFast(uint32_t access) {
   in_fast_memory_[access] = 1;
 }
 
-Game::HbmCopy Game::hbm_copy(uint32_t buffer) const {
+Game::HbmCopy Game::hbm_copy(BufferIndex buffer) const {
   const HbmValue& hbm = state_.hbm[buffer];
   if (hbm.is_current()) return HbmCopy::kCurrent;
   if (hbm.write_back < 0) return HbmCopy::kStale;
-  const bool done = timeline().DoneAt(static_cast<uint32_t>(hbm.write_back)) >= 0;
+  const bool done = timeline().DoneAt(hbm.write_back) >= 0;
   return done ? HbmCopy::kCurrent : HbmCopy::kPending;
 }
 
@@ -100,17 +100,17 @@ Mapping Game::ToMapping() const {
   for (const Stay& stay : state_.residency.stays()) {
     Interval interval;
     interval.buffer = stay.buffer;
-    interval.first = static_cast<uint32_t>(stay.first);
-    interval.last = static_cast<uint32_t>(stay.last);
+    interval.first = stay.first;
+    interval.last = stay.last;
     interval.offset = stay.offset;
     interval.copy_in_start = stay.copy_in_start;
     interval.copy_in_done = stay.copy_in_done;
     interval.cross_program_prefetch = stay.cross_program_prefetch;
     if (stay.write_back >= 0) {
-      const auto write_back = static_cast<uint32_t>(stay.write_back);
-      interval.copy_out_start = static_cast<int32_t>(timeline().StartOf(write_back));
+      const WriteBackIndex write_back = stay.write_back;
+      interval.copy_out_start = timeline().StartOf(write_back);
       interval.copy_out_done = timeline().DoneAt(write_back);
-      interval.last = static_cast<uint32_t>(std::max(stay.last, interval.copy_out_done - 1));
+      interval.last = std::max(stay.last, interval.copy_out_done - 1);
     }
     mapping.intervals.push_back(std::move(interval));
   }

@@ -35,10 +35,10 @@ class Game {
   const Program& program() const { return rules().program(); }
 
   // True after the last decision: nothing is left to decide, ToMapping may be called.
-  bool finished() const { return state_.access == rules().access_count(); }
+  bool finished() const { return state_.access == rules().end_access(); }
 
   // The access to decide next, into Program::accesses. access_count if finished.
-  uint32_t access() const { return state_.access; }
+  AccessIndex access() const { return state_.access; }
 
   // The actions that may be taken now: two or more unless the game is finished (then none). Each
   // of them leaves a game that can be played to its end.
@@ -73,20 +73,20 @@ class Game {
   enum class HbmCopy : uint8_t { kStale, kPending, kCurrent };  // kPending: its write-back runs
 
   // Whether HBM has the value of a buffer.
-  HbmCopy hbm_copy(uint32_t buffer) const;
+  HbmCopy hbm_copy(BufferIndex buffer) const;
 
   // True if fast memory still holds the buffer's value, so that it could be kept for the access.
-  bool InFastMemory(uint32_t buffer) const { return state_.residency.Holds(buffer); }
+  bool InFastMemory(BufferIndex buffer) const { return state_.residency.Holds(buffer); }
 
   // Whether each access decided so far is in fast memory, by access.
-  absl::Span<const uint8_t> in_fast_memory() const { return in_fast_memory_; }
+  IndexSpan<AccessIndex, const uint8_t> in_fast_memory() const { return in_fast_memory_; }
 
   const FastMemory& fast_memory() const { return state_.residency.memory(); }
   const CopyTimeline& timeline() const { return state_.timeline; }
 
   // The point at which a legal Copy of the current read or update queues its copy from HBM. -1 if
   // it queues none, or if Copy is not legal.
-  int32_t copy_start() const { return options_.copy_in.start; }
+  InstructionIndex copy_start() const { return options_.copy_in.start; }
 
   // All that legal actions depend on, and what they would do.
   const GameState& state() const { return state_; }
@@ -104,37 +104,36 @@ class Game {
   void AdvanceToDecision();
   void EnterInstruction();
   void LeaveInstruction();
-  void SetFast(uint32_t access);
+  void SetFast(AccessIndex access);
 
   // game_apply.cc
   void ApplyToAccess(Action action);
-  void Read(uint32_t buffer, Action action);
-  void Write(uint32_t buffer, Action action);
-  void Update(uint32_t buffer, Action action);
-  void WriteOnlyToHbm(uint32_t buffer);
-  void FinishWrite(uint32_t buffer, Action action);
-  void Keep(uint32_t buffer, int32_t until);
-  void CopyIn(uint32_t buffer);
-  void NeedHbm(uint32_t buffer, int32_t point);
-  void WaitForWriteBack(uint32_t write_back);
+  void Read(BufferIndex buffer, Action action);
+  void Write(BufferIndex buffer, Action action);
+  void Update(BufferIndex buffer, Action action);
+  void WriteOnlyToHbm(BufferIndex buffer);
+  void FinishWrite(BufferIndex buffer, Action action);
+  void CopyIn(BufferIndex buffer);
+  void NeedHbm(BufferIndex buffer, InstructionIndex point);
+  void WaitForWriteBack(WriteBackIndex write_back);
   void WaitForAllWriteBacks();
-  void WaitForWriteBackOf(uint32_t buffer);
-  void QueueWriteBack(uint32_t buffer);
-  void SettleWriteBacks(uint32_t first);
+  void WaitForWriteBackOf(BufferIndex buffer);
+  void QueueWriteBack(BufferIndex buffer);
+  void SettleWriteBacks(WriteBackIndex first);
   void Fix(absl::Span<const FixedWriteBack> write_backs);
 
   // game_loops.cc
-  void EnterLoop(uint32_t loop);
-  void LeaveLoop(uint32_t loop);
-  void TakeOver(uint32_t group);
+  void EnterLoop(LoopIndex loop);
+  void LeaveLoop(LoopIndex loop);
+  void TakeOver(CarriedGroupIndex group);
 
   GameState state_;
   Options options_;  // at the current access
   double latency_cycles_ = 0;
   double initial_return_ = 0;
-  uint64_t fast_mask_ = 0;                  // accesses of the current instruction in fast memory
-  std::vector<uint32_t> write_back_stays_;  // by write-back of the timeline
-  std::vector<uint8_t> in_fast_memory_;     // by access
+  uint64_t fast_mask_ = 0;  // accesses of the current instruction in fast memory
+  IndexVector<WriteBackIndex, StayIndex> write_back_stays_;  // by write-back of the timeline
+  IndexVector<AccessIndex, uint8_t> in_fast_memory_;         // by access
   std::vector<Action> history_;
 };
 

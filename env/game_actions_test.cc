@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "env/game.h"
 #include "env/testing/games.h"
 #include "gmock/gmock.h"
@@ -114,7 +115,7 @@ TEST(GameRead, NoCopyNeedsTheValueInFastMemory) {
 TEST(GameRead, AValueIsLostWhenAnotherTakesItsBytes) {
   ProgramBuilder builder;
   builder.AddBuffer(1024, {.live_in = true});
-  const uint32_t other = builder.AddBuffer(16, {.live_in = true});
+  const BufferIndex other = builder.AddBuffer(16, {.live_in = true});
   builder.AddInstruction(200);
   builder.AddInstruction(200, {Read(kBuffer, 8)});
   builder.AddInstruction(200);

@@ -8,16 +8,16 @@
 namespace mallocmuzero {
 
 void Game::ApplyToAccess(Action action) {
-  const uint32_t a = state_.access;
-  const uint32_t buffer = program().accesses()[a].buffer;
-  const int32_t group = rules().access(a).take_over;
+  const AccessIndex a = state_.access;
+  const BufferIndex buffer = program().accesses()[a].buffer;
+  const CarriedGroupIndex group = rules().access(a).take_over;
   if (group != ProgramRules::kNone &&
-      state_.residency.group(static_cast<uint32_t>(group)) == Residency::GroupSpace::kOpen) {
+      state_.residency.group(group) == Residency::GroupSpace::kOpen) {
     // The first access of the parameter decides for the whole group.
     if (action == Action::kNoCopy) {
-      TakeOver(static_cast<uint32_t>(group));
+      TakeOver(group);
     } else {
-      state_.residency.SetGroup(static_cast<uint32_t>(group), Residency::GroupSpace::kHbm);
+      state_.residency.SetGroup(group, Residency::GroupSpace::kHbm);
     }
   }
   switch (program().accesses()[a].kind) {
@@ -36,13 +36,13 @@ void Game::ApplyToAccess(Action action) {
   ++state_.access;
 }
 
-void Game::Read(uint32_t buffer, Action action) {
+void Game::Read(BufferIndex buffer, Action action) {
   switch (action) {
     case Action::kCopy:
       CopyIn(buffer);
       break;
     case Action::kNoCopy: {
-      const int32_t until = std::max(state_.instruction, options_.keep_until);
+      const InstructionIndex until = std::max(state_.instruction, options_.keep_until);
       state_.residency.Extend(buffer, until, until);
       break;
     }
@@ -52,7 +52,7 @@ void Game::Read(uint32_t buffer, Action action) {
   }
 }
 
-void Game::Write(uint32_t buffer, Action action) {
+void Game::Write(BufferIndex buffer, Action action) {
   if (state_.residency.IsCarriedFast(buffer)) {
     if (!state_.residency.Holds(buffer)) state_.hbm[buffer] = HbmValue();
     state_.residency.WriteCarriedRoot(buffer, state_.instruction);
@@ -76,12 +76,12 @@ void Game::Write(uint32_t buffer, Action action) {
   FinishWrite(buffer, action);
 }
 
-void Game::Update(uint32_t buffer, Action action) {
+void Game::Update(BufferIndex buffer, Action action) {
   if (action == Action::kDrop) {
     WriteOnlyToHbm(buffer);
     return;
   }
-  const int32_t now = state_.instruction;
+  const InstructionIndex now = state_.instruction;
   if (action == Action::kNoCopy) {
     state_.residency.Extend(buffer, now, std::max(now, options_.keep_until));
   } else if (options_.copy_in.start >= 0) {
@@ -93,31 +93,30 @@ void Game::Update(uint32_t buffer, Action action) {
   FinishWrite(buffer, action);
 }
 
-void Game::WriteOnlyToHbm(uint32_t buffer) {
+void Game::WriteOnlyToHbm(BufferIndex buffer) {
   WaitForWriteBackOf(buffer);
   Fix(state_.residency.End(buffer, state_.instruction));
   state_.hbm[buffer] = {.current_since = state_.instruction + 1};
 }
 
 // After a write or update has put a new value into fast memory.
-void Game::FinishWrite(uint32_t buffer, Action action) {
+void Game::FinishWrite(BufferIndex buffer, Action action) {
   state_.hbm[buffer] = HbmValue();
-  const int32_t group = rules().access(state_.access).feeds_group;
+  const CarriedGroupIndex group = rules().access(state_.access).feeds_group;
   if (action == Action::kCopy) {
     QueueWriteBack(buffer);
   } else if (group != ProgramRules::kNone) {
-    state_.residency.SetGroup(static_cast<uint32_t>(group), Residency::GroupSpace::kFast);
+    state_.residency.SetGroup(group, Residency::GroupSpace::kFast);
   }
 }
 
-void Game::CopyIn(uint32_t buffer) {
+void Game::CopyIn(BufferIndex buffer) {
   const Options::CopyIn& copy = options_.copy_in;
   Fix(state_.residency.MakePlace(options_.place));
   NeedHbm(buffer, copy.start);
   Fix(state_.residency.End(buffer, state_.instruction));
-  const uint32_t touched =
-      state_.timeline.Insert({static_cast<uint32_t>(copy.start), static_cast<uint32_t>(copy.done),
-                              static_cast<double>(program().buffers()[buffer].bytes)});
+  const WriteBackIndex touched = state_.timeline.Insert(
+      {copy.start, copy.done, static_cast<double>(program().buffers()[buffer].bytes)});
   Stay stay;
   stay.buffer = buffer;
   stay.first = copy.start;
@@ -131,17 +130,17 @@ void Game::CopyIn(uint32_t buffer) {
 }
 
 // Makes sure that HBM has the value at a point, whatever is queued later.
-void Game::NeedHbm(uint32_t buffer, int32_t point) {
+void Game::NeedHbm(BufferIndex buffer, InstructionIndex point) {
   HbmValue& hbm = state_.hbm[buffer];
   if (hbm.is_current()) return;
-  const uint32_t first_pending = timeline().first_pending();
-  state_.timeline.WaitFor(static_cast<uint32_t>(hbm.write_back), static_cast<uint32_t>(point));
+  const WriteBackIndex first_pending = timeline().first_pending();
+  state_.timeline.WaitFor(hbm.write_back, point);
   SettleWriteBacks(first_pending);
   hbm.current_since = point;
 }
 
-void Game::WaitForWriteBack(uint32_t write_back) {
-  const uint32_t first_pending = timeline().first_pending();
+void Game::WaitForWriteBack(WriteBackIndex write_back) {
+  const WriteBackIndex first_pending = timeline().first_pending();
   state_.timeline.WaitFor(write_back, timeline().point());
   SettleWriteBacks(first_pending);
 }
@@ -152,32 +151,33 @@ void Game::WaitForAllWriteBacks() {
 }
 
 // A value must not change while it is copied to HBM.
-void Game::WaitForWriteBackOf(uint32_t buffer) {
+void Game::WaitForWriteBackOf(BufferIndex buffer) {
   if (state_.hbm[buffer].write_back >= 0) {
-    WaitForWriteBack(static_cast<uint32_t>(state_.hbm[buffer].write_back));
+    WaitForWriteBack(state_.hbm[buffer].write_back);
   }
 }
 
-void Game::QueueWriteBack(uint32_t buffer) {
-  const uint32_t write_back = state_.timeline.QueueWriteBack(program().buffers()[buffer].bytes);
-  write_back_stays_.push_back(static_cast<uint32_t>(state_.residency.StayOf(buffer)));
+void Game::QueueWriteBack(BufferIndex buffer) {
+  const WriteBackIndex write_back =
+      state_.timeline.QueueWriteBack(program().buffers()[buffer].bytes);
+  write_back_stays_.push_back(state_.residency.StayOf(buffer));
   state_.residency.SetWriteBack(buffer, write_back);
-  state_.hbm[buffer] = {.write_back = static_cast<int32_t>(write_back)};
+  state_.hbm[buffer] = {.write_back = write_back};
 }
 
 // Tells the residency which write-backs from `first` on are done, and which are not any more.
-void Game::SettleWriteBacks(uint32_t first) {
-  for (uint32_t w = first; w < timeline().write_back_count(); ++w) {
-    const int32_t done = timeline().DoneAt(w);
-    const int32_t until = done == CopyTimeline::kPending ? Residency::kForever : done - 1;
-    Fix(state_.residency.SettleWriteBack(static_cast<int32_t>(write_back_stays_[w]), until,
-                                         state_.instruction));
+void Game::SettleWriteBacks(WriteBackIndex first) {
+  for (WriteBackIndex w = first; w < timeline().write_back_count(); ++w) {
+    const InstructionIndex done = timeline().DoneAt(w);
+    const InstructionIndex until =
+        done == CopyTimeline::kPending ? InstructionIndex(Residency::kForever) : done - 1;
+    Fix(state_.residency.SettleWriteBack(write_back_stays_[w], until, state_.instruction));
   }
 }
 
 void Game::Fix(absl::Span<const FixedWriteBack> write_backs) {
   for (const FixedWriteBack& fixed : write_backs) {
-    state_.timeline.WaitFor(fixed.write_back, static_cast<uint32_t>(fixed.point));
+    state_.timeline.WaitFor(fixed.write_back, fixed.point);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "env/game.h"
 #include "env/testing/games.h"
 #include "gmock/gmock.h"
@@ -21,7 +22,7 @@ using testing::Set;
 using ::testing::UnorderedElementsAre;
 using testing::Write;
 
-enum Buffer : uint8_t { kX, kW, kA, kB, kC, kE, kZ, kY };
+constexpr BufferIndex kX = 0, kW = 1, kA = 2, kB = 3, kC = 4, kE = 5, kZ = 6, kY = 7;
 
 Program Example() {
   ProgramBuilder builder;
@@ -43,7 +44,7 @@ Program Example() {
 
 TEST(WorkedExample, PlaysAsWritten) {
   struct Step {
-    uint32_t buffer;
+    BufferIndex buffer;
     ActionSet legal;
     Action action;
     double gain;  // cycles

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "env/game.h"
 #include "env/testing/games.h"
 #include "gmock/gmock.h"

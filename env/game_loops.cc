@@ -4,28 +4,28 @@
 
 namespace mallocmuzero {
 
-void Game::EnterLoop(uint32_t loop) {
+void Game::EnterLoop(LoopIndex loop) {
   state_.residency.EnterLoop();
   WaitForAllWriteBacks();  // copies to HBM do not cross the ends of a loop
-  for (const uint32_t g : rules().GroupsOfLoop(loop)) {
+  for (const CarriedGroupIndex g : rules().GroupsOfLoop(loop)) {
     if (state_.residency.group(g) == Residency::GroupSpace::kFast) {
       TakeOver(g);
     } else {
-      const uint32_t parameter = program().carried_groups()[g].parameter_buffer;
+      const BufferIndex parameter = program().carried_groups()[g].parameter_buffer;
       state_.hbm[parameter].current_since = state_.instruction + 1;
     }
   }
 }
 
-void Game::TakeOver(uint32_t group) {
+void Game::TakeOver(CarriedGroupIndex group) {
   state_.residency.TakeOver(group);
   state_.hbm[program().carried_groups()[group].parameter_buffer] = HbmValue();
 }
 
-void Game::LeaveLoop(uint32_t loop) {
+void Game::LeaveLoop(LoopIndex loop) {
   WaitForAllWriteBacks();
-  for (const uint32_t g : rules().GroupsOfLoop(loop)) {
-    const uint32_t result = program().carried_groups()[g].result_buffer;
+  for (const CarriedGroupIndex g : rules().GroupsOfLoop(loop)) {
+    const BufferIndex result = program().carried_groups()[g].result_buffer;
     if (state_.residency.group(g) != Residency::GroupSpace::kFast) {
       state_.hbm[result].current_since = state_.instruction + 1;
       continue;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "base/testing/index_matching.h"
 #include "env/game.h"
 #include "env/testing/games.h"
 #include "gmock/gmock.h"
@@ -22,7 +23,7 @@ using testing::Set;
 using testing::StaysOf;
 using testing::Write;
 
-enum Buffer : uint8_t { kEarly, kLong, kLarge };
+constexpr BufferIndex kEarly = 0, kLong = 1, kLarge = 2;
 
 // 400 bytes of fast memory. kEarly has 100 of them for instructions 0 and 1, kLong 100 for 0 to 4,
 // kLarge 300 for 3 and 4: room for all, if kLong is not in the middle.

@@ -13,6 +13,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/testing/index_matching.h"
 #include "env/check/game_check.h"
 #include "env/game.h"
 #include "env/legal.h"
@@ -97,7 +98,7 @@ TEST(GameProperty, ReturnIsWhatSimulateSaysWhateverTheCarriedGroups) {
     std::mt19937_64 random(seed);
     const Program program = OddGroupProgram(random);
     const ProgramRules rules = Rules(program, seed % 4 == 0 ? 0.01 : -1);
-    for (uint32_t g = 0; g < program.carried_groups().size(); ++g) {
+    for (const CarriedGroupIndex g : program.carried_groups().indices()) {
       ++(rules.group(g).may_be_fast ? fast_groups : other_groups);
     }
     const std::set<std::string> known = FaultsOfTheProgram(program);
@@ -123,7 +124,7 @@ void AskEverything(const Game& game, ObservationWriter& writer, std::vector<floa
     ASSERT_EQ(game.IsLegal(action), Contains(game.legal_actions(), action));
   }
   writer.Write(game, absl::MakeSpan(row));
-  for (uint32_t b = 0; b < game.program().buffer_count(); ++b) {
+  for (const BufferIndex b : game.program().buffers().indices()) {
     ASSERT_EQ(game.InFastMemory(b), game.state().residency.Holds(b));
     ASSERT_EQ(game.hbm_copy(b) == Game::HbmCopy::kStale, !game.state().hbm[b].IsOnItsWay());
   }

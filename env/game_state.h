@@ -14,8 +14,9 @@ namespace mallocmuzero {
 
 // Whether HBM has the value of a buffer.
 struct HbmValue {
-  int32_t current_since = -1;  // point from which HBM has the value, -1: HBM does not have it yet
-  int32_t write_back = -1;     // the write-back that brings the value, -1: none
+  InstructionIndex current_since =
+      -1;  // point from which HBM has the value, -1: HBM does not have it yet
+  WriteBackIndex write_back = -1;  // the write-back that brings the value, -1: none
 
   bool is_current() const { return current_since >= 0; }
 
@@ -33,7 +34,7 @@ struct GameState {
         residency(program_rules),
         timeline(program_rules.program()),
         hbm(program_rules.program().buffer_count()) {
-    for (uint32_t b = 0; b < hbm.size(); ++b) {
+    for (const BufferIndex b : hbm.indices()) {
       const ProgramRules::BufferRule& rule = program_rules.buffer(b);
       if (rule.starts_in_hbm) hbm[b].current_since = rule.available;
     }
@@ -44,11 +45,11 @@ struct GameState {
   friend bool operator==(const GameState&, const GameState&) = default;
 
   const ProgramRules* rules;
-  uint32_t access = 0;       // to decide next, into Program::accesses
-  int32_t instruction = -1;  // of that access; the instructions before have run
+  AccessIndex access = 0;             // to decide next, into Program::accesses
+  InstructionIndex instruction = -1;  // of that access; the instructions before have run
   Residency residency;
   CopyTimeline timeline;
-  std::vector<HbmValue> hbm;  // by buffer
+  IndexVector<BufferIndex, HbmValue> hbm;  // by buffer
 };
 
 }  // namespace mallocmuzero

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "env/players.h"
 #include "env/testing/games.h"
 #include "env/testing/random_game_program.h"
@@ -37,10 +38,10 @@ constexpr uint32_t kBuffer = 0;
 
 TEST(Game, DecidesNothingAboutWhatCannotMatter) {
   ProgramBuilder builder;
-  const uint32_t useful = builder.AddBuffer(96, {.live_in = true});
-  const uint32_t useless = builder.AddBuffer(96, {.live_in = true});
-  const uint32_t pinned = builder.AddBuffer(96, {.live_in = true, .pinned_to_hbm = true});
-  const uint32_t huge = builder.AddBuffer(1040, {.live_in = true});
+  const BufferIndex useful = builder.AddBuffer(96, {.live_in = true});
+  const BufferIndex useless = builder.AddBuffer(96, {.live_in = true});
+  const BufferIndex pinned = builder.AddBuffer(96, {.live_in = true, .pinned_to_hbm = true});
+  const BufferIndex huge = builder.AddBuffer(1040, {.live_in = true});
   builder.AddInstruction(200);
   builder.AddInstruction(300, {Read(useless), Read(pinned, 5), Read(huge, 5), Read(useful, 5)});
   const Program program = builder.Build();
@@ -67,7 +68,7 @@ TEST(Game, AThresholdSaysWhatMatters) {
 
 TEST(Game, RewardsOfStepsByRuleBelongToTheDecisionBefore) {
   ProgramBuilder builder;
-  const uint32_t value = builder.AddBuffer(96);
+  const BufferIndex value = builder.AddBuffer(96);
   builder.AddInstruction(20, {Write(value, 5)});
   builder.AddInstruction(20, {Read(value, 3)});
   builder.AddInstruction(20, {Read(value, 2)});
@@ -95,12 +96,12 @@ TEST(Game, InstructionsMayBeSlowerFromFastMemory) {
 
 // The program with a baseline that has buffer 0 in fast memory from the start up to `last`, for the
 // accesses whose flags are set.
-Program WithPrefetch(const ProgramBuilder& builder, uint32_t last, const std::vector<bool>& used) {
+Program WithPrefetch(const ProgramBuilder& builder, InstructionIndex last, const std::vector<bool>& used) {
   v1::Program program = builder.BuildProto();
   v1::Mapping& mapping = *program.mutable_baseline()->mutable_mapping();
   for (const bool fast : used) mapping.add_in_fast_memory(fast);
   v1::Interval& interval = *mapping.add_intervals();
-  interval.set_last(last);
+  interval.set_last(last.number());
   interval.set_cross_program_prefetch(true);
   SealProgram(program);
   return *Program::FromProto(std::move(program));
@@ -137,7 +138,7 @@ TEST(Game, AnotherCopyDoesNotStandInForThePrefetch) {
   builder.BeginLoop(2);
   builder.AddInstruction(100, {Read(kBuffer, 5)});
   builder.EndLoop();
-  const uint32_t last = builder.AddInstruction(100, {Read(kBuffer, 5)});
+  const InstructionIndex last = builder.AddInstruction(100, {Read(kBuffer, 5)});
   // The read in the loop does without the prefetch at offset 0: it may bring the value to 512.
   const Program program = WithPrefetch(builder, last, {false, true});
   const ProgramRules rules = EverythingMatters(program);
@@ -192,7 +193,7 @@ void ExpectSame(const Game& a, const Game& b) {
   ASSERT_EQ(a.cycles(), b.cycles());
   ASSERT_EQ(a.copy_start(), b.copy_start());
   ASSERT_EQ(a.history(), b.history());
-  ASSERT_EQ(a.in_fast_memory(), b.in_fast_memory());
+  ASSERT_EQ(a.in_fast_memory().elements(), b.in_fast_memory().elements());
   ASSERT_EQ(a.fast_memory().regions(), b.fast_memory().regions());
   if (!a.finished()) return;
   ASSERT_EQ(a.ToMapping(), b.ToMapping());
@@ -262,7 +263,7 @@ TEST(Game, NoDecisionLeadsIntoADeadEnd) {
       while (!game.finished()) {
         ASSERT_GE(CountOf(game.legal_actions()), 2);
         ASSERT_LT(game.legal_actions(), 1 << kActionCount);
-        const uint32_t access = game.access();
+        const AccessIndex access = game.access();
         game.Apply(player.Choose(game));
         ASSERT_GT(game.access(), access);
       }

@@ -20,58 +20,61 @@ constexpr double kRounding = 1e-9;
 class KeptBytes {
  public:
   // `elapsed` is what CyclesBefore returns; it must outlive this object.
-  explicit KeptBytes(absl::Span<const double> elapsed)
+  explicit KeptBytes(IndexSpan<InstructionIndex, const double> elapsed)
       : elapsed_(elapsed), changes_(elapsed.size() + 1), moments_(elapsed.size() + 1) {}
 
   // Keeps `bytes` for instructions from `first` to before `end`.
-  void Add(size_t first, size_t end, double bytes) {
+  void Add(InstructionIndex first, InstructionIndex end, double bytes) {
     Change(first, bytes);
     Change(end, -bytes);
   }
 
   // Bytes times cycles, of instructions from `first` to before `end`.
-  double Between(size_t first, size_t end) const { return Before(end) - Before(first); }
+  double Between(InstructionIndex first, InstructionIndex end) const {
+    return Before(end) - Before(first);
+  }
 
  private:
-  void Change(size_t at, double bytes) {
-    for (size_t k = at + 1; k < changes_.size(); k += k & (~k + 1)) {
+  void Change(InstructionIndex at, double bytes) {
+    for (size_t k = at.number() + 1; k < changes_.size(); k += k & (~k + 1)) {
       changes_[k] += bytes;
       moments_[k] += bytes * elapsed_[at];
     }
   }
 
   // Bytes times cycles of all instructions before `end`.
-  double Before(size_t end) const {
+  double Before(InstructionIndex end) const {
     double bytes = 0;
     double moment = 0;
-    for (size_t k = end; k > 0; k -= k & (~k + 1)) {
+    for (size_t k = end.number(); k > 0; k -= k & (~k + 1)) {
       bytes += changes_[k];
       moment += moments_[k];
     }
     return bytes * elapsed_[end] - moment;
   }
 
-  const absl::Span<const double> elapsed_;
+  const IndexSpan<InstructionIndex, const double> elapsed_;
   std::vector<double> changes_;
   std::vector<double> moments_;
 };
 
 // A value that can be kept for `access`, during the instructions from `first` to before `end`.
 struct Candidate {
-  uint32_t access = 0;
-  size_t first = 0;
-  size_t end = 0;
+  AccessIndex access = 0;
+  InstructionIndex first = 0;
+  InstructionIndex end = 0;
   double bytes = 0;
   double savings_density = 0;
 };
 
-std::vector<Candidate> FindCandidates(const ProgramRules& rules, absl::Span<const double> savings,
-                                      absl::Span<const double> elapsed) {
+std::vector<Candidate> FindCandidates(const ProgramRules& rules,
+                                      IndexSpan<AccessIndex, const double> savings,
+                                      IndexSpan<InstructionIndex, const double> elapsed) {
   const Program& program = rules.program();
   const double unit = SavingsDensityUnit(program, savings, elapsed.back());
   std::vector<Candidate> candidates;
-  for (uint32_t b = 0; b < program.buffer_count(); ++b) {
-    const absl::Span<const uint32_t> accesses = program.AccessesOfBuffer(b);
+  for (const BufferIndex b : program.buffers().indices()) {
+    const absl::Span<const AccessIndex> accesses = program.AccessesOfBuffer(b);
     for (size_t k = 1; k < accesses.size(); ++k) {
       const Access& access = program.accesses()[accesses[k]];
       if (access.kind == AccessKind::kWrite) continue;
@@ -92,22 +95,24 @@ std::vector<Candidate> FindCandidates(const ProgramRules& rules, absl::Span<cons
 
 }  // namespace
 
-double SavingsDensityUnit(const Program& program, absl::Span<const double> savings, double cycles) {
+double SavingsDensityUnit(const Program& program, IndexSpan<AccessIndex, const double> savings,
+                          double cycles) {
   double all_savings = 0;
   for (const double saving : savings) all_savings += std::max(0.0, saving);
   return all_savings /
          (static_cast<double>(program.hardware().fast_memory_bytes()) * std::max(1.0, cycles));
 }
 
-std::vector<KeepValue> FindKeepValues(const ProgramRules& rules, absl::Span<const double> savings) {
-  const std::vector<double> elapsed = CyclesBefore(rules.program());
+IndexVector<AccessIndex, KeepValue> FindKeepValues(const ProgramRules& rules,
+                                                   IndexSpan<AccessIndex, const double> savings) {
+  const IndexVector<InstructionIndex, double> elapsed = CyclesBefore(rules.program());
   std::vector<Candidate> candidates = FindCandidates(rules, savings, elapsed);
   std::stable_sort(candidates.begin(), candidates.end(), [](const auto& a, const auto& b) {
     return a.savings_density > b.savings_density;
   });
   const auto capacity = static_cast<double>(rules.program().hardware().fast_memory_bytes());
   KeptBytes kept(elapsed);
-  std::vector<KeepValue> values(rules.access_count());
+  IndexVector<AccessIndex, KeepValue> values(rules.access_count());
   for (const Candidate& candidate : candidates) {
     const double cycles = elapsed[candidate.end] - elapsed[candidate.first];
     const double occupied =

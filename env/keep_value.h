@@ -29,11 +29,13 @@ struct KeepValue {
 
 // The density of a program whose savings are spread evenly over all bytes of the fast memory for
 // `cycles`. Negative savings count as 0.
-double SavingsDensityUnit(const Program& program, absl::Span<const double> savings, double cycles);
+double SavingsDensityUnit(const Program& program, IndexSpan<AccessIndex, const double> savings,
+                          double cycles);
 
 // By access. `savings` are the cycles that each access saves in fast memory, over all executions.
 // In O(n log n).
-std::vector<KeepValue> FindKeepValues(const ProgramRules& rules, absl::Span<const double> savings);
+IndexVector<AccessIndex, KeepValue> FindKeepValues(const ProgramRules& rules,
+                                                   IndexSpan<AccessIndex, const double> savings);
 
 }  // namespace mallocmuzero
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "env/program_rules.h"
 #include "env/testing/games.h"
 #include "env/testing/random_game_program.h"
@@ -30,8 +31,8 @@ TEST(FindKeepValues, FirstAccessesAndWritesKeepNothing) {
   builder.AddInstruction(10, {Write(1, 2)});
   builder.AddInstruction(10, {Read(0, 5), Read(1, 3)});
   const Program program = builder.Build();
-  const std::vector<KeepValue> values =
-      FindKeepValues(EverythingMatters(program), std::vector<double>{5, 2, 2, 5, 3});
+  const IndexVector<AccessIndex, KeepValue> values =
+      FindKeepValues(EverythingMatters(program), IndexVector<AccessIndex, double>{5, 2, 2, 5, 3});
   std::vector<bool> exist;
   for (const KeepValue& value : values) exist.push_back(value.exists);
   EXPECT_THAT(exist, ::testing::ElementsAre(false, false, false, true, true));
@@ -48,8 +49,8 @@ TEST(FindKeepValues, TheDensityIsTheSavingForBytesAndCycles) {
   builder.AddInstruction(10);
   builder.AddInstruction(10, {Read(0), Read(1)});
   const Program program = builder.Build();
-  const std::vector<KeepValue> values =
-      FindKeepValues(EverythingMatters(program), std::vector<double>{0, 0, 6, 2});
+  const IndexVector<AccessIndex, KeepValue> values =
+      FindKeepValues(EverythingMatters(program), IndexVector<AccessIndex, double>{0, 0, 6, 2});
   // All savings, 8 cycles, for all of the memory: 8 / (1024 * 40) a byte and cycle.
   const double unit = 8.0 / (1024 * 40);
   EXPECT_DOUBLE_EQ(values[2].savings_density, 6.0 / (512 * 30) / unit);
@@ -67,8 +68,8 @@ TEST(FindKeepValues, WhatHasNoRoomTakesNone) {
   builder.AddInstruction(10, {Read(0), Read(1), Read(2)});
   builder.AddInstruction(10, {Read(0), Read(1), Read(2)});
   const Program program = builder.Build();
-  const std::vector<KeepValue> values =
-      FindKeepValues(EverythingMatters(program), std::vector<double>{0, 0, 0, 6.4, 2.56, 0.128});
+  const IndexVector<AccessIndex, KeepValue> values = FindKeepValues(
+      EverythingMatters(program), IndexVector<AccessIndex, double>{0, 0, 0, 6.4, 2.56, 0.128});
   EXPECT_DOUBLE_EQ(values[4].occupied, 0.625);
   EXPECT_DOUBLE_EQ(values[5].occupied, 0.625);
 }
@@ -79,30 +80,30 @@ TEST(FindKeepValues, WhatSavesNothingIsWorthNothing) {
   builder.AddInstruction(10, {Read(0)});
   builder.AddInstruction(10, {Read(0)});
   const Program program = builder.Build();
-  const std::vector<KeepValue> values =
-      FindKeepValues(EverythingMatters(program), std::vector<double>{0, -1});
+  const IndexVector<AccessIndex, KeepValue> values =
+      FindKeepValues(EverythingMatters(program), IndexVector<AccessIndex, double>{0, -1});
   EXPECT_TRUE(values[1].exists);
   EXPECT_LE(values[1].savings_density, 0);
 }
 
 // One instruction after the other, one value after the other.
-std::vector<double> OccupiedByHand(const ProgramRules& rules,
-                                   const std::vector<KeepValue>& values) {
+IndexVector<AccessIndex, double> OccupiedByHand(const ProgramRules& rules,
+                                                const IndexVector<AccessIndex, KeepValue>& values) {
   const Program& program = rules.program();
   struct Span {
     double savings_density;
-    uint32_t access;
-    size_t first;
-    size_t end;
+    AccessIndex access;
+    InstructionIndex first;
+    InstructionIndex end;
     double bytes;
   };
   std::vector<Span> spans;
-  for (uint32_t b = 0; b < program.buffer_count(); ++b) {
+  for (const BufferIndex b : program.buffers().indices()) {
     const auto accesses = program.AccessesOfBuffer(b);
     for (size_t k = 1; k < accesses.size(); ++k) {
-      const uint32_t a = accesses[k];
+      const AccessIndex a = accesses[k];
       if (!values[a].exists) continue;
-      const uint32_t end =
+      const InstructionIndex end =
           rules.SpanEnd(program.accesses()[a].instruction, rules.buffer(b).defining_loop);
       spans.push_back({values[a].savings_density, a,
                        program.accesses()[accesses[k - 1]].instruction + 1, end + 1,
@@ -113,12 +114,12 @@ std::vector<double> OccupiedByHand(const ProgramRules& rules,
     return a.savings_density > b.savings_density;
   });
   const auto capacity = static_cast<double>(program.hardware().fast_memory_bytes());
-  std::vector<double> kept(program.instruction_count(), 0);
-  std::vector<double> occupied(rules.access_count(), 0);
+  IndexVector<InstructionIndex, double> kept(program.instruction_count(), 0);
+  IndexVector<AccessIndex, double> occupied(rules.access_count(), 0);
   for (const Span& span : spans) {
     double sum = 0;
     double cycles = 0;
-    for (size_t i = span.first; i < span.end; ++i) {
+    for (InstructionIndex i = span.first; i < span.end; ++i) {
       const double time =
           program.latency().Cycles(i, 0) * program.instructions()[i].execution_count;
       sum += kept[i] * time;
@@ -127,7 +128,7 @@ std::vector<double> OccupiedByHand(const ProgramRules& rules,
     const double load = cycles > 0 ? sum / cycles / capacity : 0;
     occupied[span.access] = load;
     if (span.savings_density <= 0 || load + span.bytes / capacity > 1 + 1e-9) continue;
-    for (size_t i = span.first; i < span.end; ++i) kept[i] += span.bytes;
+    for (InstructionIndex i = span.first; i < span.end; ++i) kept[i] += span.bytes;
   }
   return occupied;
 }
@@ -139,13 +140,13 @@ TEST(FindKeepValues, OccupancyIsThatOfASumOverInstructions) {
     const Program program = RandomGameProgram(random);
     const auto rules = ProgramRules::Create(program);
     if (!rules.ok()) continue;
-    std::vector<double> savings;
+    IndexVector<AccessIndex, double> savings;
     for (uint32_t a = 0; a < program.access_count(); ++a) {
       savings.push_back(std::uniform_real_distribution<double>(-1, 10)(random));
     }
-    const std::vector<KeepValue> values = FindKeepValues(*rules, savings);
-    const std::vector<double> occupied = OccupiedByHand(*rules, values);
-    for (uint32_t a = 0; a < program.access_count(); ++a) {
+    const IndexVector<AccessIndex, KeepValue> values = FindKeepValues(*rules, savings);
+    const IndexVector<AccessIndex, double> occupied = OccupiedByHand(*rules, values);
+    for (const AccessIndex a : program.accesses().indices()) {
       ASSERT_NEAR(values[a].occupied, occupied[a], 1e-9) << "trial " << trial << ", access " << a;
       if (occupied[a] > 0) ++compared;
     }

@@ -45,21 +45,20 @@ class OptionFinder {
   // outside its loop.
   bool MayTakeOver() const {
     return rule_.take_over != ProgramRules::kNone &&
-           state_.residency.group(static_cast<uint32_t>(rule_.take_over)) ==
-               Residency::GroupSpace::kOpen;
+           state_.residency.group(rule_.take_over) == Residency::GroupSpace::kOpen;
   }
 
   // Allows NoCopy if the carried group can take over its initial value.
   void AllowTakeOver() {
-    const auto group = static_cast<uint32_t>(rule_.take_over);
+    const CarriedGroupIndex group = rule_.take_over;
     if (!state_.residency.CanTakeOver(group)) return;
-    const auto loop = static_cast<int32_t>(program_.carried_groups()[group].loop);
-    options_.keep_until = rules_.SpanEnd(static_cast<uint32_t>(now_), loop);
+    const auto loop = program_.carried_groups()[group].loop;
+    options_.keep_until = rules_.SpanEnd(now_, loop);
     options_.takes_over = true;
     Allow(Action::kNoCopy);
   }
 
-  void AllowKeeping(int32_t until) {
+  void AllowKeeping(InstructionIndex until) {
     options_.keep_until = until;
     Allow(Action::kNoCopy);
   }
@@ -69,7 +68,7 @@ class OptionFinder {
     if (MayTakeOver()) {
       AllowTakeOver();
     } else if (residency.Holds(buffer_)) {
-      AllowKeeping(rules_.SpanEnd(static_cast<uint32_t>(now_), residency.Current(buffer_).loop));
+      AllowKeeping(rules_.SpanEnd(now_, residency.Current(buffer_).loop));
     }
     if (residency.IsCarriedFast(buffer_) || !state_.hbm[buffer_].IsOnItsWay()) return;
     if (rule_.follows_write && residency.Holds(buffer_)) return;
@@ -105,13 +104,13 @@ class OptionFinder {
     if (hbm_has_value) Allow(Action::kDrop);
     const bool resident = residency.Holds(buffer_);
     const bool has_write_back = resident && residency.Current(buffer_).write_back >= 0;
-    const int32_t until = has_write_back ? rule_.keep_until_end : rule_.keep_until;
+    const InstructionIndex until = has_write_back ? rule_.keep_until_end : rule_.keep_until;
     if (resident && until != ProgramRules::kNone) AllowKeeping(until);
     if ((resident && !has_write_back) || (hbm_has_value && FindCopyIn())) Allow(Action::kCopy);
   }
 
   // Finds a place for the buffer's value during the instructions [first, until].
-  bool FindPlace(int32_t first, int32_t until) {
+  bool FindPlace(InstructionIndex first, InstructionIndex until) {
     std::optional<Place> place = state_.residency.FindPlace(
         {.bytes = rules_.buffer(buffer_).bytes, .first = first, .until = until}, state_.access);
     if (!place) return false;
@@ -122,8 +121,9 @@ class OptionFinder {
   // Tries loops from the outermost one that leaves the value as it is inwards: a copy before an
   // outer loop is made once and serves all passes.
   bool FindCopyIn() {
-    const int32_t inner = program_.instructions()[now_].loop;
-    int32_t loop = access_.kind == AccessKind::kRead ? rules_.buffer(buffer_).defining_loop : inner;
+    const LoopIndex inner = program_.instructions()[now_].loop;
+    LoopIndex loop =
+        access_.kind == AccessKind::kRead ? rules_.buffer(buffer_).defining_loop : inner;
     while (!FindCopyIn(loop)) {
       if (loop == inner) return false;
       loop = rules_.ChildLoop(inner, loop);
@@ -132,29 +132,28 @@ class OptionFinder {
   }
 
   // Finds a copy that is queued in `loop`.
-  bool FindCopyIn(int32_t loop) {
+  bool FindCopyIn(LoopIndex loop) {
     const HbmValue& hbm = state_.hbm[buffer_];
-    int32_t earliest = hbm.current_since;
+    InstructionIndex earliest = hbm.current_since;
     if (!hbm.is_current()) {
-      earliest = state_.timeline.DoneAt(static_cast<uint32_t>(hbm.write_back));
+      earliest = state_.timeline.DoneAt(hbm.write_back);
       if (earliest == CopyTimeline::kPending) return false;
     }
-    const int32_t inner = program_.instructions()[now_].loop;
-    int32_t done = now_;
+    const LoopIndex inner = program_.instructions()[now_].loop;
+    InstructionIndex done = now_;
     if (inner != loop) {
-      done = static_cast<int32_t>(program_.loops()[rules_.ChildLoop(inner, loop)].begin);
+      done = program_.loops()[rules_.ChildLoop(inner, loop)].begin;
     }
     if (loop != ProgramRules::kNone) {
-      earliest = std::max(earliest, static_cast<int32_t>(program_.loops()[loop].begin) + 1);
+      earliest = std::max(earliest, program_.loops()[loop].begin + 1);
     }
-    const std::optional<uint32_t> start = state_.timeline.LatestStart(
-        static_cast<double>(program_.buffers()[buffer_].bytes), earliest,
-        static_cast<uint32_t>(done),
-        [this, loop](int32_t point) { return rules_.PointInLoop(point, loop); });
+    const std::optional<InstructionIndex> start = state_.timeline.LatestStart(
+        static_cast<double>(program_.buffers()[buffer_].bytes), earliest, done,
+        [this, loop](InstructionIndex point) { return rules_.PointInLoop(point, loop); });
     if (!start) return false;
-    const int32_t until = rules_.SpanEnd(static_cast<uint32_t>(now_), loop);
-    if (!FindPlace(static_cast<int32_t>(*start), until)) return false;
-    options_.copy_in = {static_cast<int32_t>(*start), done, until, loop};
+    const InstructionIndex until = rules_.SpanEnd(now_, loop);
+    if (!FindPlace(*start, until)) return false;
+    options_.copy_in = {*start, done, until, loop};
     return true;
   }
 
@@ -163,8 +162,8 @@ class OptionFinder {
   const Program& program_;
   const Access& access_;
   const ProgramRules::AccessRule& rule_;
-  const uint32_t buffer_;
-  const int32_t now_;
+  const BufferIndex buffer_;
+  const InstructionIndex now_;
   Options options_;
 };
 

@@ -16,7 +16,7 @@ struct Options {
   ActionSet actions = 0;
 
   // The last instruction for which NoCopy keeps the value in fast memory.
-  int32_t keep_until = 0;
+  InstructionIndex keep_until = 0;
 
   // True if NoCopy makes the parameter of a carried group take over the initial value's bytes.
   bool takes_over = false;
@@ -26,10 +26,10 @@ struct Options {
 
   // The copy from HBM that Copy queues. `start` is -1 if Copy queues none.
   struct CopyIn {
-    int32_t start = -1;  // the point at which it is queued
-    int32_t done = -1;   // the point at which the value is needed
-    int32_t until = -1;  // last instruction for which the value stays
-    int32_t loop = -1;   // loop in which it is queued, -1: outside of all loops
+    InstructionIndex start = -1;  // the point at which it is queued
+    InstructionIndex done = -1;   // the point at which the value is needed
+    InstructionIndex until = -1;  // last instruction for which the value stays
+    LoopIndex loop = -1;          // loop in which it is queued, -1: outside of all loops
 
     friend bool operator==(const CopyIn&, const CopyIn&) = default;
   };

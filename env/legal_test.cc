@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "base/testing/index_matching.h"
 #include "env/testing/games.h"
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"
@@ -39,7 +40,7 @@ class LegalTest : public ::testing::Test {
   LegalTest() { state_.timeline.Advance(500); }
 
   // The state at an access of instruction 1.
-  GameState& At(uint32_t access) {
+  GameState& At(AccessIndex access) {
     state_.access = access;
     state_.instruction = 1;
     return state_;

@@ -26,8 +26,8 @@ constexpr auto kRows = [] {
 }();
 
 // Number of rows of the image up to an instruction.
-size_t RowsUpTo(int32_t instruction, uint32_t now) {
-  const int64_t distance = int64_t{instruction} - now;
+size_t RowsUpTo(InstructionIndex instruction, InstructionIndex now) {
+  const int64_t distance = int64_t{instruction.number()} - now.number();
   return kRows[std::clamp<int64_t>(distance, kEarliest - 1, kLatest) - (kEarliest - 1)];
 }
 
@@ -108,7 +108,7 @@ void ObservationWriter::WriteBandwidth(const Game& game, float* out) const {
   const auto bytes = static_cast<double>(program.buffers()[buffer_].bytes);
   double idle = 0;
   double spare = 0;
-  uint32_t reached = now_;
+  InstructionIndex reached = now_;
   for (size_t s = 0; s < kSpans; ++s, out += kBandwidthFeatures) {
     const uint32_t span = uint32_t{1} << s;
     while (reached > 0 && reached + span > now_) {
@@ -119,7 +119,7 @@ void ObservationWriter::WriteBandwidth(const Game& game, float* out) const {
     out[kSpareBefore] = SizeScale(spare / capacity);
     out[kFitsBefore] = EnoughScale(spare, bytes);
     out[kBusyBefore] = idle > 0 ? Clamp((idle - spare) / idle) : 0;
-    const uint32_t end = std::min(now_ + span, program.instruction_count());
+    const InstructionIndex end = std::min(now_ + span, program.instructions().end_index());
     const double after = tables_.idle_before_[end] - tables_.idle_before_[now_];
     out[kIdleAfter] = SizeScale(after / capacity);
     out[kFitsAfter] = EnoughScale(after, bytes + game.timeline().PendingOut());
@@ -134,7 +134,7 @@ void ObservationWriter::WriteDecision(const Game& game, float* out) const {
   uint64_t fast = 0;     // decided accesses in fast memory
   uint64_t to_come = 0;  // later accesses that may be in fast memory
   for (uint32_t k = 0; k < instruction.access_count; ++k) {
-    const uint32_t a = instruction.first_access + k;
+    const AccessIndex a = instruction.first_access + k;
     const uint64_t bit = uint64_t{1} << k;
     if (game.in_fast_memory()[a] != 0) fast |= bit;
     if (k > own && !rules.buffer(program.accesses()[a].buffer).stays_in_hbm) to_come |= bit;
@@ -148,14 +148,14 @@ void ObservationWriter::WriteDecision(const Game& game, float* out) const {
   out[kMayCopy] = game.IsLegal(Action::kCopy) ? 1 : 0;
   out[kMayNotCopy] = game.IsLegal(Action::kNoCopy) ? 1 : 0;
   out[kMayDrop] = game.IsLegal(Action::kDrop) ? 1 : 0;
-  const int32_t start = game.copy_start();
-  out[kCopyDistance] = start >= 0 ? tables_.distances_[now_ - static_cast<uint32_t>(start)] : 0;
+  const InstructionIndex start = game.copy_start();
+  out[kCopyDistance] = start >= 0 ? tables_.distances_[now_ - start] : 0;
   out[kCopyHasStart] = start >= 0 ? 1 : 0;
   out[kSavingNow] = saving(fast);
   out[kSavingWithAll] = saving(fast | to_come);
   out[kFastSoFar] =
       own > 0 ? static_cast<float>(__builtin_popcountll(fast)) / static_cast<float>(own) : 0;
-  const int32_t previous = tables_.previous_access_[game.access()];
+  const AccessIndex previous = tables_.previous_access_[game.access()];
   out[kLastWasFast] =
       previous != ProgramRules::kNone && game.in_fast_memory()[previous] != 0 ? 1 : 0;
 }
@@ -173,7 +173,7 @@ void ObservationWriter::WriteAccesses(const Game& game, float* out) const {
   }
 }
 
-void ObservationWriter::WriteAccess(const Game& game, uint32_t access, float* out) const {
+void ObservationWriter::WriteAccess(const Game& game, AccessIndex access, float* out) const {
   const Access& it = game.program().accesses()[access];
   std::copy_n(tables_.accesses_[access].begin(), kStaticFeatures, out);
   const Game::HbmCopy hbm = game.hbm_copy(it.buffer);
@@ -199,7 +199,7 @@ void ObservationWriter::WriteRecent(const Game& game, float* out) const {
   // One less: the current access is a candidate, too.
   const uint32_t before = tables_.first_candidate_[game.access()] - 1;
   for (uint32_t k = 0; k < std::min<uint32_t>(kRecent, before); ++k, out += kRecentFeatures) {
-    const uint32_t a = tables_.candidates_[before - 1 - k];
+    const AccessIndex a = tables_.candidates_[before - 1 - k];
     out[kRecentIsThere] = 1;
     out[kRecentFast] = game.in_fast_memory()[a] != 0 ? 1 : 0;
     out[kRecentIsRead] = tables_.accesses_[a][kIsRead];
@@ -212,14 +212,15 @@ void ObservationWriter::WriteProgram(const Game& game, float* out) const {
   const ProgramRules& rules = *tables_.rules_;
   const FastMemory& memory = game.fast_memory();
   std::copy_n(tables_.program_.begin(), kProgramFeatures, out);
-  out[kProgress] = static_cast<float>(game.access()) / static_cast<float>(rules.access_count());
+  out[kProgress] =
+      static_cast<float>(game.access().number()) / static_cast<float>(rules.access_count());
   out[kReturn] = Clamp(game.total_return());
   out[kInitialReturn] = Clamp(game.initial_return());
   out[kStalls] = CyclesScale(rules.ShareOfAllHbm(game.timeline().stall_cycles()));
   int64_t taken = 0;
   for (size_t r = 0; r < memory.regions().size(); ++r) {
     const FastMemory::Region& region = memory.regions()[r];
-    if (region.last >= static_cast<int32_t>(now_)) taken += memory.EndOf(r) - region.offset;
+    if (region.last >= now_) taken += memory.EndOf(r) - region.offset;
   }
   out[kTakenNow] = Clamp(static_cast<double>(taken) / static_cast<double>(memory.bytes()));
   out[kPendingOut] = SizeScale(game.timeline().PendingOut() / static_cast<double>(memory.bytes()));

@@ -32,12 +32,12 @@ class ObservationTables {
   using AccessRow = std::array<float, observation::kStaticFeatures>;
 
   const ProgramRules* rules_;
-  std::vector<AccessRow> accesses_;
-  std::vector<uint32_t> candidates_;       // accesses that may be in fast memory, ascending
-  std::vector<uint32_t> first_candidate_;  // by access: the first one after it, into candidates_
-  std::vector<double> idle_before_;        // by instruction: bytes that all before it leave
-  std::vector<int32_t> previous_access_;   // by access: the previous one to its buffer
-  std::vector<float> distances_;           // by number of instructions: its feature
+  IndexVector<AccessIndex, AccessRow> accesses_;
+  std::vector<AccessIndex> candidates_;  // accesses that may be in fast memory, ascending
+  IndexVector<AccessIndex, uint32_t> first_candidate_;  // into candidates_: the first one after it
+  IndexVector<InstructionIndex, double> idle_before_;   // bytes that all before it leave
+  IndexVector<AccessIndex, AccessIndex> previous_access_;  // to its buffer
+  std::vector<float> distances_;                           // by number of instructions: its feature
   std::array<float, observation::kProgramFeatures> program_{};
 };
 
@@ -60,14 +60,14 @@ class ObservationWriter {
   void WriteBandwidth(const Game& game, float* out) const;
   void WriteDecision(const Game& game, float* out) const;
   void WriteAccesses(const Game& game, float* out) const;
-  void WriteAccess(const Game& game, uint32_t access, float* out) const;
+  void WriteAccess(const Game& game, AccessIndex access, float* out) const;
   void WriteActions(const Game& game, float* out) const;
   void WriteRecent(const Game& game, float* out) const;
   void WriteProgram(const Game& game, float* out) const;
 
   const ObservationTables& tables_;
-  uint32_t now_ = 0;     // instruction of the current access
-  uint32_t buffer_ = 0;  // of the current access
+  InstructionIndex now_ = 0;  // instruction of the current access
+  BufferIndex buffer_ = 0;    // of the current access
   // Shares of address bins. Entry n counts in rows 0 to n - 1 of the image.
   std::array<std::array<float, observation::kAddressBins>, observation::kTimes + 1> taken_{};
   std::array<std::array<float, observation::kAddressBins>, observation::kTimes + 1> held_{};

@@ -53,7 +53,7 @@ void AddBlock(v1::ObservationSpec& spec, const char* name, std::initializer_list
   block.set_offset(spec.size());
   size_t size = 1;
   for (const size_t dimension : shape) {
-    block.add_shape(static_cast<uint32_t>(dimension));
+    block.add_shape(dimension);
     size *= dimension;
   }
   for (const std::string& feature : features) block.add_features(feature);

@@ -29,8 +29,8 @@ class ObservationTables::Builder {
     MakeCandidates();
     MakeCarried();
     tables_.accesses_.resize(program_.access_count());
-    for (uint32_t b = 0; b < program_.buffer_count(); ++b) MakeBuffer(b);
-    for (uint32_t a = 0; a < program_.access_count(); ++a) MakeAccess(a);
+    for (const BufferIndex b : program_.buffers().indices()) MakeBuffer(b);
+    for (const AccessIndex a : program_.accesses().indices()) MakeAccess(a);
     MakeKeepValues();
     MakeProgram();
   }
@@ -40,63 +40,67 @@ class ObservationTables::Builder {
   static constexpr double kDistanceBits = 16;
 
   void MakeInstructions() {
-    const uint32_t count = program_.instruction_count();
-    tables_.idle_before_.assign(size_t{count} + 1, 0);
-    for (uint32_t i = 0; i < count; ++i) {
+    const InstructionIndex count = program_.instructions().end_index();
+    tables_.idle_before_.assign(count + 1, 0);
+    for (InstructionIndex i = 0; i < count; ++i) {
       const double cycles = program_.latency().Cycles(i, 0);
       tables_.idle_before_[i + 1] = tables_.idle_before_[i] + IdleBytes(program_, i, 0, cycles);
     }
-    for (uint32_t d = 0; d <= count; ++d) {
+    for (uint32_t d = 0; d <= program_.instruction_count(); ++d) {
       tables_.distances_.push_back(CountScale(d, kDistanceBits));
     }
   }
 
   void MakeCandidates() {
-    for (uint32_t a = 0; a < program_.access_count(); ++a) {
+    for (const AccessIndex a : program_.accesses().indices()) {
       if (!rules_.buffer(program_.accesses()[a].buffer).stays_in_hbm) {
         tables_.candidates_.push_back(a);
       }
-      tables_.first_candidate_.push_back(static_cast<uint32_t>(tables_.candidates_.size()));
+      tables_.first_candidate_.push_back(tables_.candidates_.size());
     }
   }
 
   void MakeCarried() {
-    carried_.assign(program_.buffer_count(), false);
-    for (uint32_t g = 0; g < program_.carried_groups().size(); ++g) {
+    carried_.assign(program_.buffer_count(), 0);
+    for (const CarriedGroupIndex g : program_.carried_groups().indices()) {
       if (!rules_.group(g).may_be_fast) continue;
       const CarriedGroup& group = program_.carried_groups()[g];
-      for (const uint32_t b :
+      for (const BufferIndex b :
            {group.initial_buffer, group.parameter_buffer, group.root_buffer, group.result_buffer}) {
-        carried_[b] = true;
+        carried_[b] = 1;
       }
     }
     tensors_.assign(program_.buffer_count(), 0);
-    for (const v1::Tensor& tensor : program_.proto().tensors()) ++tensors_[tensor.buffer()];
+    for (const v1::Tensor& tensor : program_.proto().tensors()) {
+      ++tensors_[BufferIndex(tensor.buffer())];
+    }
   }
 
-  uint32_t InstructionOf(uint32_t access) const { return program_.accesses()[access].instruction; }
+  InstructionIndex InstructionOf(AccessIndex access) const {
+    return program_.accesses()[access].instruction;
+  }
 
   // Bytes that the instructions in [from, to) leave to copies, compared with the buffer.
-  float Gap(int64_t from, int64_t to, uint32_t buffer) const {
+  float Gap(InstructionIndex from, InstructionIndex to, BufferIndex buffer) const {
     if (from >= to) return 0;
     return EnoughScale(tables_.idle_before_[to] - tables_.idle_before_[from],
                        static_cast<double>(program_.buffers()[buffer].bytes));
   }
 
   // Features that relate the accesses of a buffer to one another.
-  void MakeBuffer(uint32_t b) {
+  void MakeBuffer(BufferIndex b) {
     tables_.previous_access_.resize(program_.access_count(), kNone);
     const auto accesses = program_.AccessesOfBuffer(b);
     double later = 0;
     for (size_t k = accesses.size(); k-- > 0;) {
       AccessRow& row = tables_.accesses_[accesses[k]];
-      const int64_t now = InstructionOf(accesses[k]);
+      const InstructionIndex now = InstructionOf(accesses[k]);
       const bool first = k == 0;
       const bool last = k + 1 == accesses.size();
-      const int64_t before =
-          first ? rules_.buffer(b).available - 1 : int64_t{InstructionOf(accesses[k - 1])};
-      const int64_t after =
-          last ? int64_t{program_.instruction_count()} : int64_t{InstructionOf(accesses[k + 1])};
+      const InstructionIndex before =
+          first ? rules_.buffer(b).available - 1 : InstructionOf(accesses[k - 1]);
+      const InstructionIndex after =
+          last ? program_.instructions().end_index() : InstructionOf(accesses[k + 1]);
       row[kIsFirst] = first ? 1 : 0;
       row[kIsLast] = last ? 1 : 0;
       row[kSinceLast] = first ? 0 : tables_.distances_[now - before];
@@ -105,13 +109,13 @@ class ObservationTables::Builder {
       row[kGapAfter] = Gap(now + 1, after, b);
       row[kRemaining] = CountScale(static_cast<double>(accesses.size() - 1 - k), 10);
       row[kSavingLater] = CyclesScale(rules_.ShareOfAllHbm(later));
-      if (!first) tables_.previous_access_[accesses[k]] = static_cast<int32_t>(accesses[k - 1]);
+      if (!first) tables_.previous_access_[accesses[k]] = accesses[k - 1];
       later += std::max(0.0, savings_[accesses[k]]);
       if (program_.accesses()[accesses[k]].kind == AccessKind::kWrite) later = 0;
     }
   }
 
-  void MakeAccess(uint32_t a) {
+  void MakeAccess(AccessIndex a) {
     const Access& access = program_.accesses()[a];
     const Buffer& buffer = program_.buffers()[access.buffer];
     const ProgramRules::AccessRule& rule = rules_.access(a);
@@ -129,11 +133,11 @@ class ObservationTables::Builder {
     row[kLiveOut] = buffer.live_out ? 1 : 0;
     if (access.kind != AccessKind::kRead) {
       row[kMustReachHbm] = rule.keep_until == kNone ? 1 : 0;
-      const int64_t span = rule.keep_until - int64_t{access.instruction};
-      if (rule.keep_until != kNone) row[kKeepSpan] = CountScale(static_cast<double>(span), 16);
+      const int32_t span = rule.keep_until - access.instruction;
+      if (rule.keep_until != kNone) row[kKeepSpan] = CountScale(span, 16);
     }
     row[kTensors] = CountScale(std::max(0, tensors_[access.buffer] - 1), 8);
-    row[kCarried] = carried_[access.buffer] ? 1 : 0;
+    row[kCarried] = carried_[access.buffer] != 0 ? 1 : 0;
     row[kFeedsGroup] = rule.feeds_group != kNone ? 1 : 0;
     row[kMayTakeOver] = rule.take_over != kNone ? 1 : 0;
     row[kPrefetched] = rules_.UsesPrefetch(a) ? 1 : 0;
@@ -147,7 +151,7 @@ class ObservationTables::Builder {
     row[kInstructionCycles] = CyclesScale(rules_.ShareOfAllHbm(cycles));
     row[kExecutions] = CountScale(std::max(0.0, instruction.execution_count - 1), 20);
     int depth = 0;
-    for (int32_t loop = instruction.loop; loop != kNone; loop = program_.loops()[loop].parent) {
+    for (LoopIndex loop = instruction.loop; loop != kNone; loop = program_.loops()[loop].parent) {
       ++depth;
     }
     row[kLoopDepth] = Clamp(depth / 4.0);
@@ -156,8 +160,8 @@ class ObservationTables::Builder {
   }
 
   void MakeKeepValues() {
-    const std::vector<KeepValue> values = FindKeepValues(rules_, savings_);
-    for (uint32_t a = 0; a < program_.access_count(); ++a) {
+    const IndexVector<AccessIndex, KeepValue> values = FindKeepValues(rules_, savings_);
+    for (const AccessIndex a : program_.accesses().indices()) {
       if (!values[a].exists) continue;
       const float density =
           values[a].savings_density > 0 ? RatioScale(values[a].savings_density, 12) : -1;
@@ -191,7 +195,7 @@ class ObservationTables::Builder {
     const Traffic traffic = MeasureTraffic(program_, AllHbmMapping(program_));
     row[kTrafficTimes] = CountScale(traffic.bytes_accessed / capacity_, 20);
     double in_loops = 0;
-    for (uint32_t i = 0; i < program_.instruction_count(); ++i) {
+    for (const InstructionIndex i : program_.instructions().indices()) {
       const Instruction& instruction = program_.instructions()[i];
       if (instruction.loop == kNone) continue;
       in_loops += program_.latency().Cycles(i, 0) * instruction.execution_count;
@@ -208,10 +212,10 @@ class ObservationTables::Builder {
   const Program& program_;
   const double capacity_;
   // By access, cycles: as the first and as the last of its instruction in fast memory.
-  const std::vector<double> savings_;
-  const std::vector<double> last_savings_;
-  std::vector<bool> carried_;  // by buffer
-  std::vector<int> tensors_;   // by buffer
+  const IndexVector<AccessIndex, double> savings_;
+  const IndexVector<AccessIndex, double> last_savings_;
+  IndexVector<BufferIndex, uint8_t> carried_;
+  IndexVector<BufferIndex, int> tensors_;
 };
 
 ObservationTables::ObservationTables(const ProgramRules& rules) : rules_(&rules) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "env/players.h"
 #include "env/testing/corpus_programs.h"
 #include "env/testing/games.h"

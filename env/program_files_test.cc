@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/message_file.h"
+#include "base/testing/index_matching.h"
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

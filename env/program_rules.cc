@@ -17,7 +17,7 @@ ProgramRules ProgramRules::Builder::Build() {
   rules_.all_hbm_cycles_ = CyclesBefore(program_).back();
   savings_ = SavingsBounds(program_);
   CountRoles();
-  for (uint32_t g = 0; g < program_.carried_groups().size(); ++g) CheckGroupShape(g);
+  for (const CarriedGroupIndex g : program_.carried_groups().indices()) CheckGroupShape(g);
   DropBuffersBeyondTheRules();
   DropNegligibleBuffers();
   MakeGroups();
@@ -30,23 +30,23 @@ void ProgramRules::Builder::MarkLoops() {
   const auto& loops = program_.loops();
   rules_.loop_of_marker_.assign(program_.instruction_count(), kNone);
   rules_.loop_groups_.resize(loops.size());
-  for (uint32_t l = 0; l < loops.size(); ++l) {
-    rules_.loop_of_marker_[loops[l].begin] = static_cast<int32_t>(l);
-    rules_.loop_of_marker_[loops[l].end] = static_cast<int32_t>(l);
+  for (const LoopIndex l : loops.indices()) {
+    rules_.loop_of_marker_[loops[l].begin] = l;
+    rules_.loop_of_marker_[loops[l].end] = l;
   }
   rules_.group_inside_.assign(program_.buffer_count(), kNone);
-  for (uint32_t g = 0; g < program_.carried_groups().size(); ++g) {
+  for (const CarriedGroupIndex g : program_.carried_groups().indices()) {
     const CarriedGroup& group = program_.carried_groups()[g];
     rules_.loop_groups_[group.loop].push_back(g);
-    rules_.group_inside_[group.parameter_buffer] = static_cast<int32_t>(g);
-    rules_.group_inside_[group.root_buffer] = static_cast<int32_t>(g);
+    rules_.group_inside_[group.parameter_buffer] = g;
+    rules_.group_inside_[group.root_buffer] = g;
   }
 }
 
 void ProgramRules::Builder::MakeBuffers() {
   const int64_t alignment = program_.hardware().fast_memory_alignment_bytes();
   rules_.buffers_.resize(program_.buffer_count());
-  for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
+  for (const BufferIndex b : program_.buffers().indices()) {
     const Buffer& buffer = program_.buffers()[b];
     BufferRule& rule = rules_.buffers_[b];
     rule.bytes = (buffer.bytes + alignment - 1) / alignment * alignment;
@@ -56,7 +56,7 @@ void ProgramRules::Builder::MakeBuffers() {
     const bool written_first =
         !accesses.empty() && program_.accesses()[accesses[0]].kind == AccessKind::kWrite;
     rule.starts_in_hbm = buffer.live_in || !written_first;
-    rule.available = buffer.live_in ? 0 : static_cast<int32_t>(buffer.first) + 1;
+    rule.available = buffer.live_in ? 0 : buffer.first + 1;
     if (!buffer.live_in) {
       rule.defining_loop = program_.instructions()[buffer.first].loop;
       if (written_first) rule.defining_loop = LoopOf(accesses[0]);
@@ -66,10 +66,10 @@ void ProgramRules::Builder::MakeBuffers() {
     const Loop& loop = program_.loops()[group.loop];
     BufferRule& parameter = rules_.buffers_[group.parameter_buffer];
     BufferRule& result = rules_.buffers_[group.result_buffer];
-    parameter.defining_loop = static_cast<int32_t>(group.loop);
-    parameter.available = static_cast<int32_t>(loop.begin) + 1;
+    parameter.defining_loop = group.loop;
+    parameter.available = loop.begin + 1;
     result.defining_loop = loop.parent;
-    result.available = static_cast<int32_t>(loop.end) + 1;
+    result.available = loop.end + 1;
     parameter.starts_in_hbm = result.starts_in_hbm = false;  // the loop gives them their values
   }
 }
@@ -77,24 +77,24 @@ void ProgramRules::Builder::MakeBuffers() {
 // Keeps buffers in HBM whose values the rules cannot follow. A value must be made in its defining
 // loop and used only there or in loops inside. It must live up to the end of its last use.
 void ProgramRules::Builder::DropBuffersBeyondTheRules() {
-  std::vector<int32_t> live_until(program_.buffer_count());
-  for (uint32_t b = 0; b < live_until.size(); ++b) {
-    live_until[b] = static_cast<int32_t>(program_.buffers()[b].last);
+  IndexVector<BufferIndex, InstructionIndex> live_until(program_.buffer_count());
+  for (const BufferIndex b : live_until.indices()) {
+    live_until[b] = program_.buffers()[b].last;
   }
   for (const CarriedGroup& group : program_.carried_groups()) {
     const Loop& loop = program_.loops()[group.loop];
-    const auto live_at = [&](uint32_t buffer, uint32_t marker) {
-      live_until[buffer] = std::max(live_until[buffer], static_cast<int32_t>(marker));
+    const auto live_at = [&](BufferIndex buffer, InstructionIndex marker) {
+      live_until[buffer] = std::max(live_until[buffer], marker);
     };
     live_at(group.initial_buffer, loop.begin);
     live_at(group.root_buffer, loop.end);
     live_at(group.result_buffer, loop.end);
   }
-  std::vector<int32_t> last_user(program_.buffer_count(), kNone);
-  for (uint32_t a = 0; a < program_.access_count(); ++a) {
+  IndexVector<BufferIndex, InstructionIndex> last_user(program_.buffer_count(), kNone);
+  for (const AccessIndex a : program_.accesses().indices()) {
     const Access& access = program_.accesses()[a];
     BufferRule& rule = rules_.buffers_[access.buffer];
-    const auto user = static_cast<int32_t>(access.instruction);
+    const InstructionIndex user = access.instruction;
     const bool used_twice = std::exchange(last_user[access.buffer], user) == user;
     const bool inside = rules_.IsInLoop(LoopOf(a), rule.defining_loop);
     const bool changes = access.kind != AccessKind::kRead;
@@ -111,16 +111,16 @@ void ProgramRules::Builder::DropBuffersBeyondTheRules() {
 
 void ProgramRules::Builder::DropNegligibleBuffers() {
   // The buffers of a group are in fast memory together, so their savings count together.
-  std::vector<double> together = savings_;
+  IndexVector<BufferIndex, double> together = savings_;
   for (const CarriedGroup& group : program_.carried_groups()) {
-    const uint32_t members[] = {group.initial_buffer, group.parameter_buffer, group.root_buffer,
-                                group.result_buffer};
+    const BufferIndex members[] = {group.initial_buffer, group.parameter_buffer, group.root_buffer,
+                                   group.result_buffer};
     double sum = 0;
-    for (const uint32_t b : members) sum += savings_[b];
-    for (const uint32_t b : members) together[b] = std::max(together[b], sum);
+    for (const BufferIndex b : members) sum += savings_[b];
+    for (const BufferIndex b : members) together[b] = std::max(together[b], sum);
   }
   const double least = options_.negligible_share * rules_.all_hbm_cycles_;
-  for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
+  for (const BufferIndex b : program_.buffers().indices()) {
     if (together[b] <= least) rules_.buffers_[b].stays_in_hbm = true;
     // All accesses of such a buffer use HBM, so nothing waits for its values.
     if (rules_.buffers_[b].stays_in_hbm) rules_.buffers_[b].starts_in_hbm = true;
@@ -128,19 +128,19 @@ void ProgramRules::Builder::DropNegligibleBuffers() {
 }
 
 ProgramRules::Builder::ValueUses ProgramRules::Builder::LaterUses(
-    absl::Span<const uint32_t> accesses, size_t from, int32_t defining_loop) const {
+    absl::Span<const AccessIndex> accesses, size_t from, LoopIndex defining_loop) const {
   ValueUses uses;
   for (size_t k = from; k < accesses.size(); ++k) {
     const Access& access = program_.accesses()[accesses[k]];
     if (access.kind == AccessKind::kWrite) {
-      uses.next_write = static_cast<int32_t>(access.instruction);
+      uses.next_write = access.instruction;
       break;
     }
-    const int32_t end = rules_.SpanEnd(access.instruction, defining_loop);
+    const InstructionIndex end = rules_.SpanEnd(access.instruction, defining_loop);
     uses.last_use = std::max(uses.last_use, end);
     if (uses.next_update != kNone) continue;
     if (access.kind == AccessKind::kUpdate) {
-      uses.next_update = static_cast<int32_t>(access.instruction);
+      uses.next_update = access.instruction;
     } else {
       uses.last_read = std::max(uses.last_read, end);
     }
@@ -150,11 +150,11 @@ ProgramRules::Builder::ValueUses ProgramRules::Builder::LaterUses(
 
 void ProgramRules::Builder::MakeAccesses() {
   rules_.accesses_.resize(program_.access_count());
-  for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
+  for (const BufferIndex b : program_.buffers().indices()) {
     const auto accesses = program_.AccessesOfBuffer(b);
     for (size_t k = 0; k < accesses.size(); ++k) {
       AccessRule& rule = rules_.accesses_[accesses[k]];
-      if (k + 1 < accesses.size()) rule.next_access = static_cast<int32_t>(accesses[k + 1]);
+      if (k + 1 < accesses.size()) rule.next_access = accesses[k + 1];
       if (rules_.buffers_[b].stays_in_hbm) continue;
       if (KindOf(accesses[k]) != AccessKind::kRead) {
         SetKeepUntil(b, k, rule);
@@ -163,7 +163,7 @@ void ProgramRules::Builder::MakeAccesses() {
       }
       if (KindOf(accesses[k]) == AccessKind::kWrite) rule.copy_until = CopyUntil(b, k);
     }
-    const int32_t g = rules_.group_inside_[b];
+    const CarriedGroupIndex g = rules_.group_inside_[b];
     if (g == kNone || !rules_.groups_[g].may_be_fast || accesses.empty()) continue;
     const bool uses_value = program_.accesses()[accesses[0]].kind != AccessKind::kWrite;
     if (uses_value && program_.carried_groups()[g].parameter_buffer == b) {
@@ -172,14 +172,14 @@ void ProgramRules::Builder::MakeAccesses() {
   }
 }
 
-void ProgramRules::Builder::SetKeepUntil(uint32_t b, size_t k, AccessRule& rule) const {
+void ProgramRules::Builder::SetKeepUntil(BufferIndex b, size_t k, AccessRule& rule) const {
   const auto accesses = program_.AccessesOfBuffer(b);
-  const auto made = static_cast<int32_t>(program_.accesses()[accesses[k]].instruction);
+  const auto made = program_.accesses()[accesses[k]].instruction;
   const ValueUses uses = LaterUses(accesses, k + 1, rules_.buffers_[b].defining_loop);
   // At the begin of a loop an initial value is in HBM, or in fast memory with its whole group.
-  const int32_t g = GroupTakingOver(b, made, uses.next_change());
+  const CarriedGroupIndex g = GroupTakingOver(b, made, uses.next_change());
   if (g != kNone) {
-    const int32_t around = program_.loops()[program_.carried_groups()[g].loop].parent;
+    const LoopIndex around = program_.loops()[program_.carried_groups()[g].loop].parent;
     if (!rules_.groups_[g].may_be_fast || rules_.buffers_[b].defining_loop != around) return;
     rule.feeds_group = g;
     rule.keep_until = rules_.groups_[g].keep_until;
@@ -198,38 +198,39 @@ void ProgramRules::Builder::SetKeepUntil(uint32_t b, size_t k, AccessRule& rule)
       uses.next_update != kNone ? std::max(made, uses.next_update) : rule.keep_until_end;
 }
 
-int32_t ProgramRules::Builder::CopyUntil(uint32_t b, size_t k) const {
+InstructionIndex ProgramRules::Builder::CopyUntil(BufferIndex b, size_t k) const {
   const auto accesses = program_.AccessesOfBuffer(b);
-  const auto made = static_cast<int32_t>(program_.accesses()[accesses[k]].instruction);
+  const auto made = program_.accesses()[accesses[k]].instruction;
   // A value whose first use is an update goes to fast memory only: the update can write it back.
   if (k + 1 == accesses.size() || KindOf(accesses[k + 1]) != AccessKind::kRead) return kNone;
-  const uint32_t read = program_.accesses()[accesses[k + 1]].instruction;
+  const InstructionIndex read = program_.accesses()[accesses[k + 1]].instruction;
   // If a loop begins before the read, the loop is the first use, and it finds the value in HBM.
-  if (GroupTakingOver(b, made, static_cast<int32_t>(read)) != kNone) return kNone;
+  if (GroupTakingOver(b, made, read) != kNone) return kNone;
   return rules_.SpanEnd(read, rules_.buffers_[b].defining_loop);
 }
 
 void ProgramRules::Builder::FindPrefetch() {
   rules_.uses_prefetch_.assign(program_.access_count(), 0);
-  const v1::Mapping& baseline = program_.proto().baseline().mapping();
-  for (const v1::Interval& interval : baseline.intervals()) {
-    if (!interval.cross_program_prefetch()) continue;
-    const uint32_t b = interval.buffer();
+  if (program_.baseline() == nullptr) return;
+  const Mapping& baseline = program_.baseline()->mapping;
+  for (const Interval& interval : baseline.intervals) {
+    if (!interval.cross_program_prefetch) continue;
+    const BufferIndex b = interval.buffer;
     const BufferRule& rule = rules_.buffers_[b];
     if (program_.buffers()[b].pinned_to_hbm || !program_.buffers()[b].live_in) return;
     if (roles_[b].inside > 0 || roles_[b].result > 0) return;  // a loop changes its value
     if (rules_.fast_memory_bytes() < rule.bytes) return;
-    for (const uint32_t a : program_.AccessesOfBuffer(b)) {
+    for (const AccessIndex a : program_.AccessesOfBuffer(b)) {
       const Access& access = program_.accesses()[a];
-      if (access.instruction > interval.last()) break;
+      if (access.instruction > interval.last) break;
       if (access.kind != AccessKind::kRead) return;
-      const int32_t until = rules_.SpanEnd(access.instruction, kNone);
-      if (until > static_cast<int32_t>(interval.last())) return;
+      const InstructionIndex until = rules_.SpanEnd(access.instruction, kNone);
+      if (until > interval.last) return;
     }
-    rules_.prefetch_ = {static_cast<int32_t>(b), static_cast<int32_t>(interval.last())};
-    for (const uint32_t a : program_.AccessesOfBuffer(b)) {
-      if (program_.accesses()[a].instruction > interval.last()) break;
-      rules_.uses_prefetch_[a] = baseline.in_fast_memory(static_cast<int>(a)) ? 1 : 0;
+    rules_.prefetch_ = {b, interval.last};
+    for (const AccessIndex a : program_.AccessesOfBuffer(b)) {
+      if (program_.accesses()[a].instruction > interval.last) break;
+      rules_.uses_prefetch_[a] = baseline.in_fast_memory[a];
     }
     return;
   }

@@ -29,23 +29,23 @@ class ProgramRules {
 
   // Facts about one access. Instructions are indices into Program::instructions.
   struct AccessRule {
-    int32_t next_access = kNone;  // to the same buffer, into Program::accesses
+    AccessIndex next_access = kNone;  // to the same buffer, into Program::accesses
 
     // For the first access of a carried group's parameter: the group, whose parameter can take over
     // the initial value's bytes at this access. kNone for all other accesses.
-    int32_t take_over = kNone;
+    CarriedGroupIndex take_over = kNone;
 
     // For a write or update: a value that is in fast memory only must stay there up to this
     // instruction. kNone if the value must go to HBM. It is the next update if there is one, since
     // the update can write the value back; else the last use, or the end of the loop around it.
-    int32_t keep_until = kNone;
+    InstructionIndex keep_until = kNone;
 
     // The same if the next update cannot write the value back.
-    int32_t keep_until_end = kNone;
+    InstructionIndex keep_until_end = kNone;
 
     // For a write: a value that goes to both memories must stay in fast memory up to this
     // instruction. kNone if the value must not go to both.
-    int32_t copy_until = kNone;
+    InstructionIndex copy_until = kNone;
 
     // True for the first read after a write. The compiler writes a value to fast memory only for
     // its first use, so this read uses fast memory if the write did.
@@ -53,14 +53,14 @@ class ProgramRules {
 
     // For a write or update that makes a carried group's initial value: the group, which goes to
     // fast memory if the value is in fast memory only. kNone for all other accesses.
-    int32_t feeds_group = kNone;
+    CarriedGroupIndex feeds_group = kNone;
   };
 
   // Facts about one buffer.
   struct BufferRule {
-    int64_t bytes = 0;              // rounded up to the alignment
-    int32_t defining_loop = kNone;  // innermost loop whose passes make the values; kNone: none
-    int32_t available = 0;          // first point at which HBM can have the value
+    int64_t bytes = 0;                // rounded up to the alignment
+    LoopIndex defining_loop = kNone;  // innermost loop whose passes make the values; kNone: none
+    InstructionIndex available = 0;   // first point at which HBM can have the value
     bool starts_in_hbm = false;
     bool stays_in_hbm = false;  // pinned, too large, negligible, or nothing that the rules know
   };
@@ -68,8 +68,8 @@ class ProgramRules {
   // Facts about one carried group.
   struct GroupRule {
     bool may_be_fast = false;
-    bool writes_back = false;    // the result is written back right after the loop
-    int32_t keep_until = kNone;  // last instruction for which the result must be kept
+    bool writes_back = false;             // the result is written back right after the loop
+    InstructionIndex keep_until = kNone;  // last instruction for which the result must be kept
   };
 
   // InvalidArgument if the hardware has no fast memory. `program` must outlive the rules.
@@ -78,6 +78,7 @@ class ProgramRules {
 
   const Program& program() const { return *program_; }
   uint32_t access_count() const { return program_->access_count(); }
+  AccessIndex end_access() const { return program_->accesses().end_index(); }
   double all_hbm_cycles() const { return all_hbm_cycles_; }
 
   // Share of the all-HBM cycles; 0 if the program takes no time.
@@ -85,34 +86,38 @@ class ProgramRules {
     return all_hbm_cycles_ > 0 ? cycles / all_hbm_cycles_ : 0;
   }
 
-  const AccessRule& access(uint32_t access) const { return accesses_[access]; }
-  const BufferRule& buffer(uint32_t buffer) const { return buffers_[buffer]; }
-  const GroupRule& group(uint32_t group) const { return groups_[group]; }
+  const AccessRule& access(AccessIndex access) const { return accesses_[access]; }
+  const BufferRule& buffer(BufferIndex buffer) const { return buffers_[buffer]; }
+  const GroupRule& group(CarriedGroupIndex group) const { return groups_[group]; }
 
   // Carried groups of a loop.
-  absl::Span<const uint32_t> GroupsOfLoop(uint32_t loop) const { return loop_groups_[loop]; }
+  absl::Span<const CarriedGroupIndex> GroupsOfLoop(LoopIndex loop) const {
+    return loop_groups_[loop];
+  }
 
   // The group whose parameter or root is this buffer, kNone if there is none.
-  int32_t GroupInside(uint32_t buffer) const { return group_inside_[buffer]; }
+  CarriedGroupIndex GroupInside(BufferIndex buffer) const { return group_inside_[buffer]; }
 
   // The loop whose marker this instruction is.
-  int32_t LoopOfMarker(uint32_t instruction) const { return loop_of_marker_[instruction]; }
+  LoopIndex LoopOfMarker(InstructionIndex instruction) const {
+    return loop_of_marker_[instruction];
+  }
 
   // True if `inner` is `outer` or lies in it. kNone stands for the whole program.
-  bool IsInLoop(int32_t inner, int32_t outer) const;
+  bool IsInLoop(LoopIndex inner, LoopIndex outer) const;
 
   // The loop that is directly in `outer` and around `inner`. `inner` must lie in `outer` and differ
   // from it.
-  int32_t ChildLoop(int32_t inner, int32_t outer) const;
+  LoopIndex ChildLoop(LoopIndex inner, LoopIndex outer) const;
 
   // A value that `defining_loop` makes must stay up to this instruction so that `instruction` finds
   // it in every pass. It is the instruction itself, or the end of the loop around it that is
   // directly in `defining_loop`.
-  int32_t SpanEnd(uint32_t instruction, int32_t defining_loop) const;
+  InstructionIndex SpanEnd(InstructionIndex instruction, LoopIndex defining_loop) const;
 
   // The latest point up to `point` that is in `loop` and in no loop inside it; kNone if `point` is
   // not in `loop`.
-  int32_t PointInLoop(int32_t point, int32_t loop) const;
+  InstructionIndex PointInLoop(InstructionIndex point, LoopIndex loop) const;
 
   // Bytes of fast memory, rounded down to the alignment.
   int64_t fast_memory_bytes() const {
@@ -124,13 +129,13 @@ class ProgramRules {
   // The stay of the compiler's cross-program prefetch, which the game does not change. `buffer` is
   // kNone if there is none.
   struct CrossProgramPrefetch {
-    int32_t buffer = kNone;
-    int32_t last = 0;
+    BufferIndex buffer = kNone;
+    InstructionIndex last = 0;
   };
   const CrossProgramPrefetch& prefetch() const { return prefetch_; }
 
   // True if the access uses the cross-program prefetch in the baseline, and so in every game.
-  bool UsesPrefetch(uint32_t access) const { return uses_prefetch_[access] != 0; }
+  bool UsesPrefetch(AccessIndex access) const { return uses_prefetch_[access] != 0; }
 
  private:
   class Builder;
@@ -138,13 +143,13 @@ class ProgramRules {
 
   const Program* program_ = nullptr;
   double all_hbm_cycles_ = 0;
-  std::vector<AccessRule> accesses_;
-  std::vector<BufferRule> buffers_;
-  std::vector<GroupRule> groups_;
-  std::vector<std::vector<uint32_t>> loop_groups_;
-  std::vector<int32_t> group_inside_;
-  std::vector<int32_t> loop_of_marker_;
-  std::vector<uint8_t> uses_prefetch_;
+  IndexVector<AccessIndex, AccessRule> accesses_;
+  IndexVector<BufferIndex, BufferRule> buffers_;
+  IndexVector<CarriedGroupIndex, GroupRule> groups_;
+  IndexVector<LoopIndex, std::vector<CarriedGroupIndex>> loop_groups_;
+  IndexVector<BufferIndex, CarriedGroupIndex> group_inside_;
+  IndexVector<InstructionIndex, LoopIndex> loop_of_marker_;
+  IndexVector<AccessIndex, uint8_t> uses_prefetch_;
   CrossProgramPrefetch prefetch_;
 };
 

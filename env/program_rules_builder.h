@@ -28,12 +28,12 @@ class ProgramRules::Builder {
   // Instructions that use a value after the access or loop that made it. A use inside a loop counts
   // at the loop's end.
   struct ValueUses {
-    int32_t last_read = kNone;    // before the first update and the next write
-    int32_t next_update = kNone;  // the first update in place, before the next write
-    int32_t last_use = kNone;     // the last read or update before the next write
-    int32_t next_write = kNone;   // replaces the value
+    InstructionIndex last_read = kNone;    // before the first update and the next write
+    InstructionIndex next_update = kNone;  // the first update in place, before the next write
+    InstructionIndex last_use = kNone;     // the last read or update before the next write
+    InstructionIndex next_write = kNone;   // replaces the value
 
-    int32_t next_change() const { return next_update != kNone ? next_update : next_write; }
+    InstructionIndex next_change() const { return next_update != kNone ? next_update : next_write; }
   };
 
   // How many carried groups a buffer is in, by its role. `inside` counts parameters and roots.
@@ -53,18 +53,18 @@ class ProgramRules::Builder {
 
   // Sets keep_until, keep_until_end and feeds_group for the value that access `k` of the buffer
   // makes.
-  void SetKeepUntil(uint32_t buffer, size_t k, AccessRule& rule) const;
+  void SetKeepUntil(BufferIndex buffer, size_t k, AccessRule& rule) const;
 
   // AccessRule::copy_until of access `k` of the buffer, a write.
-  int32_t CopyUntil(uint32_t buffer, size_t k) const;
+  InstructionIndex CopyUntil(BufferIndex buffer, size_t k) const;
 
   // The uses among a buffer's accesses from index `from` on, up to the next write.
-  ValueUses LaterUses(absl::Span<const uint32_t> accesses, size_t from,
-                      int32_t defining_loop) const;
+  ValueUses LaterUses(absl::Span<const AccessIndex> accesses, size_t from,
+                      LoopIndex defining_loop) const;
 
-  AccessKind KindOf(uint32_t access) const { return program_.accesses()[access].kind; }
+  AccessKind KindOf(AccessIndex access) const { return program_.accesses()[access].kind; }
 
-  int32_t LoopOf(uint32_t access) const {
+  LoopIndex LoopOf(AccessIndex access) const {
     return program_.instructions()[program_.accesses()[access].instruction].loop;
   }
 
@@ -72,26 +72,27 @@ class ProgramRules::Builder {
   void CountRoles();
 
   // Keeps the buffers of a group in HBM if the group has a shape that the rules do not know.
-  void CheckGroupShape(uint32_t group);
+  void CheckGroupShape(CarriedGroupIndex group);
   void MakeGroups();
   bool MayBeFast(const CarriedGroup& group) const;
   void SetResultKeepUntil(const CarriedGroup& group, GroupRule& rule) const;
 
   // True if no access of the buffer is outside of the loop.
-  bool LiesInLoop(uint32_t buffer, uint32_t loop) const;
+  bool LiesInLoop(BufferIndex buffer, LoopIndex loop) const;
 
   // True if the root is written after the last use of the parameter, so that they can share bytes.
   bool RootFollowsParameter(const CarriedGroup& group) const;
 
   // The first group whose loop takes over the buffer's value that instruction `made` makes and
   // `changed` changes (kNone: no instruction changes it). kNone if there is no such group.
-  int32_t GroupTakingOver(uint32_t buffer, int32_t made, int32_t changed) const;
+  CarriedGroupIndex GroupTakingOver(BufferIndex buffer, InstructionIndex made,
+                                    InstructionIndex changed) const;
 
   const Program& program_;
   const GameOptions& options_;
   ProgramRules rules_;
-  std::vector<double> savings_;  // by buffer
-  std::vector<Role> roles_;      // by buffer
+  IndexVector<BufferIndex, double> savings_;  // by buffer
+  IndexVector<BufferIndex, Role> roles_;      // by buffer
 };
 
 }  // namespace mallocmuzero

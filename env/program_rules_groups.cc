@@ -9,7 +9,7 @@ namespace mallocmuzero {
 void ProgramRules::Builder::CountRoles() {
   roles_.resize(program_.buffer_count());
   const auto& groups = program_.carried_groups();
-  for (uint32_t g = 0; g < groups.size(); ++g) {
+  for (const CarriedGroupIndex g : groups.indices()) {
     ++roles_[groups[g].initial_buffer].initial;
     ++roles_[groups[g].parameter_buffer].inside;
     if (groups[g].root_buffer != groups[g].parameter_buffer) ++roles_[groups[g].root_buffer].inside;
@@ -17,19 +17,19 @@ void ProgramRules::Builder::CountRoles() {
   }
 }
 
-bool ProgramRules::Builder::LiesInLoop(uint32_t buffer, uint32_t loop) const {
-  for (const uint32_t a : program_.AccessesOfBuffer(buffer)) {
-    if (!rules_.IsInLoop(LoopOf(a), static_cast<int32_t>(loop))) return false;
+bool ProgramRules::Builder::LiesInLoop(BufferIndex buffer, LoopIndex loop) const {
+  for (const AccessIndex a : program_.AccessesOfBuffer(buffer)) {
+    if (!rules_.IsInLoop(LoopOf(a), loop)) return false;
   }
   return true;
 }
 
-void ProgramRules::Builder::CheckGroupShape(uint32_t g) {
+void ProgramRules::Builder::CheckGroupShape(CarriedGroupIndex g) {
   const CarriedGroup& group = program_.carried_groups()[g];
-  const uint32_t initial = group.initial_buffer;
-  const uint32_t parameter = group.parameter_buffer;
-  const uint32_t root = group.root_buffer;
-  const uint32_t result = group.result_buffer;
+  const BufferIndex initial = group.initial_buffer;
+  const BufferIndex parameter = group.parameter_buffer;
+  const BufferIndex root = group.root_buffer;
+  const BufferIndex result = group.result_buffer;
   const bool distinct = initial != parameter && initial != root && initial != result &&
                         parameter != result && root != result;
   const bool single =
@@ -42,7 +42,7 @@ void ProgramRules::Builder::CheckGroupShape(uint32_t g) {
       !program_.buffers()[root].live_in && !program_.buffers()[result].live_in) {
     return;
   }
-  for (const uint32_t b : {initial, parameter, root, result}) {
+  for (const BufferIndex b : {initial, parameter, root, result}) {
     rules_.buffers_[b].stays_in_hbm = true;
   }
 }
@@ -50,7 +50,7 @@ void ProgramRules::Builder::CheckGroupShape(uint32_t g) {
 void ProgramRules::Builder::MakeGroups() {
   const auto& groups = program_.carried_groups();
   rules_.groups_.resize(groups.size());
-  for (uint32_t g = 0; g < groups.size(); ++g) {
+  for (const CarriedGroupIndex g : groups.indices()) {
     GroupRule& rule = rules_.groups_[g];
     rule.may_be_fast = MayBeFast(groups[g]);
     if (rule.may_be_fast) SetResultKeepUntil(groups[g], rule);
@@ -58,10 +58,10 @@ void ProgramRules::Builder::MakeGroups() {
 }
 
 bool ProgramRules::Builder::MayBeFast(const CarriedGroup& group) const {
-  const uint32_t members[] = {group.initial_buffer, group.parameter_buffer, group.root_buffer,
-                              group.result_buffer};
+  const BufferIndex members[] = {group.initial_buffer, group.parameter_buffer, group.root_buffer,
+                                 group.result_buffer};
   const Loop& loop = program_.loops()[group.loop];
-  for (const uint32_t b : members) {
+  for (const BufferIndex b : members) {
     if (rules_.buffers_[b].stays_in_hbm) return false;
     if (rules_.buffers_[b].bytes != rules_.buffers_[members[0]].bytes) return false;
   }
@@ -69,7 +69,7 @@ bool ProgramRules::Builder::MayBeFast(const CarriedGroup& group) const {
   const Role& result = roles_[members[3]];
   if (initial.initial != 1 || initial.inside != 0 || initial.result > 1) return false;
   if (result.result != 1 || result.inside != 0 || result.initial > 1) return false;
-  for (const uint32_t b : {members[1], members[2]}) {
+  for (const BufferIndex b : {members[1], members[2]}) {
     if (roles_[b].inside != 1 || roles_[b].initial != 0 || roles_[b].result != 0) return false;
     if (program_.buffers()[b].live_in || program_.buffers()[b].live_out) return false;
   }
@@ -87,30 +87,31 @@ bool ProgramRules::Builder::MayBeFast(const CarriedGroup& group) const {
 }
 
 bool ProgramRules::Builder::RootFollowsParameter(const CarriedGroup& group) const {
-  const auto defining_loop = static_cast<int32_t>(group.loop);
+  const LoopIndex defining_loop = group.loop;
   const auto roots = program_.AccessesOfBuffer(group.root_buffer);
   if (roots.empty() || program_.accesses()[roots[0]].kind != AccessKind::kWrite) return false;
   if (rules_.buffers_[group.root_buffer].defining_loop != defining_loop) return false;
-  const auto made = static_cast<int32_t>(program_.accesses()[roots[0]].instruction);
+  const auto made = program_.accesses()[roots[0]].instruction;
   const auto parameters = program_.AccessesOfBuffer(group.parameter_buffer);
   return LaterUses(parameters, 0, defining_loop).last_use < made &&
          LaterUses(parameters, 0, defining_loop).next_write == kNone;
 }
 
-int32_t ProgramRules::Builder::GroupTakingOver(uint32_t b, int32_t made, int32_t changed) const {
+CarriedGroupIndex ProgramRules::Builder::GroupTakingOver(BufferIndex b, InstructionIndex made,
+                                                         InstructionIndex changed) const {
   if (roles_[b].initial == 0) return kNone;
   const auto& groups = program_.carried_groups();
-  for (uint32_t g = 0; g < groups.size(); ++g) {
+  for (const CarriedGroupIndex g : groups.indices()) {
     if (groups[g].initial_buffer != b) continue;
-    const auto begin = static_cast<int32_t>(program_.loops()[groups[g].loop].begin);
-    if (begin > made && (changed == kNone || begin < changed)) return static_cast<int32_t>(g);
+    const auto begin = program_.loops()[groups[g].loop].begin;
+    if (begin > made && (changed == kNone || begin < changed)) return g;
   }
   return kNone;
 }
 
 void ProgramRules::Builder::SetResultKeepUntil(const CarriedGroup& group, GroupRule& rule) const {
-  const auto end = static_cast<int32_t>(program_.loops()[group.loop].end);
-  const uint32_t b = group.result_buffer;
+  const auto end = program_.loops()[group.loop].end;
+  const BufferIndex b = group.result_buffer;
   const ValueUses uses =
       LaterUses(program_.AccessesOfBuffer(b), 0, rules_.buffers_[b].defining_loop);
   const bool taken_over = GroupTakingOver(b, end, uses.next_change()) != kNone;

@@ -4,29 +4,29 @@
 
 namespace mallocmuzero {
 
-bool ProgramRules::IsInLoop(int32_t inner, int32_t outer) const {
+bool ProgramRules::IsInLoop(LoopIndex inner, LoopIndex outer) const {
   if (outer == kNone) return true;
   while (inner != kNone && inner != outer) inner = program_->loops()[inner].parent;
   return inner == outer;
 }
 
-int32_t ProgramRules::ChildLoop(int32_t inner, int32_t outer) const {
+LoopIndex ProgramRules::ChildLoop(LoopIndex inner, LoopIndex outer) const {
   while (program_->loops()[inner].parent != outer) inner = program_->loops()[inner].parent;
   return inner;
 }
 
-int32_t ProgramRules::SpanEnd(uint32_t instruction, int32_t defining_loop) const {
-  const int32_t loop = program_->instructions()[instruction].loop;
-  if (loop == defining_loop || !IsInLoop(loop, defining_loop))
-    return static_cast<int32_t>(instruction);
-  return static_cast<int32_t>(program_->loops()[ChildLoop(loop, defining_loop)].end);
+InstructionIndex ProgramRules::SpanEnd(InstructionIndex instruction,
+                                       LoopIndex defining_loop) const {
+  const LoopIndex loop = program_->instructions()[instruction].loop;
+  if (loop == defining_loop || !IsInLoop(loop, defining_loop)) return instruction;
+  return program_->loops()[ChildLoop(loop, defining_loop)].end;
 }
 
-int32_t ProgramRules::PointInLoop(int32_t point, int32_t loop) const {
-  int32_t at = program_->instructions()[point].loop;
+InstructionIndex ProgramRules::PointInLoop(InstructionIndex point, LoopIndex loop) const {
+  LoopIndex at = program_->instructions()[point].loop;
   while (at != loop) {
     if (at == kNone) return kNone;
-    point = static_cast<int32_t>(program_->loops()[at].begin);
+    point = program_->loops()[at].begin;
     at = program_->loops()[at].parent;
   }
   return point;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/testing/index_matching.h"
 #include "env/testing/games.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -139,7 +140,7 @@ TEST(ProgramRules, AReadKeepsNothing) {
 // the result.
 class Carried : public ::testing::Test {
  protected:
-  enum : uint8_t { kInitial, kParameter, kRoot, kResult };
+  static constexpr BufferIndex kInitial = 0, kParameter = 1, kRoot = 2, kResult = 3;
 
   struct Variant {
     int64_t root_bytes = 16;
@@ -157,7 +158,7 @@ class Carried : public ::testing::Test {
     builder.AddBuffer(variant.root_bytes);
     builder.AddBuffer(16, variant.result);
     builder.AddInstruction(10, {Write(kInitial)});
-    const uint32_t loop = builder.BeginLoop(2);
+    const LoopIndex loop = builder.BeginLoop(2);
     builder.AddInstruction(10, {Read(kParameter)});
     builder.AddInstruction(10, {Write(kRoot)});
     if (variant.parameter_after_root) builder.AddInstruction(10, {Read(kParameter)});
@@ -188,7 +189,7 @@ TEST_F(Carried, CommitsItsInitialValueUpToTheResultsLastUse) {
   EXPECT_EQ(rules().GroupInside(kParameter), 0);
   EXPECT_EQ(rules().GroupInside(kRoot), 0);
   EXPECT_EQ(rules().GroupInside(kInitial), kNone);
-  EXPECT_THAT(rules().GroupsOfLoop(0), ElementsAre(0));
+  EXPECT_THAT(rules().GroupsOfLoop(0), IndicesAre(0));
   EXPECT_EQ(rules().buffer(kParameter).defining_loop, 0);
   EXPECT_EQ(rules().buffer(kParameter).available, 2);
   EXPECT_EQ(rules().buffer(kResult).defining_loop, kNone);
@@ -251,11 +252,11 @@ TEST(ProgramRules, KeepsThePrefetchOfTheBaseline) {
 // The loop gives the buffer another value while the baseline has the old one in fast memory.
 TEST(ProgramRules, KeepsNoPrefetchOfABufferThatALoopChanges) {
   ProgramBuilder builder;
-  const uint32_t initial = builder.AddBuffer(16);
-  const uint32_t parameter = builder.AddBuffer(16, {.live_in = true});
-  const uint32_t result = builder.AddBuffer(16);
+  const BufferIndex initial = builder.AddBuffer(16);
+  const BufferIndex parameter = builder.AddBuffer(16, {.live_in = true});
+  const BufferIndex result = builder.AddBuffer(16);
   builder.AddInstruction(10, {Read(parameter), Write(initial)});
-  const uint32_t loop = builder.BeginLoop(2);
+  const LoopIndex loop = builder.BeginLoop(2);
   builder.AddInstruction(10, {Read(parameter)});
   builder.EndLoop();
   builder.AddInstruction(10, {Read(result)});
@@ -264,7 +265,7 @@ TEST(ProgramRules, KeepsNoPrefetchOfABufferThatALoopChanges) {
   v1::Mapping& mapping = *proto.mutable_baseline()->mutable_mapping();
   for (const bool fast : {true, false, true, false}) mapping.add_in_fast_memory(fast);
   v1::Interval& interval = *mapping.add_intervals();
-  interval.set_buffer(parameter);
+  interval.set_buffer(parameter.number());
   interval.set_last(3);
   interval.set_cross_program_prefetch(true);
   SealProgram(proto);

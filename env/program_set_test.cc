@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "env/game.h"
 #include "env/players.h"
 #include "env/testing/random_game_program.h"
@@ -31,7 +32,7 @@ Program Named(const std::string& name, uint64_t seed) {
 // Its one buffer may only be in HBM.
 Program WithoutDecisions(const std::string& name) {
   testing::ProgramBuilder builder;
-  const uint32_t pinned = builder.AddBuffer(64, {.live_in = true, .pinned_to_hbm = true});
+  const BufferIndex pinned = builder.AddBuffer(64, {.live_in = true, .pinned_to_hbm = true});
   builder.AddInstruction(40, {testing::Read(pinned, 8)});
   v1::Program proto = builder.Build().proto();
   proto.set_name(name);

@@ -84,8 +84,8 @@ absl::Status CheckRecordedGame(const PlayedProgram& program, const v1::Trajector
   }
   for (int d = 0; d < trajectory.accesses_size(); ++d) {
     const auto action = static_cast<uint8_t>(trajectory.actions()[d]);
-    if (game.finished() || game.access() != trajectory.accesses(d) || action >= kActionCount ||
-        !game.IsLegal(static_cast<Action>(action))) {
+    if (game.finished() || game.access() != AccessIndex(trajectory.accesses(d)) ||
+        action >= kActionCount || !game.IsLegal(static_cast<Action>(action))) {
       return Wrong(program, absl::StrCat("actions[", d, "]"), "a decision that the game asks for");
     }
     const double reward = game.Apply(static_cast<Action>(action));

@@ -19,7 +19,7 @@ class Packer {
  public:
   Packer(const std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values)
       : capacity_(capacity) {
-    int32_t earliest = std::numeric_limits<int32_t>::max();
+    InstructionIndex earliest = std::numeric_limits<int32_t>::max();
     for (uint32_t b = 0; b < blocks.size(); ++b) {
       if (!blocks[b].moves) continue;
       movers_.push_back({b, blocks[b].bytes});

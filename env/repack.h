@@ -12,9 +12,10 @@ namespace mallocmuzero {
 struct AddressBlock {
   int64_t offset = 0;  // bytes
   int64_t bytes = 0;
-  int32_t first = 0;  // instructions for which the bytes are taken, inclusive
-  int32_t last = 0;
-  int32_t kept_until = 0;  // up to here the bytes hold a value that may be used; at least `last`
+  InstructionIndex first = 0;  // instructions for which the bytes are taken, inclusive
+  InstructionIndex last = 0;
+  InstructionIndex kept_until =
+      0;  // up to here the bytes hold a value that may be used; at least `last`
   bool moves = false;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -17,7 +18,8 @@ using ::testing::ElementsAre;
 constexpr int kAttempts = 8;
 constexpr int64_t kMemory = 400;
 
-AddressBlock Block(int64_t offset, int64_t bytes, int32_t first, int32_t last, bool moves) {
+AddressBlock Block(int64_t offset, int64_t bytes, InstructionIndex first, InstructionIndex last,
+                   bool moves) {
   return {.offset = offset,
           .bytes = bytes,
           .first = first,
@@ -79,7 +81,7 @@ TEST(Repack, NoTwoBlocksEverHaveAByteAtOneTime) {
     std::vector<AddressBlock> blocks;
     // Each block begins at an offset where it meets no other block.
     while (blocks.size() < 12) {
-      const auto first = static_cast<int32_t>(random() % 20);
+      const auto first = InstructionIndex(random() % 20);
       AddressBlock block = Block(static_cast<int64_t>(random() % 40) * 10,
                                  static_cast<int64_t>(1 + random() % 10) * 10, first,
                                  first + static_cast<int32_t>(random() % 6), random() % 2 == 0);

@@ -19,19 +19,20 @@ namespace mallocmuzero {
 
 // The time that a value is in fast memory at one address. Each becomes an Interval of the mapping.
 struct Stay {
-  uint32_t buffer = 0;
-  int32_t first = 0;     // first instruction for which the bytes are taken
-  int32_t last = 0;      // last instruction that uses the value
-  int32_t reserved = 0;  // last instruction for which no other stay may take the bytes
+  BufferIndex buffer = 0;
+  InstructionIndex first = 0;     // first instruction for which the bytes are taken
+  InstructionIndex last = 0;      // last instruction that uses the value
+  InstructionIndex reserved = 0;  // last instruction for which no other stay may take the bytes
   int64_t offset = 0;
-  int32_t copy_in_start = -1;
-  int32_t copy_in_done = -1;
-  int32_t write_back = -1;        // number of its write-back in the CopyTimeline, -1: none
-  int32_t write_back_until = -1;  // last instruction for which that needs the bytes, or kForever
-  int32_t loop = -1;              // the loop whose pass the stay is part of; -1: the whole program
-  int32_t taken_until = 0;        // last instruction for which the bytes are taken, or kForever
-  int32_t handed_over_by = -1;    // the stay of its carried group that had the bytes before
-  bool holds_bytes = true;        // no other stay has taken the bytes, and they are not released
+  InstructionIndex copy_in_start = -1;
+  InstructionIndex copy_in_done = -1;
+  WriteBackIndex write_back = -1;  // number of its write-back in the CopyTimeline, -1: none
+  InstructionIndex write_back_until =
+      -1;               // last instruction for which that needs the bytes, or kForever
+  LoopIndex loop = -1;  // the loop whose pass the stay is part of; -1: the whole program
+  InstructionIndex taken_until = 0;  // last instruction for which the bytes are taken, or kForever
+  StayIndex handed_over_by = -1;     // the stay of its carried group that had the bytes before
+  bool holds_bytes = true;           // no other stay has taken the bytes, and they are not released
   bool cross_program_prefetch = false;
 
   friend bool operator==(const Stay&, const Stay&) = default;
@@ -39,17 +40,17 @@ struct Stay {
 
 // A stay that loses its bytes to another stay, which has them from an instruction on.
 struct LostBytes {
-  int32_t stay = 0;
-  int32_t from = 0;
+  StayIndex stay = 0;
+  InstructionIndex from = 0;
 
   friend bool operator==(const LostBytes&, const LostBytes&) = default;
 };
 
 // New addresses for the stays, which turn scattered free bytes into one place.
 struct Rearrangement {
-  std::vector<int64_t> offsets;   // by stay
-  std::vector<LostBytes> losses;  // stays whose unused values are overwritten
-  FastMemory memory;              // the addresses afterwards
+  IndexVector<StayIndex, int64_t> offsets;  // by stay
+  std::vector<LostBytes> losses;            // stays whose unused values are overwritten
+  FastMemory memory;                        // the addresses afterwards
 
   friend bool operator==(const Rearrangement&, const Rearrangement&) = default;
 };
@@ -67,8 +68,8 @@ struct Place {
 
 // A write-back that is done at a point and must not be done later: the residency relies on it.
 struct FixedWriteBack {
-  uint32_t write_back = 0;
-  int32_t point = 0;
+  WriteBackIndex write_back = 0;
+  InstructionIndex point = 0;
 
   friend bool operator==(const FixedWriteBack&, const FixedWriteBack&) = default;
 };
@@ -89,37 +90,37 @@ class Residency {
   // --- Queries ---
 
   // The stay that holds the buffer's value, into stays(); -1 if there is none.
-  int32_t StayOf(uint32_t buffer) const { return stay_of_[buffer]; }
-  bool Holds(uint32_t buffer) const { return stay_of_[buffer] >= 0; }
+  StayIndex StayOf(BufferIndex buffer) const { return stay_of_[buffer]; }
+  bool Holds(BufferIndex buffer) const { return stay_of_[buffer] >= 0; }
 
   // The stay that holds the buffer's value. There must be one.
-  const Stay& Current(uint32_t buffer) const { return stays_[stay_of_[buffer]]; }
+  const Stay& Current(BufferIndex buffer) const { return stays_[stay_of_[buffer]]; }
 
   // All stays so far, in the order in which they were decided.
-  absl::Span<const Stay> stays() const { return stays_; }
+  IndexSpan<StayIndex, const Stay> stays() const { return stays_; }
   const FastMemory& memory() const { return memory_; }
 
-  GroupSpace group(uint32_t group) const { return groups_[group]; }
+  GroupSpace group(CarriedGroupIndex group) const { return groups_[group]; }
 
   // True if the buffer is parameter or root of a group in fast memory.
-  bool IsCarriedFast(uint32_t buffer) const {
-    const int32_t group = rules_->GroupInside(buffer);
+  bool IsCarriedFast(BufferIndex buffer) const {
+    const CarriedGroupIndex group = rules_->GroupInside(buffer);
     return group != ProgramRules::kNone && groups_[group] == GroupSpace::kFast;
   }
 
   // True if the group's parameter can take the bytes of the initial value.
-  bool CanTakeOver(uint32_t group) const;
+  bool CanTakeOver(CarriedGroupIndex group) const;
 
   // `bytes` from instruction `first` to `until`.
   struct Request {
     int64_t bytes = 0;
-    int32_t first = 0;
-    int32_t until = 0;
+    InstructionIndex first = 0;
+    InstructionIndex until = 0;
   };
 
   // A place for a stay that the decision about `access` begins; nullopt if there is none. If the
   // free bytes suffice but are scattered, it looks for a place that becomes free when stays move.
-  std::optional<Place> FindPlace(const Request& request, uint32_t access) const;
+  std::optional<Place> FindPlace(const Request& request, AccessIndex access) const;
 
   size_t HeapBytes() const;
 
@@ -132,64 +133,66 @@ class Residency {
   absl::Span<const FixedWriteBack> Add(const Stay& stay);
 
   // Extends the last use and the reservation of the buffer's stay, if these instructions are later.
-  void Extend(uint32_t buffer, int32_t last, int32_t reserved);
+  void Extend(BufferIndex buffer, InstructionIndex last, InstructionIndex reserved);
 
   // Ends the stay of the buffer, if there is one: the value is replaced or belongs to a past pass.
-  absl::Span<const FixedWriteBack> End(uint32_t buffer, int32_t now);
+  absl::Span<const FixedWriteBack> End(BufferIndex buffer, InstructionIndex now);
 
   // Says which access uses the buffer's value next: the one after `access`.
-  void SetNextUseAfter(uint32_t access);
+  void SetNextUseAfter(AccessIndex access);
 
   // Gives the buffer's stay a write-back that runs.
-  void SetWriteBack(uint32_t buffer, uint32_t write_back);
+  void SetWriteBack(BufferIndex buffer, WriteBackIndex write_back);
 
   // Says until which instruction the stay's write-back needs the bytes; kForever while it runs.
-  absl::Span<const FixedWriteBack> SettleWriteBack(int32_t stay, int32_t until, int32_t now);
+  absl::Span<const FixedWriteBack> SettleWriteBack(StayIndex stay, InstructionIndex until,
+                                                   InstructionIndex now);
 
-  void SetGroup(uint32_t group, GroupSpace space) { groups_[group] = space; }
+  void SetGroup(CarriedGroupIndex group, GroupSpace space) { groups_[group] = space; }
 
   // The parameter gets the initial value's bytes from the loop's begin on.
-  void TakeOver(uint32_t group);
+  void TakeOver(CarriedGroupIndex group);
 
   // The root's first write gets the parameter's bytes; a later one uses the root's stay.
-  void WriteCarriedRoot(uint32_t root, int32_t now);
+  void WriteCarriedRoot(BufferIndex root, InstructionIndex now);
 
   // The result gets the root's bytes at the loop's end.
-  void HandToResult(uint32_t group, int32_t now);
+  void HandToResult(CarriedGroupIndex group, InstructionIndex now);
 
   // Marks where a loop begins, and ends all stays that belong to its passes. Calls nest.
-  void EnterLoop() { stays_before_loop_.push_back(static_cast<uint32_t>(stays_.size())); }
-  absl::Span<const FixedWriteBack> LeaveLoop(uint32_t loop, int32_t now);
+  void EnterLoop() { stays_before_loop_.push_back(StayIndex(stays_.size())); }
+  absl::Span<const FixedWriteBack> LeaveLoop(LoopIndex loop, InstructionIndex now);
 
   friend bool operator==(const Residency&, const Residency&) = default;
 
  private:
   // residency.cc
-  void EndOne(uint32_t buffer, int32_t now);
-  void Settle(int32_t stay, int32_t until, int32_t now);
+  void EndOne(BufferIndex buffer, InstructionIndex now);
+  void Settle(StayIndex stay, InstructionIndex until, InstructionIndex now);
   void Lose(const LostBytes& loss);
-  void HandOver(uint32_t from, const Stay& to);
-  void SetTakenUntil(Stay& stay, int32_t last);
-  void Release(Stay& stay, int32_t last);
-  void Occupy(FastMemory& memory, int32_t stay, int64_t offset, int32_t first,
+  void HandOver(BufferIndex from, const Stay& to);
+  void SetTakenUntil(Stay& stay, InstructionIndex last);
+  void Release(Stay& stay, InstructionIndex last);
+  void Occupy(FastMemory& memory, StayIndex stay, int64_t offset, InstructionIndex first,
               std::vector<LostBytes>& losses) const;
 
   // residency_places.cc
-  std::optional<Rearrangement> FindMoves(const Request& request, uint32_t access) const;
-  bool MayMove(int32_t stay, uint32_t access) const;
-  std::vector<AddressBlock> FindBlocks(uint32_t access, std::vector<int32_t>& last_stays) const;
+  std::optional<Rearrangement> FindMoves(const Request& request, AccessIndex access) const;
+  bool MayMove(StayIndex stay, AccessIndex access) const;
+  std::vector<AddressBlock> FindBlocks(AccessIndex access,
+                                       std::vector<StayIndex>& last_stays) const;
   Rearrangement Rearrange(const std::vector<AddressBlock>& blocks,
-                          const std::vector<int32_t>& last_stays) const;
+                          const std::vector<StayIndex>& last_stays) const;
 
   const ProgramRules* rules_;
   FastMemory memory_;
-  std::vector<Stay> stays_;
-  std::vector<int32_t> stay_of_;             // by buffer
-  std::vector<GroupSpace> groups_;           // by carried group
-  std::vector<uint32_t> stays_before_loop_;  // by open loop: stays that began before it
-  std::vector<FixedWriteBack> fixed_;        // what the last change returned
-  std::vector<LostBytes> losses_;            // scratch
-  std::vector<uint32_t> ended_;              // scratch: buffers
+  IndexVector<StayIndex, Stay> stays_;
+  IndexVector<BufferIndex, StayIndex> stay_of_;        // by buffer
+  IndexVector<CarriedGroupIndex, GroupSpace> groups_;  // by carried group
+  std::vector<StayIndex> stays_before_loop_;           // by open loop: stays that began before it
+  std::vector<FixedWriteBack> fixed_;                  // what the last change returned
+  std::vector<LostBytes> losses_;                      // scratch
+  std::vector<BufferIndex> ended_;                     // scratch: buffers
 };
 
 }  // namespace mallocmuzero

@@ -19,8 +19,8 @@ constexpr int kAttempts = 8;
 
 }  // namespace
 
-std::optional<Place> Residency::FindPlace(const Request& request, uint32_t access) const {
-  const auto now = static_cast<int32_t>(rules_->program().accesses()[access].instruction);
+std::optional<Place> Residency::FindPlace(const Request& request, AccessIndex access) const {
+  const auto now = rules_->program().accesses()[access].instruction;
   const auto find = [&](const FastMemory& memory) {
     return memory.FindPlace(request.bytes, request.first, now);
   };
@@ -34,8 +34,9 @@ std::optional<Place> Residency::FindPlace(const Request& request, uint32_t acces
                .moves = std::make_shared<const Rearrangement>(*std::move(moves))};
 }
 
-std::optional<Rearrangement> Residency::FindMoves(const Request& request, uint32_t access) const {
-  std::vector<int32_t> last_stays;
+std::optional<Rearrangement> Residency::FindMoves(const Request& request,
+                                                  AccessIndex access) const {
+  std::vector<StayIndex> last_stays;
   std::vector<AddressBlock> blocks = FindBlocks(access, last_stays);
   for (size_t b = 0; b < blocks.size(); ++b) {
     blocks[b].moves = blocks[b].last >= request.first && MayMove(last_stays[b], access);
@@ -57,9 +58,9 @@ std::optional<Rearrangement> Residency::FindMoves(const Request& request, uint32
 
 // The value that the decision is about must not move: NoCopy keeps or takes over its bytes where
 // they are.
-bool Residency::MayMove(int32_t stay, uint32_t access) const {
-  const uint32_t buffer = rules_->program().accesses()[access].buffer;
-  const int32_t group = rules_->access(access).take_over;
+bool Residency::MayMove(StayIndex stay, AccessIndex access) const {
+  const BufferIndex buffer = rules_->program().accesses()[access].buffer;
+  const CarriedGroupIndex group = rules_->access(access).take_over;
   if (stays_[stay].cross_program_prefetch || stay_of_[buffer] == stay) return false;
   if (group == ProgramRules::kNone) return true;
   return stay_of_[rules_->program().carried_groups()[group].initial_buffer] != stay;
@@ -67,12 +68,12 @@ bool Residency::MayMove(int32_t stay, uint32_t access) const {
 
 // One block for each stay. Stays of a carried group that hand their bytes over share a block.
 // `last_stays` gets the last stay of each block.
-std::vector<AddressBlock> Residency::FindBlocks(uint32_t access,
-                                                std::vector<int32_t>& last_stays) const {
-  const auto now = static_cast<int32_t>(rules_->program().accesses()[access].instruction);
+std::vector<AddressBlock> Residency::FindBlocks(AccessIndex access,
+                                                std::vector<StayIndex>& last_stays) const {
+  const auto now = rules_->program().accesses()[access].instruction;
   std::vector<AddressBlock> blocks;
-  std::vector<size_t> block_of(stays_.size());
-  for (size_t s = 0; s < stays_.size(); ++s) {
+  IndexVector<StayIndex, size_t> block_of(stays_.size());
+  for (const StayIndex s : stays_.indices()) {
     const Stay& stay = stays_[s];
     if (stay.handed_over_by >= 0) {
       block_of[s] = block_of[stay.handed_over_by];
@@ -82,10 +83,10 @@ std::vector<AddressBlock> Residency::FindBlocks(uint32_t access,
       blocks.push_back({.offset = stay.offset, .bytes = bytes, .first = stay.first});
       last_stays.push_back(0);
     }
-    last_stays[block_of[s]] = static_cast<int32_t>(s);
+    last_stays[block_of[s]] = s;
     blocks[block_of[s]].last = blocks[block_of[s]].kept_until = stay.taken_until;
   }
-  const auto keep = [&](int32_t stay) {
+  const auto keep = [&](StayIndex stay) {
     if (stay < 0) return;
     AddressBlock& block = blocks[block_of[stay]];
     block.kept_until = std::max(block.last, now);
@@ -94,8 +95,8 @@ std::vector<AddressBlock> Residency::FindBlocks(uint32_t access,
     if (region.next_use != kForever) keep(region.owner);
   }
   // The next use of these values is no access of their buffer, or it is the access being decided.
-  for (size_t g = 0; g < groups_.size(); ++g) {
-    const uint32_t initial = rules_->program().carried_groups()[g].initial_buffer;
+  for (const CarriedGroupIndex g : groups_.indices()) {
+    const BufferIndex initial = rules_->program().carried_groups()[g].initial_buffer;
     if (groups_[g] == GroupSpace::kOpen) keep(stay_of_[initial]);
   }
   keep(stay_of_[rules_->program().accesses()[access].buffer]);
@@ -104,24 +105,24 @@ std::vector<AddressBlock> Residency::FindBlocks(uint32_t access,
 
 // Places all blocks at their new offsets, in the order of their first instructions.
 Rearrangement Residency::Rearrange(const std::vector<AddressBlock>& blocks,
-                                   const std::vector<int32_t>& last_stays) const {
-  Rearrangement result{.offsets = std::vector<int64_t>(stays_.size()),
+                                   const std::vector<StayIndex>& last_stays) const {
+  Rearrangement result{.offsets = IndexVector<StayIndex, int64_t>(stays_.size()),
                        .memory = FastMemory(memory_.bytes())};
-  std::vector<int32_t> next_use(stays_.size(), kForever);
+  IndexVector<StayIndex, InstructionIndex> next_use(stays_.size(), kForever);
   for (const FastMemory::Region& region : memory_.regions()) {
     if (region.owner != FastMemory::kNobody) next_use[region.owner] = region.next_use;
   }
   std::vector<size_t> order(blocks.size());
   for (size_t b = 0; b < blocks.size(); ++b) {
     order[b] = b;
-    for (int32_t s = last_stays[b]; s >= 0; s = stays_[s].handed_over_by) {
+    for (StayIndex s = last_stays[b]; s >= 0; s = stays_[s].handed_over_by) {
       result.offsets[s] = blocks[b].offset;
     }
   }
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return blocks[a].first < blocks[b].first; });
   for (const size_t b : order) {
-    const int32_t stay = last_stays[b];
+    const StayIndex stay = last_stays[b];
     Occupy(result.memory, stay, blocks[b].offset, blocks[b].first, result.losses);
     if (stays_[stay].holds_bytes) {
       result.memory.SetNextUse(blocks[b].offset, next_use[stay]);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "env/testing/games.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -33,20 +34,22 @@ class ResidencyTest : public ::testing::Test {
     builder.hardware().set_fast_memory_bytes(400);
     builder.hardware().set_fast_memory_alignment_bytes(4);
     for (const int64_t bytes : {100, 100, 100, 100, 200, 300}) builder.AddBuffer(bytes);
-    for (uint32_t b = 0; b <= kThrice; ++b) builder.AddInstruction(50, {Write(b, 5)});
+    for (BufferIndex b = 0; b <= kThrice; ++b) builder.AddInstruction(50, {Write(b, 5)});
     builder.AddInstruction(
         50, {Read(0, 5), Read(1, 5), Read(2, 5), Read(3, 5), Read(kTwice, 5), Read(kThrice, 5)});
     return builder.Build();
   }
 
-  static Stay StayAt(uint32_t buffer, int32_t first, int32_t last, int64_t offset) {
+  static Stay StayAt(BufferIndex buffer, InstructionIndex first, InstructionIndex last,
+                     int64_t offset) {
     return {.buffer = buffer, .first = first, .last = last, .reserved = last, .offset = offset};
   }
 
-  // A place for the value that instruction `access` makes, from then to `until`.
-  std::optional<Place> FindPlace(uint32_t access, int32_t until) const {
-    return residency_.FindPlace({.bytes = rules_.buffer(access).bytes,
-                                 .first = static_cast<int32_t>(access),
+  // A place for the value of the buffer, from its first write to `until`.
+  std::optional<Place> FindPlace(BufferIndex buffer, InstructionIndex until) const {
+    const AccessIndex access = program_.AccessesOfBuffer(buffer)[0];
+    return residency_.FindPlace({.bytes = rules_.buffer(buffer).bytes,
+                                 .first = program_.accesses()[access].instruction,
                                  .until = until},
                                 access);
   }

@@ -8,9 +8,9 @@
 
 namespace mallocmuzero {
 
-std::vector<double> SavingsBounds(const Program& program) {
-  std::vector<double> savings(program.buffer_count(), 0);
-  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+IndexVector<BufferIndex, double> SavingsBounds(const Program& program) {
+  IndexVector<BufferIndex, double> savings(program.buffer_count(), 0);
+  for (const InstructionIndex i : program.instructions().indices()) {
     const Instruction& instruction = program.instructions()[i];
     const uint64_t in_default =
         program.baseline() == nullptr

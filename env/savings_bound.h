@@ -12,7 +12,7 @@ namespace mallocmuzero {
 // The most cycles that the accesses of each buffer can save: the sum of the most that each access
 // saves. The other accesses of its instruction are in HBM, in fast memory, or where the baseline
 // has them, whichever saves most.
-std::vector<double> SavingsBounds(const Program& program);
+IndexVector<BufferIndex, double> SavingsBounds(const Program& program);
 
 }  // namespace mallocmuzero
 

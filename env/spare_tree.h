@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "simulator/core/indices.h"
+
 namespace mallocmuzero {
 
 // A binary tree over non-negative numbers, all 0 at first; every operation takes logarithmic time.
@@ -17,10 +19,10 @@ class SpareTree {
     nodes_.assign(2 * leaves_, 0);
   }
 
-  double Get(uint32_t index) const { return nodes_[leaves_ + index]; }
+  double Get(InstructionIndex index) const { return nodes_[leaves_ + index.number()]; }
 
-  void Set(uint32_t index, double value) {
-    size_t node = leaves_ + index;
+  void Set(InstructionIndex index, double value) {
+    size_t node = leaves_ + index.number();
     nodes_[node] = value;
     for (node /= 2; node > 0; node /= 2) nodes_[node] = nodes_[2 * node] + nodes_[2 * node + 1];
   }
@@ -29,8 +31,8 @@ class SpareTree {
 
   // The largest index below `end` such that the numbers from it to before `end` sum to at least
   // `wanted`; -1 if there is none.
-  int32_t FindFromRight(uint32_t end, double wanted) const {
-    for (size_t right = leaves_ + end; right > 1; right /= 2) {
+  InstructionIndex FindFromRight(InstructionIndex end, double wanted) const {
+    for (size_t right = leaves_ + end.number(); right > 1; right /= 2) {
       if (right % 2 == 0) continue;
       size_t node = right - 1;
       if (nodes_[node] < wanted) {
@@ -41,7 +43,7 @@ class SpareTree {
         node = 2 * node + 1;
         if (nodes_[node] < wanted) wanted -= nodes_[node--];
       }
-      return static_cast<int32_t>(node - leaves_);
+      return InstructionIndex(node - leaves_);
     }
     return -1;
   }

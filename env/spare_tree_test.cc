@@ -9,9 +9,9 @@
 namespace mallocmuzero {
 namespace {
 
-SpareTree TreeOf(const std::vector<double>& values) {
+SpareTree TreeOf(const IndexVector<InstructionIndex, double>& values) {
   SpareTree tree(static_cast<uint32_t>(values.size()));
-  for (uint32_t i = 0; i < values.size(); ++i) tree.Set(i, values[i]);
+  for (const InstructionIndex i : values.indices()) tree.Set(i, values[i]);
   return tree;
 }
 
@@ -40,11 +40,12 @@ TEST(SpareTree, SetReplacesANumber) {
   EXPECT_EQ(tree.FindFromRight(3, 3), -1);
 }
 
-int32_t NaiveFindFromRight(const std::vector<double>& values, uint32_t end, double wanted) {
+InstructionIndex NaiveFindFromRight(const IndexVector<InstructionIndex, double>& values,
+                                    InstructionIndex end, double wanted) {
   double sum = 0;
-  for (uint32_t i = end; i-- > 0;) {
+  for (InstructionIndex i = end; i-- > 0;) {
     sum += values[i];
-    if (sum >= wanted) return static_cast<int32_t>(i);
+    if (sum >= wanted) return i;
   }
   return -1;
 }
@@ -52,13 +53,13 @@ int32_t NaiveFindFromRight(const std::vector<double>& values, uint32_t end, doub
 TEST(SpareTree, AgreesWithAddingUp) {
   std::mt19937_64 random(1);
   for (uint32_t count = 1; count <= 40; ++count) {
-    std::vector<double> values(count, 0);
+    IndexVector<InstructionIndex, double> values(count, 0);
     SpareTree tree(count);
     for (int step = 0; step < 200; ++step) {
-      const uint32_t index = random() % count;
+      const InstructionIndex index(random() % count);
       values[index] = random() % 3 == 0 ? 0 : static_cast<double>(random() % 100);
       tree.Set(index, values[index]);
-      const uint32_t end = random() % (count + 1);
+      const InstructionIndex end(random() % (count + 1));
       const double wanted = 1 + static_cast<double>(random() % (uint64_t{20} * count));
       ASSERT_EQ(tree.FindFromRight(end, wanted), NaiveFindFromRight(values, end, wanted))
           << "count " << count << ", end " << end << ", wanted " << wanted;

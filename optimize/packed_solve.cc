@@ -96,8 +96,8 @@ class PackedSolver {
     const Interval interval = solution.mapping.intervals[index];
     without.mapping.intervals.erase(without.mapping.intervals.begin() +
                                     static_cast<int64_t>(index));
-    for (const uint32_t access : program_.AccessesOfBuffer(interval.buffer)) {
-      const uint32_t instruction = program_.accesses()[access].instruction;
+    for (const AccessIndex access : program_.AccessesOfBuffer(interval.buffer)) {
+      const InstructionIndex instruction = program_.accesses()[access].instruction;
       if (interval.first <= instruction && instruction <= interval.last) {
         without.mapping.in_fast_memory[access] = 0;
       }

@@ -52,7 +52,7 @@ uint32_t AccessesElsewhere(const place::Placeable& placeable, const Mapping& map
     return 1;
   }
   uint32_t elsewhere = 0;
-  for (size_t a = 0; a < mapping.in_fast_memory.size(); ++a) {
+  for (const AccessIndex a : mapping.in_fast_memory.indices()) {
     elsewhere += mapping.in_fast_memory[a] != read_back->mapping.in_fast_memory[a] ? 1 : 0;
   }
   return elsewhere;

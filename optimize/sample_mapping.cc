@@ -31,13 +31,13 @@ absl::StatusOr<Mapping> SampleMapping(const Program& program, uint64_t seed) {
       ProgramRules::Create(*smaller, {.negligible_share = -1});
   if (!rules.ok()) return rules.status();
   Random random(seed);
-  std::vector<bool> in_hbm(program.buffer_count());
-  for (size_t buffer = 0; buffer < in_hbm.size(); ++buffer) {
+  IndexVector<BufferIndex, uint8_t> in_hbm(program.buffer_count());
+  for (const BufferIndex buffer : in_hbm.indices()) {
     in_hbm[buffer] = random.Unit() < kShareInHbm;
   }
   Game game(*rules);
   while (!game.finished()) {
-    const uint32_t buffer = program.accesses()[game.access()].buffer;
+    const BufferIndex buffer = program.accesses()[game.access()].buffer;
     game.Apply(Choose(game.legal_actions(), in_hbm[buffer]));
   }
   return game.ToMapping();

@@ -101,15 +101,13 @@ class Searcher {
     options.stop = request_.stop;
     options.agent = agent.get();
     if (!asked.result_only()) {
-      options.improved = [this](const std::vector<Action>& plan, double cycles) {
-        SendBetter(plan, cycles);
-      };
+      options.improved = [this](const Plan& plan, double cycles) { SendBetter(plan, cycles); };
     }
     return Solve(solver, program_->rules(), options);
   }
 
   // Intermediate answers are as good as the result: checked, and better than the default.
-  void SendBetter(const std::vector<Action>& plan, double cycles) const {
+  void SendBetter(const Plan& plan, double cycles) const {
     const Baseline* baseline = program().baseline();
     if (baseline != nullptr && cycles >= baseline->compiled_cycles) return;
     const Solution solution = SolutionOf(program_->rules(), plan, SolverName());

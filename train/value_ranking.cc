@@ -37,13 +37,13 @@ constexpr char kToThePoint[] = "to the point";
 constexpr uint32_t kMaxInFlight = 128;
 
 // The first access behind that share of the accesses.
-uint32_t AccessAt(const PlayedProgram& program, double share) {
-  return static_cast<uint32_t>(std::ceil(share * program.rules().access_count()));
+AccessIndex AccessAt(const PlayedProgram& program, double share) {
+  return AccessIndex(std::lround(std::ceil(share * program.rules().access_count())));
 }
 
 absl::StatusOr<std::vector<v1::Trajectory>> PlayGames(
     const PlayedProgram& program, const std::shared_ptr<const NetworkSnapshot>& network,
-    const ValueRankingOptions& options, uint32_t explored_until) {
+    const ValueRankingOptions& options, AccessIndex explored_until) {
   // The policy alone plays, but SelfPlay wants a valid search.
   const absl::StatusOr<SearchConfig> search = MakeSearchConfig(DefaultSearchOptions());
   if (!search.ok()) return search.status();
@@ -90,18 +90,18 @@ GamePrediction StartPrediction(const PlayedProgram& program, const v1::Trajector
 
 // The index of the decision at which a game is predicted: the first one at `access` or behind it,
 // but not too close to the end.
-size_t DecisionOf(const v1::Trajectory& game, uint32_t access) {
+size_t DecisionOf(const v1::Trajectory& game, AccessIndex access) {
   const auto begin = game.accesses().begin();
   const auto end = game.accesses().end();
   const auto length = static_cast<size_t>(end - begin);
   const size_t late = length - std::min(length, kDecisionsBeforeEnd);
-  return std::min(late, static_cast<size_t>(std::lower_bound(begin, end, access) - begin));
+  return std::min(late, static_cast<size_t>(std::lower_bound(begin, end, access.number()) - begin));
 }
 
 // Predicts all games at that access. Each game must have a decision.
 std::vector<GamePrediction> PredictAll(const PlayedProgram& program, const NetworkSnapshot& network,
                                        const ReturnBaseline& baseline,
-                                       absl::Span<const v1::Trajectory> games, uint32_t access) {
+                                       absl::Span<const v1::Trajectory> games, AccessIndex access) {
   std::vector<GamePrediction> predictions;
   std::vector<float> observation(kObservationSize);
   std::vector<float> logits(kActionCount);
@@ -191,7 +191,7 @@ absl::Status RankGames(const PlayedProgram& program,
                        const ReturnBaseline* baseline, const ValueRankingOptions& options,
                        v1::ValueBenchReport& report) {
   const absl::StatusOr<std::vector<v1::Trajectory>> to_the_end =
-      PlayGames(program, network, options, std::numeric_limits<uint32_t>::max());
+      PlayGames(program, network, options, std::numeric_limits<int32_t>::max());
   if (!to_the_end.ok()) return to_the_end.status();
   const ReturnBaseline own = BaselineOf(program, *to_the_end);
   const ReturnBaseline& measure = baseline == nullptr ? own : *baseline;
@@ -204,7 +204,7 @@ absl::Status RankGames(const PlayedProgram& program,
     total.clear_whole_by_policy();
   };
   for (const double share : kShares) {
-    const uint32_t access = AccessAt(program, share);
+    const AccessIndex access = AccessAt(program, share);
     const absl::StatusOr<std::vector<v1::Trajectory>> to_the_point =
         PlayGames(program, network, options, access);
     if (!to_the_point.ok()) return to_the_point.status();
@@ -216,7 +216,7 @@ absl::Status RankGames(const PlayedProgram& program,
     }
     count(predictions, kToTheEnd, share);
   }
-  count(PredictAll(program, *network, measure, *to_the_end, program.rules().access_count()),
+  count(PredictAll(program, *network, measure, *to_the_end, program.rules().end_access()),
         kToTheEnd, 1);
   return absl::OkStatus();
 }

@@ -9,8 +9,8 @@ namespace {
 // instruction, in cycles of one execution. The accesses that differ change from one placement to
 // the other one by one, and each change is charged to its access. The share is the mean over
 // several orders: all rotations of the accesses' order and of its reverse.
-void ShareDifference(const LatencyTable& latency, uint32_t instruction, uint64_t reference_mask,
-                     uint64_t our_mask, double* gains) {
+void ShareDifference(const LatencyTable& latency, InstructionIndex instruction,
+                     uint64_t reference_mask, uint64_t our_mask, double* gains) {
   std::vector<int> differing;
   for (int k = 0; k < kMaxAccessesPerInstruction; ++k) {
     if (((reference_mask ^ our_mask) >> k & 1) != 0) differing.push_back(k);
@@ -43,16 +43,16 @@ Side::Side(const Program& program, const Mapping& the_mapping)
   }
 }
 
-std::vector<double> GainsOfAccesses(const Comparison& comparison) {
+IndexVector<AccessIndex, double> GainsOfAccesses(const Comparison& comparison) {
   const Program& program = comparison.program;
-  std::vector<double> gains(program.access_count(), 0);
-  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+  IndexVector<AccessIndex, double> gains(program.access_count(), 0);
+  for (const InstructionIndex i : program.instructions().indices()) {
     const uint64_t reference_mask =
         FastMask(program, i, comparison.reference.mapping.in_fast_memory);
     const uint64_t our_mask = FastMask(program, i, comparison.ours.mapping.in_fast_memory);
     if (reference_mask == our_mask) continue;
     const Instruction& instruction = program.instructions()[i];
-    double* const own = gains.data() + instruction.first_access;
+    double* const own = &gains[instruction.first_access];
     ShareDifference(program.latency(), i, reference_mask, our_mask, own);
     for (uint32_t k = 0; k < instruction.access_count; ++k) own[k] *= instruction.execution_count;
   }

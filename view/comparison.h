@@ -20,7 +20,7 @@ struct Side {
   const Mapping& mapping;
   const Trace trace;
   // for each buffer indices into mapping.intervals, ascending
-  std::vector<std::vector<size_t>> intervals_of_buffer;
+  IndexVector<BufferIndex, std::vector<size_t>> intervals_of_buffer;
 };
 
 // Two mappings of one program with their walks.
@@ -32,7 +32,7 @@ struct Comparison {
 
 // For each access, the cycles of all executions that `ours` gains by placing it as it does instead
 // of as in the reference; 0 if both agree. The sum is the difference of all latencies.
-std::vector<double> GainsOfAccesses(const Comparison& comparison);
+IndexVector<AccessIndex, double> GainsOfAccesses(const Comparison& comparison);
 
 }  // namespace mallocmuzero::view
 

@@ -25,20 +25,21 @@ constexpr double kStandingNameHeight = 60;  // room for a name written upwards, 
 
 int DepthOf(const Program& program, const Loop& loop) {
   int depth = 0;
-  for (int32_t parent = loop.parent; parent >= 0; parent = program.loops()[parent].parent) ++depth;
+  for (LoopIndex parent = loop.parent; parent >= 0; parent = program.loops()[parent].parent)
+    ++depth;
   return depth;
 }
 
 // A wait just before an instruction.
 struct Stall {
-  uint32_t instruction;
+  InstructionIndex instruction;
   double cycles;  // of one execution
   Timeline::Span span;
 };
 
 std::vector<Stall> StallsOf(const Scene& scene) {
   std::vector<Stall> stalls;
-  for (uint32_t i = 0; i < scene.trace.steps.size(); ++i) {
+  for (const InstructionIndex i : scene.trace.steps.indices()) {
     const TraceStep& step = scene.trace.steps[i];
     const double cycles = step.wait_before_queueing + step.wait_after_queueing;
     if (cycles > 0) {
@@ -49,8 +50,8 @@ std::vector<Stall> StallsOf(const Scene& scene) {
 }
 
 // Text such as "3 times 1,200 cycles", or just the cycles if it happens once.
-std::string Repeated(const Scene& scene, uint32_t instruction, double cycles) {
-  const double count = instruction < scene.program.instruction_count()
+std::string Repeated(const Scene& scene, InstructionIndex instruction, double cycles) {
+  const double count = scene.program.instructions().contains(instruction)
                            ? scene.program.instructions()[instruction].execution_count
                            : 1;
   if (count == 1) return FormatCycles(cycles);
@@ -60,8 +61,8 @@ std::string Repeated(const Scene& scene, uint32_t instruction, double cycles) {
 std::string CopyTooltip(const Scene& scene, CopyDirection direction, const CopyBar& bar) {
   const Interval& interval = scene.mapping.intervals[bar.interval];
   const bool in = direction == CopyDirection::kIn;
-  const uint32_t start = in ? interval.copy_in_start : interval.copy_out_start;
-  const uint32_t done = in ? interval.copy_in_done : interval.copy_out_done;
+  const InstructionIndex start = in ? interval.copy_in_start : interval.copy_out_start;
+  const InstructionIndex done = in ? interval.copy_in_done : interval.copy_out_done;
   std::string text = absl::StrCat(
       in ? "copy into fast memory: " : "copy to HBM: ", scene.names.Tensor(interval.buffer), ", ",
       FormatBytes(static_cast<double>(scene.program.buffers()[interval.buffer].bytes)),
@@ -109,10 +110,10 @@ class UseColumns {
 UseColumns BandwidthOf(const Scene& scene, const Field& field) {
   UseColumns columns;
   const double rate = scene.program.hardware().hbm_bytes_per_cycle();
-  for (uint32_t i = 0; i < scene.trace.steps.size(); ++i) {
+  for (const InstructionIndex i : scene.trace.steps.indices()) {
     const TraceStep& step = scene.trace.steps[i];
     columns.Add({field.X(scene.timeline.Reached(i)), field.X(scene.timeline.Running(i)), 0, 1});
-    if (i == scene.program.instruction_count()) break;
+    if (!scene.program.instructions().contains(i)) break;
     const BandwidthUse use = UseWhileRunning(step, rate);
     columns.Add({field.X(scene.timeline.Running(i)), field.X(scene.timeline.Reached(i + 1)),
                  use.own, use.copies});
@@ -133,9 +134,9 @@ void DrawLoops(const Scene& scene, const Field& field, Svg& svg) {
   if (rows == 0) return;
   const double row_height = field.box.height / rows;
   std::string brackets;
-  for (int k = 0; k < scene.program.loops().size(); ++k) {
+  for (const LoopIndex k : scene.program.loops().indices()) {
     const Loop& loop = scene.program.loops()[k];
-    const v1::Loop& proto = scene.program.proto().loops(k);
+    const v1::Loop& proto = scene.program.MessageOf(k);
     const double begin = field.X(scene.timeline.Running(loop.begin));
     const double end = field.X(scene.timeline.Running(loop.end));
     const double y = field.box.y + row_height * DepthOf(scene.program, loop) + row_height - 1;
@@ -237,7 +238,7 @@ void DrawBandwidth(const Scene& scene, const Field& field, Svg& svg) {
 }
 
 bool HasNamedInstruction(const Scene& scene, double pixels_per_position) {
-  for (uint32_t i = 0; i < scene.program.instruction_count(); ++i) {
+  for (const InstructionIndex i : scene.program.instructions().indices()) {
     const double width = scene.timeline.Reached(i + 1) - scene.timeline.Running(i);
     if (width * pixels_per_position > kLabelHeight) return true;
   }
@@ -249,22 +250,21 @@ void DrawInstructions(const Scene& scene, const Field& field, Svg& svg) {
   RectLayer layer;
   svg.Open("g", {{"class", "instructions"}});
   svg.Rect(field.Columns(0, scene.timeline.end()), "i0");
-  for (uint32_t i = 0; i < scene.program.instruction_count(); ++i) {
+  for (const InstructionIndex i : scene.program.instructions().indices()) {
     const Box box = field.Columns(scene.timeline.Running(i), scene.timeline.Reached(i + 1));
-    if (box.width >= kWideEnough) layer.Add(box, i % 2 == 0 ? "i0" : "i1", i);
+    if (box.width >= kWideEnough) layer.Add(box, i.number() % 2 == 0 ? "i0" : "i1", i.number());
   }
   layer.Draw(
       kTooltipBytes,
-      [&](size_t i) {
-        const uint32_t instruction = static_cast<uint32_t>(i);
-        const v1::Instruction& proto = scene.program.proto().instructions(static_cast<int>(i));
-        return absl::StrCat(Place(scene, instruction), ", ",
-                            Shorten(proto.opcode(), Names::kMaxName), "\n",
-                            Repeated(scene, instruction, scene.trace.steps[i].cycles), "\n",
+      [&](size_t id) {
+        const InstructionIndex i(id);
+        const v1::Instruction& proto = scene.program.MessageOf(i);
+        return absl::StrCat(Place(scene, i), ", ", Shorten(proto.opcode(), Names::kMaxName), "\n",
+                            Repeated(scene, i, scene.trace.steps[i].cycles), "\n",
                             Shorten(proto.op_name(), 2 * Names::kMaxName));
       },
       svg);
-  for (uint32_t i = 0; i < scene.program.instruction_count(); ++i) {
+  for (const InstructionIndex i : scene.program.instructions().indices()) {
     const Box box = field.Columns(scene.timeline.Running(i), scene.timeline.Reached(i + 1));
     const std::string name = scene.names.Instruction(i);
     const double x = box.x + box.width / 2;

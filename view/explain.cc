@@ -17,7 +17,7 @@ namespace {
 
 // True if both mappings have the buffer in fast memory, and copy it, at the same times. Addresses
 // do not matter.
-bool SameStays(const Side& a, const Side& b, uint32_t buffer) {
+bool SameStays(const Side& a, const Side& b, BufferIndex buffer) {
   const std::vector<size_t>& of_a = a.intervals_of_buffer[buffer];
   const std::vector<size_t>& of_b = b.intervals_of_buffer[buffer];
   return std::equal(of_a.begin(), of_a.end(), of_b.begin(), of_b.end(), [&](size_t k, size_t j) {
@@ -30,15 +30,15 @@ bool SameStays(const Side& a, const Side& b, uint32_t buffer) {
 // One reason for every buffer that differs, largest gain or loss first.
 std::vector<Reason> ReasonsOfBuffers(const Comparison& comparison, const Names& names) {
   const Program& program = comparison.program;
-  const std::vector<double> gains = GainsOfAccesses(comparison);
+  const IndexVector<AccessIndex, double> gains = GainsOfAccesses(comparison);
   std::vector<Reason> reasons;
-  for (uint32_t b = 0; b < program.buffer_count(); ++b) {
+  for (const BufferIndex b : program.buffers().indices()) {
     Reason reason = {.buffer = b, .bytes = program.buffers()[b].bytes};
-    for (const uint32_t a : program.AccessesOfBuffer(b)) {
+    for (const AccessIndex a : program.AccessesOfBuffer(b)) {
       const bool differs = (comparison.ours.mapping.in_fast_memory[a] != 0) !=
                            (comparison.reference.mapping.in_fast_memory[a] != 0);
       if (!differs) continue;
-      const uint32_t i = program.accesses()[a].instruction;
+      const InstructionIndex i = program.accesses()[a].instruction;
       if (reason.instructions.empty() || reason.instructions.back() != i) {
         reason.instructions.push_back(i);
       }

@@ -28,11 +28,11 @@ struct Reason {
 
   // Only for kBuffer: its index, first tensor, shape and size in bytes; and, ascending, the
   // instructions that have it in fast memory in one of the mappings and in HBM in the other.
-  uint32_t buffer = 0;
+  BufferIndex buffer = 0;
   std::string tensor;
   std::string shape;
   int64_t bytes = 0;
-  std::vector<uint32_t> instructions;
+  std::vector<InstructionIndex> instructions;
 
   // One line for people, such as "stays in HBM: fusion.12 would take 4,100 cycles more with it in
   // fast memory".

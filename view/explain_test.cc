@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/simulate.h"
@@ -21,7 +22,6 @@ using ::mallocmuzero::testing::RandomProgram;
 using ::mallocmuzero::testing::RandomValidMapping;
 using ::mallocmuzero::testing::Read;
 using ::mallocmuzero::testing::Write;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -34,7 +34,7 @@ double Sum(const std::vector<Reason>& reasons) {
   return sum;
 }
 
-Mapping InFast(std::vector<uint8_t> in_fast_memory, std::vector<Interval> intervals) {
+Mapping InFast(IndexVector<AccessIndex, uint8_t> in_fast_memory, std::vector<Interval> intervals) {
   return {std::move(intervals), std::move(in_fast_memory), "test"};
 }
 
@@ -43,8 +43,8 @@ TEST(Explain, AccessesOfAnInstructionShareTheirCommonEffect) {
   // it comes first and 40 if it comes second, 35 on average; b saves 20 and 30, 25 on average. The
   // instruction runs three times.
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(16, {.live_in = true});
-  const uint32_t b = builder.AddBuffer(16, {.live_in = true});
+  const BufferIndex a = builder.AddBuffer(16, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(16, {.live_in = true});
   builder.BeginLoop(3);
   builder.AddObserved(builder.AddInstruction(100, {Read(a, 30), Read(b, 20)}), 0b11, 40);
   builder.EndLoop();
@@ -57,7 +57,7 @@ TEST(Explain, AccessesOfAnInstructionShareTheirCommonEffect) {
   EXPECT_NEAR(reasons[0].cycles_gained, 3 * 35, 1e-9);
   EXPECT_EQ(reasons[1].buffer, b);
   EXPECT_NEAR(reasons[1].cycles_gained, 3 * 25, 1e-9);
-  EXPECT_THAT(reasons[0].instructions, ElementsAre(1));
+  EXPECT_THAT(reasons[0].instructions, IndicesAre(1));
   EXPECT_THAT(reasons[0].why, HasSubstr("cross-program prefetch"));
   // With b in fast memory, a saves 80 - 40.
   EXPECT_THAT(reasons[0].why,
@@ -67,7 +67,7 @@ TEST(Explain, AccessesOfAnInstructionShareTheirCommonEffect) {
 // The default has a tensor in fast memory that makes its reader slower: 4200 instead of 100 cycles.
 TEST(Explain, SaysWhichInstructionWouldBeSlower) {
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(32);
+  const BufferIndex a = builder.AddBuffer(32);
   builder.AddInstruction(10, {Write(a, 4)});
   builder.AddInstruction(100, {Read(a, -4100)});
   builder.SetName(1, "fusion.12");
@@ -86,7 +86,7 @@ TEST(Explain, SaysWhichInstructionWouldBeSlower) {
 
 TEST(Explain, SaysWhatATensorInHbmLeavesToOthersWhenItLoses) {
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(32);
+  const BufferIndex a = builder.AddBuffer(32);
   builder.AddInstruction(10, {Write(a, 4)});
   builder.AddInstruction(100, {Read(a, 50)});
   const Program program = builder.Build();
@@ -102,7 +102,7 @@ TEST(Explain, TellsHowATensorComesIntoFastMemory) {
   // Instruction 0 uses 5 bytes of 10 cycles x 10 bytes, so that 95 of the copy's 400 bytes are
   // hidden behind it. The other 305 bytes take 30.5 cycles.
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(400, {.live_in = true});
+  const BufferIndex weights = builder.AddBuffer(400, {.live_in = true});
   builder.SetFixedHbmBytes(builder.AddInstruction(10), 5);
   builder.AddInstruction(100, {Read(weights, 60)});
   const Program program = builder.Build();
@@ -128,7 +128,7 @@ TEST(Explain, ListsATensorWhoseCopiesAloneDiffer) {
   // instruction 0, it is done in time; if it is queued before instruction 1, the program waits 5
   // cycles.
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(150, {.live_in = true});
+  const BufferIndex weights = builder.AddBuffer(150, {.live_in = true});
   builder.AddInstruction(10);
   builder.AddInstruction(10);
   builder.AddInstruction(20, {Read(weights)});
@@ -191,7 +191,7 @@ TEST(Explain, ReasonsAddUpToTheDifferenceOfTheTotals) {
       const std::vector<Reason> reasons = Explain(program, ours, reference, limit);
       ASSERT_NEAR(Sum(reasons), reference_total - total, 1e-9 * (reference_total + total))
           << "seed " << seed << ", limit " << limit;
-      std::set<uint32_t> seen;
+      std::set<BufferIndex> seen;
       for (const Reason& reason : reasons) {
         EXPECT_FALSE(reason.why.empty());
         if (reason.kind != Reason::Kind::kBuffer) continue;
@@ -211,12 +211,12 @@ TEST(Explain, SharesAddUpForManyDifferingAccessesToo) {
   ProgramBuilder builder;
   std::vector<mallocmuzero::testing::AccessSpec> accesses;
   for (int k = 0; k < 12; ++k) {
-    const uint32_t buffer = builder.AddBuffer(16, {.live_in = true});
+    const BufferIndex buffer = builder.AddBuffer(16, {.live_in = true});
     accesses.push_back(Read(buffer, static_cast<double>(random() % 40)));
   }
   builder.SetBounds(builder.AddInstruction(200, accesses), 90, 1000);
   const Program program = builder.Build();
-  const Mapping ours = InFast(std::vector<uint8_t>(12, 1), {});
+  const Mapping ours = InFast(IndexVector<AccessIndex, uint8_t>(12, 1), {});
   const std::vector<Reason> reasons = Explain(program, ours, AllHbmMapping(program), kAll);
   EXPECT_NEAR(Sum(reasons), 110, 1e-9);
 }

@@ -16,14 +16,14 @@ namespace {
 
 std::string Cycles(double cycles) { return FormatCounted(std::round(cycles), "cycle"); }
 
-double Executions(const Program& program, uint32_t instruction) {
-  return instruction < program.instruction_count()
+double Executions(const Program& program, InstructionIndex instruction) {
+  return program.instructions().contains(instruction)
              ? program.instructions()[instruction].execution_count
              : 1;
 }
 
 // The instruction before which the program waits for a copy of `interval`.
-uint32_t NeededAt(const Interval& interval, CopyDirection direction) {
+InstructionIndex NeededAt(const Interval& interval, CopyDirection direction) {
   return direction == CopyDirection::kIn ? interval.copy_in_done : interval.copy_out_done;
 }
 
@@ -49,14 +49,14 @@ std::string CopyCounts(const Mapping& mapping, const std::vector<size_t>& interv
 // Describes how the two mappings differ in one buffer.
 class BufferStory {
  public:
-  BufferStory(const Comparison& comparison, const Names& names, uint32_t buffer, double gain)
+  BufferStory(const Comparison& comparison, const Names& names, BufferIndex buffer, double gain)
       : program_(comparison.program),
         ours_(comparison.ours),
         reference_(comparison.reference),
         names_(names),
         buffer_(buffer),
         gain_(gain) {
-    for (const uint32_t a : program_.AccessesOfBuffer(buffer)) {
+    for (const AccessIndex a : program_.AccessesOfBuffer(buffer)) {
       const bool ours = ours_.mapping.in_fast_memory[a] != 0;
       const bool reference = reference_.mapping.in_fast_memory[a] != 0;
       if (ours && !reference) to_fast_.push_back(a);
@@ -83,13 +83,13 @@ class BufferStory {
   }
 
  private:
-  const Access& At(uint32_t access) const { return program_.accesses()[access]; }
+  const Access& At(AccessIndex access) const { return program_.accesses()[access]; }
 
   // Text such as "2 reads and 1 write, 75.0 MiB in all".
-  std::string Uses(const std::vector<uint32_t>& accesses) const {
+  std::string Uses(const std::vector<AccessIndex>& accesses) const {
     int counts[3] = {0, 0, 0};
     double bytes = 0;
-    for (const uint32_t a : accesses) {
+    for (const AccessIndex a : accesses) {
       ++counts[static_cast<int>(At(a).kind)];
       bytes += static_cast<double>(At(a).bytes_accessed) * Executions(program_, At(a).instruction);
     }
@@ -109,7 +109,7 @@ class BufferStory {
     std::vector<size_t> serving;
     for (const size_t k : ours_.intervals_of_buffer[buffer_]) {
       const Interval& it = ours_.mapping.intervals[k];
-      const bool serves = std::any_of(to_fast_.begin(), to_fast_.end(), [&](uint32_t a) {
+      const bool serves = std::any_of(to_fast_.begin(), to_fast_.end(), [&](AccessIndex a) {
         return it.first <= At(a).instruction && At(a).instruction <= it.last;
       });
       if (serves) serving.push_back(k);
@@ -119,7 +119,7 @@ class BufferStory {
 
   // Text such as "from add.3 to fusion.9" for one or more intervals of `side`.
   std::string Stretch(const Side& side, const std::vector<size_t>& intervals) const {
-    uint32_t last = 0;
+    InstructionIndex last = 0;
     for (const size_t k : intervals) last = std::max(last, side.mapping.intervals[k].last);
     return absl::StrCat("from ",
                         names_.Instruction(side.mapping.intervals[intervals.front()].first), " to ",
@@ -162,8 +162,9 @@ class BufferStory {
       }
     }
     const Interval& it = ours_.mapping.intervals[interval];
-    const int32_t start = direction == CopyDirection::kIn ? it.copy_in_start : it.copy_out_start;
-    const uint32_t behind = NeededAt(it, direction) - start;
+    const InstructionIndex start =
+        direction == CopyDirection::kIn ? it.copy_in_start : it.copy_out_start;
+    const int32_t behind = NeededAt(it, direction) - start;
     return absl::StrCat(
         verb, behind == 0 ? " at once" : " behind " + FormatCounted(behind, "instruction"),
         wait > 0 ? absl::StrCat(", waited for ", Cycles(wait)) : " without a wait");
@@ -183,10 +184,10 @@ class BufferStory {
   // instruction does.
   std::string Witness() const {
     double most = 0;
-    uint32_t witness = 0;
+    InstructionIndex witness = 0;
     bool is_fast = false;
-    for (const std::vector<uint32_t>* accesses : {&to_fast_, &to_hbm_}) {
-      for (const uint32_t a : *accesses) {
+    for (const std::vector<AccessIndex>* accesses : {&to_fast_, &to_hbm_}) {
+      for (const AccessIndex a : *accesses) {
         const double gain = SavedInFastMemory(a) * (accesses == &to_fast_ ? 1 : -1) *
                             Executions(program_, At(a).instruction);
         if (gain * gain_ <= 0 || std::abs(gain) <= std::abs(most)) continue;
@@ -205,8 +206,8 @@ class BufferStory {
 
   // Cycles of one execution that the instruction saves by having this access in fast memory, with
   // its other accesses as in ours.
-  double SavedInFastMemory(uint32_t access) const {
-    const uint32_t i = At(access).instruction;
+  double SavedInFastMemory(AccessIndex access) const {
+    const InstructionIndex i = At(access).instruction;
     const uint64_t bit = uint64_t{1} << (access - program_.instructions()[i].first_access);
     const uint64_t mask = FastMask(program_, i, ours_.mapping.in_fast_memory);
     return program_.latency().Cycles(i, mask & ~bit) - program_.latency().Cycles(i, mask | bit);
@@ -226,10 +227,10 @@ class BufferStory {
   const Side& ours_;
   const Side& reference_;
   const Names& names_;
-  const uint32_t buffer_;
+  const BufferIndex buffer_;
   const double gain_;
-  std::vector<uint32_t> to_fast_;  // accesses that only ours has in fast memory
-  std::vector<uint32_t> to_hbm_;   // accesses that only the reference has in fast memory
+  std::vector<AccessIndex> to_fast_;  // accesses that only ours has in fast memory
+  std::vector<AccessIndex> to_hbm_;   // accesses that only the reference has in fast memory
 };
 
 // Text such as "; the longest wait is 1,234 cycles for fusion.3 to come in before fusion.9", or "".
@@ -251,7 +252,7 @@ std::string LongestWait(const Program& program, const Names& names, const Side& 
 
 }  // namespace
 
-std::string BufferWords(const Comparison& comparison, const Names& names, uint32_t buffer,
+std::string BufferWords(const Comparison& comparison, const Names& names, BufferIndex buffer,
                         double gain) {
   return BufferStory(comparison, names, buffer, gain).Tell();
 }

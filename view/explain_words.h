@@ -14,7 +14,7 @@ namespace mallocmuzero::view {
 
 // Describes where ours has the buffer, how the buffer gets there, and which instruction becomes
 // slower if one does. `gain` is the gain of the buffer in cycles.
-std::string BufferWords(const Comparison& comparison, const Names& names, uint32_t buffer,
+std::string BufferWords(const Comparison& comparison, const Names& names, BufferIndex buffer,
                         double gain);
 
 // Describes how long the program waits under both mappings, and the longest waits for single

@@ -32,7 +32,7 @@ std::vector<CopyBar> CopiesOf(const Mapping& mapping, const Trace& trace, const 
     if (copy.direction != direction) continue;
     int& bar = bar_of_interval[copy.interval];
     const Interval& interval = mapping.intervals[copy.interval];
-    const int32_t done =
+    const InstructionIndex done =
         direction == CopyDirection::kIn ? interval.copy_in_done : interval.copy_out_done;
     if (bar < 0) {
       bar = static_cast<int>(bars.size());

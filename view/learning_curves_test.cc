@@ -1,4 +1,5 @@
 #include "view/learning_curves.h"
+#include "base/testing/index_matching.h"
 #include "view/gains.h"
 
 #include <algorithm>

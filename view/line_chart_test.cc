@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "view/testing/xml.h"

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"
@@ -67,8 +68,8 @@ Box FrameOf(const Element& panel, size_t which = 0) {
 class ThreeInstructions : public ::testing::Test {
  protected:
   ThreeInstructions() {
-    const uint32_t weights = builder_.AddBuffer(256, {.live_in = true});
-    const uint32_t result = builder_.AddBuffer(512);
+    const BufferIndex weights = builder_.AddBuffer(256, {.live_in = true});
+    const BufferIndex result = builder_.AddBuffer(512);
     builder_.AddInstruction(100);
     builder_.AddInstruction(50, {Read(weights, 30), Write(result)});
     builder_.AddInstruction(50, {Read(result, 10)});
@@ -214,7 +215,7 @@ TEST_F(ThreeInstructions, MappingWithoutAddressesShowsNoRectangles) {
 
 TEST_F(ThreeInstructions, HostileNamesAreEscapedAndShortened) {
   const std::string name = absl::StrCat("</text><script>\"'&\x01\xff", std::string(100'000, 'x'));
-  for (int i = 0; i < 3; ++i) builder_.SetName(i, name);
+  for (int i = 0; i < 3; ++i) builder_.SetName(InstructionIndex(i), name);
   const Program program = builder_.Build();
   const std::string svg = MappingSvg(program, {{name, &mapping_}});
   EXPECT_THAT(svg, Not(HasSubstr("<script>")));
@@ -276,20 +277,20 @@ TEST(MappingSvg, StaysBelowTwoMegabytesForThousandsOfAccessesWithHostileNames) {
   ProgramBuilder builder(hardware);
   std::mt19937_64 random(1);
   Mapping mapping;
-  for (uint32_t i = 0; i < 1500; ++i) {
+  for (InstructionIndex i = 0; i < 1500; ++i) {
     std::vector<mallocmuzero::testing::AccessSpec> accesses;
     for (int k = 0; k < 3; ++k) {
-      const uint32_t buffer = builder.AddBuffer(1 + random() % (1 << 24), {.live_in = true});
+      const BufferIndex buffer = builder.AddBuffer(1 + random() % (1 << 24), {.live_in = true});
       accesses.push_back(Read(buffer));
-      const int32_t start = static_cast<int32_t>(i - random() % (i / 4 + 1));
+      const InstructionIndex start = i - random() % (i.number() / 4 + 1);
       mapping.intervals.push_back({.buffer = buffer,
-                                   .first = static_cast<uint32_t>(start),
+                                   .first = start,
                                    .last = i,
                                    .offset = static_cast<int64_t>(random() % (1 << 26)),
                                    .copy_in_start = start,
-                                   .copy_in_done = static_cast<int32_t>(i),
-                                   .copy_out_start = static_cast<int32_t>(i),
-                                   .copy_out_done = static_cast<int32_t>(i) + 1});
+                                   .copy_in_done = i,
+                                   .copy_out_start = i,
+                                   .copy_out_done = i + 1});
       mapping.in_fast_memory.push_back(1);
     }
     builder.AddInstruction(1000 + random() % 100'000, accesses);

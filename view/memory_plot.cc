@@ -69,7 +69,7 @@ class MemoryPlot {
   void DrawLabels() {
     struct Label {
       Box box;
-      uint32_t buffer;
+      BufferIndex buffer;
     };
     std::vector<Label> labels;
     for (const Interval& interval : scene_.mapping.intervals) {
@@ -132,7 +132,7 @@ class MemoryPlot {
   // Text such as "2 reads, 1 write", for the accesses that the interval serves.
   std::string Uses(const Interval& interval) const {
     int counts[3] = {0, 0, 0};
-    for (const uint32_t a : scene_.program.AccessesOfBuffer(interval.buffer)) {
+    for (const AccessIndex a : scene_.program.AccessesOfBuffer(interval.buffer)) {
       const Access& access = scene_.program.accesses()[a];
       if (scene_.mapping.in_fast_memory[a] != 0 && interval.first <= access.instruction &&
           access.instruction <= interval.last) {

@@ -44,7 +44,7 @@ std::string Abridge(absl::string_view text, size_t limit) {
 Names::Names(const Program& program)
     : program_(program), first_tensors_(program.buffer_count(), -1) {
   for (int t = program.proto().tensors_size() - 1; t >= 0; --t) {
-    first_tensors_[program.proto().tensors(t).buffer()] = t;
+    first_tensors_[BufferIndex(program.proto().tensors(t).buffer())] = t;
   }
   for (const Buffer& buffer : program.buffers()) {
     kinds_.push_back(buffer.live_out  ? BufferKind::kOutput
@@ -52,19 +52,19 @@ Names::Names(const Program& program)
                                       : BufferKind::kActivation);
   }
   for (const CarriedGroup& group : program.carried_groups()) {
-    for (const uint32_t buffer :
+    for (const BufferIndex buffer :
          {group.initial_buffer, group.parameter_buffer, group.root_buffer, group.result_buffer}) {
       kinds_[buffer] = BufferKind::kCarried;
     }
   }
 }
 
-std::string Names::Instruction(uint32_t instruction) const {
-  if (instruction >= program_.instruction_count()) return "the end";
-  return Shorten(program_.proto().instructions(static_cast<int>(instruction)).name(), kMaxName);
+std::string Names::Instruction(InstructionIndex instruction) const {
+  if (!program_.instructions().contains(instruction)) return "the end";
+  return Shorten(program_.MessageOf(instruction).name(), kMaxName);
 }
 
-std::string Names::Tensor(uint32_t buffer) const {
+std::string Names::Tensor(BufferIndex buffer) const {
   if (first_tensors_[buffer] < 0) return absl::StrCat("buffer ", buffer);
   const v1::Tensor& tensor = program_.proto().tensors(first_tensors_[buffer]);
   const std::string index = tensor.tuple_index().empty()
@@ -73,7 +73,7 @@ std::string Names::Tensor(uint32_t buffer) const {
   return Shorten(absl::StrCat(tensor.instruction_name(), index), kMaxName);
 }
 
-std::string Names::Shape(uint32_t buffer) const {
+std::string Names::Shape(BufferIndex buffer) const {
   if (first_tensors_[buffer] < 0) return "";
   const std::string& shape = program_.proto().tensors(first_tensors_[buffer]).shape();
   return Shorten(absl::string_view(shape).substr(0, shape.find('{')), kMaxName);

@@ -42,21 +42,21 @@ class Names {
   explicit Names(const Program& program);
 
   // The HLO name. For the number of instructions it is "the end".
-  std::string Instruction(uint32_t instruction) const;
+  std::string Instruction(InstructionIndex instruction) const;
 
   // The name of the buffer's first tensor, with its index in a tuple: "fusion.12{1}".
-  std::string Tensor(uint32_t buffer) const;
+  std::string Tensor(BufferIndex buffer) const;
 
   // The shape of that tensor without layout: "bf16[8,128]". Empty if the buffer has no tensor.
-  std::string Shape(uint32_t buffer) const;
+  std::string Shape(BufferIndex buffer) const;
 
   // The role of the buffer.
-  BufferKind Kind(uint32_t buffer) const { return kinds_[buffer]; }
+  BufferKind Kind(BufferIndex buffer) const { return kinds_[buffer]; }
 
  private:
   const Program& program_;
-  std::vector<int> first_tensors_;  // for each buffer; -1: none
-  std::vector<BufferKind> kinds_;   // for each buffer
+  IndexVector<BufferIndex, int> first_tensors_;  // -1: none
+  IndexVector<BufferIndex, BufferKind> kinds_;
 };
 
 }  // namespace mallocmuzero::view

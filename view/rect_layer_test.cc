@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "view/testing/xml.h"

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "simulator/core/simulate.h"
@@ -50,10 +51,10 @@ inline const char* KindStyle(BufferKind kind, bool outlined) {
 }
 
 // Text such as "fusion.3 (#12)", or "the end".
-inline std::string Place(const Scene& scene, uint32_t instruction) {
+inline std::string Place(const Scene& scene, InstructionIndex instruction) {
   std::string name = scene.names.Instruction(instruction);
-  if (instruction >= scene.program.instruction_count()) return name;
-  return name + " (#" + std::to_string(instruction) + ")";
+  if (!scene.program.instructions().contains(instruction)) return name;
+  return name + " (#" + absl::StrCat(instruction) + ")";
 }
 
 }  // namespace mallocmuzero::view

@@ -13,15 +13,16 @@ Timeline::Timeline(const Program& program, const Trace& trace, Axis axis) {
     position += width;
     progress_.push_back({position, moved});
   };
-  for (size_t i = 0; i < trace.steps.size(); ++i) {
+  for (const InstructionIndex i : trace.steps.indices()) {
     const TraceStep& step = trace.steps[i];
-    const bool at_end = i == program.instruction_count();
+    const bool at_end = !program.instructions().contains(i);
     const double scale = !in_cycles ? 0 : at_end ? 1 : program.instructions()[i].execution_count;
-    marks_.push_back(position);
+    Marks& marks = marks_.emplace_back();
+    marks.reached = position;
     advance(step.wait_before_queueing * scale, step.moved_before_queueing);
-    marks_.push_back(position);
+    marks.queueing = position;
     advance(step.wait_after_queueing * scale, step.moved_after_queueing);
-    marks_.push_back(position);
+    marks.running = position;
     if (at_end) break;
     const double width = in_cycles ? step.cycles * scale : 1;
     // Copies that need fewer bytes than the instruction leaves are done before it ends.

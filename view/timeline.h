@@ -28,14 +28,14 @@ class Timeline {
  public:
   Timeline(const Program& program, const Trace& trace, Axis axis);
 
-  double Reached(uint32_t i) const { return marks_[3 * size_t{i}]; }
-  double Queueing(uint32_t i) const { return marks_[3 * size_t{i} + 1]; }
-  double Running(uint32_t i) const { return marks_[3 * size_t{i} + 2]; }
-  double end() const { return marks_.back(); }
+  double Reached(InstructionIndex i) const { return marks_[i].reached; }
+  double Queueing(InstructionIndex i) const { return marks_[i].queueing; }
+  double Running(InstructionIndex i) const { return marks_[i].running; }
+  double end() const { return marks_.back().running; }
 
   // The position at which a copy is done that is queued just before `start` and waited for just
   // before `done`.
-  double Done(uint32_t start, uint32_t done) const {
+  double Done(InstructionIndex start, InstructionIndex done) const {
     return start < done ? Queueing(done) : Running(done);
   }
 
@@ -57,7 +57,14 @@ class Timeline {
   // The position at which the queue has moved `bytes` in all.
   double WhenMoved(CopyDirection direction, double bytes) const;
 
-  std::vector<double> marks_;       // three for each instruction and three for the end
+  // The positions of one instruction, or of the end.
+  struct Marks {
+    double reached = 0;
+    double queueing = 0;
+    double running = 0;
+  };
+
+  IndexVector<InstructionIndex, Marks> marks_;
   std::vector<Progress> progress_;  // ascending
 };
 

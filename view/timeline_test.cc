@@ -2,6 +2,7 @@
 
 #include "view/timeline.h"
 
+#include "base/testing/index_matching.h"
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"
 
@@ -11,10 +12,10 @@ namespace {
 using ::mallocmuzero::testing::ProgramBuilder;
 using ::mallocmuzero::testing::Read;
 
-Interval CopyIn(uint32_t buffer, int32_t start, int32_t done) {
+Interval CopyIn(BufferIndex buffer, InstructionIndex start, InstructionIndex done) {
   return {.buffer = buffer,
-          .first = static_cast<uint32_t>(start),
-          .last = static_cast<uint32_t>(done),
+          .first = start,
+          .last = done,
           .copy_in_start = start,
           .copy_in_done = done};
 }
@@ -73,8 +74,8 @@ TEST(Timeline, CopyThatNeedsLessThanIsLeftEndsBeforeTheInstruction) {
   // 100 cycles leave 1000 bytes, of which the first copy needs 250: it is done after a quarter of
   // the time. The second copy then moves, and needs another quarter.
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(250, {.live_in = true});
-  const uint32_t b = builder.AddBuffer(250, {.live_in = true});
+  const BufferIndex a = builder.AddBuffer(250, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(250, {.live_in = true});
   builder.AddInstruction(100);
   builder.AddInstruction(10, {Read(a), Read(b)});
   const Program program = builder.Build();
@@ -88,7 +89,7 @@ TEST(Timeline, CopyThatNeedsLessThanIsLeftEndsBeforeTheInstruction) {
 TEST(Timeline, LoopBodyIsAsWideAsAllItsPasses) {
   // 5 cycles, then 3 times 7 with a wait of 4 cycles, then 2.
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(40, {.live_in = true});
+  const BufferIndex weights = builder.AddBuffer(40, {.live_in = true});
   builder.AddInstruction(5);
   builder.BeginLoop(3);                        // instruction 1
   builder.AddInstruction(7, {Read(weights)});  // instruction 2

@@ -117,16 +117,16 @@ class GraphBuilder {
   void CollectTouches() {
     touches_.resize(graph_.units.size());
     Touches block;
-    int32_t first = 0;
+    InstructionIndex first = 0;
     const Schedule& schedule = analyzed_.schedule;
     for (int32_t s = 0; s < static_cast<int32_t>(schedule.steps.size()); ++s) {
       const Step& step = schedule.steps[s];
       const bool begins = step.kind == Step::Kind::kLoopBegin;
       if (!begins) TouchStorages(step, block);
       if (step.instance != 0 || begins) continue;
-      const int32_t end = s + 1 < static_cast<int32_t>(schedule.steps.size())
-                              ? analyzed_.priced_at_or_after[s + 1]
-                              : static_cast<int32_t>(analyzed_.priced.size());
+      const InstructionIndex end(s + 1 < static_cast<int32_t>(schedule.steps.size())
+                                     ? analyzed_.priced_at_or_after[s + 1]
+                                     : std::ssize(analyzed_.priced));
       const int32_t unit = unit_of_[step.instruction];
       if (unit >= 0) {
         touches_[unit] = std::move(block);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "simulator/core/indices.h"
 #include "simulator/hlo/module.h"
 #include "simulator/import/analysis/analyzed_module.h"
 
@@ -22,8 +23,8 @@ struct DependencyGraph {
   struct Unit {
     hlo::InstructionIndex instruction = 0;  // in the entry computation
     // Its steps in AnalyzedModule::priced, and therefore in Program::instructions: [first, end).
-    int32_t first_priced = 0;
-    int32_t end_priced = 0;
+    InstructionIndex first_priced = 0;
+    InstructionIndex end_priced = 0;
     // Units that must run before it and after it, ascending. Units that are implied by others may
     // be missing.
     std::vector<int32_t> predecessors;

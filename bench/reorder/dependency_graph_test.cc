@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/import/testing/modules.h"

@@ -79,7 +79,7 @@ absl::Status Solve(const PlayableOrder& playable, const Plan& proposal, uint64_t
 // without waits.
 double FewestCyclesOf(const PlayableOrder& playable) {
   double sum = 0;
-  for (uint32_t i = 0; i < playable.program.instruction_count(); ++i) {
+  for (const InstructionIndex i : playable.program.instructions().indices()) {
     sum += playable.program.instructions()[i].execution_count * FewestCycles(playable.rules, i);
   }
   return sum;

@@ -48,13 +48,13 @@ bool AreAlike(const v1::Access& a, const v1::Access& b) {
 
 Plan PlayableOrder::FromOriginal(const Plan& plan) const {
   Plan here(plan.size());
-  for (size_t a = 0; a < plan.size(); ++a) here[a] = plan[original_access[a]];
+  for (const AccessIndex a : plan.indices()) here[a] = plan[original_access[a]];
   return here;
 }
 
 Plan PlayableOrder::ToOriginal(const Plan& plan) const {
   Plan there(plan.size());
-  for (size_t a = 0; a < plan.size(); ++a) there[original_access[a]] = plan[a];
+  for (const AccessIndex a : plan.indices()) there[original_access[a]] = plan[a];
   return there;
 }
 
@@ -91,7 +91,7 @@ absl::Status Reorderer::ReadEntry(const std::string& path) {
   graph_ = FindDependencies(**analyzed);
   unit_end_.resize((*analyzed)->priced.size());
   for (const DependencyGraph::Unit& unit : graph_.units) {
-    for (int32_t p = unit.first_priced; p < unit.end_priced; ++p)
+    for (InstructionIndex p = unit.first_priced; p < unit.end_priced; ++p)
       unit_end_[p] = unit.end_priced - 1;
   }
   module_ = std::move((*analyzed)->module);
@@ -144,19 +144,20 @@ absl::StatusOr<std::unique_ptr<PlayableOrder>> Reorderer::Build(const Order& ord
   v1::Program program = Assemble(**analyzed, original_.hardware()).program;
   module_ = std::move((*analyzed)->module);
 
-  std::vector<int32_t> from;
+  std::vector<InstructionIndex> from;
   for (const int32_t unit : order) {
-    for (int32_t p = graph_.units[unit].first_priced; p < graph_.units[unit].end_priced; ++p) {
+    for (InstructionIndex p = graph_.units[unit].first_priced; p < graph_.units[unit].end_priced;
+         ++p) {
       from.push_back(p);
     }
   }
-  absl::StatusOr<std::vector<uint32_t>> accesses = MatchAccesses(program, from);
+  absl::StatusOr<IndexVector<AccessIndex, AccessIndex>> accesses = MatchAccesses(program, from);
   if (!accesses.ok()) return accesses.status();
   program.set_name(original_.proto().name());
   const v1::LatencyTable& latency = original_.proto().latency();
   *program.mutable_latency()->mutable_classes() = latency.classes();
-  for (const int32_t i : from)
-    *program.mutable_latency()->add_instructions() = latency.instructions(i);
+  for (const InstructionIndex i : from)
+    *program.mutable_latency()->add_instructions() = latency.instructions(i.number());
   if (order == OriginalOrder()) {
     *program.mutable_baseline() = original_.proto().baseline();
   } else {
@@ -170,21 +171,21 @@ absl::StatusOr<std::unique_ptr<PlayableOrder>> Reorderer::Build(const Order& ord
   return playable;
 }
 
-absl::StatusOr<std::vector<uint32_t>> Reorderer::MatchAccesses(
-    const v1::Program& program, const std::vector<int32_t>& from) const {
-  std::vector<uint32_t> accesses;
+absl::StatusOr<IndexVector<AccessIndex, AccessIndex>> Reorderer::MatchAccesses(
+    const v1::Program& program, const std::vector<InstructionIndex>& from) const {
+  IndexVector<AccessIndex, AccessIndex> accesses;
   const v1::Program& original = original_.proto();
   bool alike = program.instructions_size() == static_cast<int>(from.size()) &&
                program.accesses_size() == original.accesses_size() &&
                program.buffers_size() == original.buffers_size();
   for (int i = 0; alike && i < program.instructions_size(); ++i) {
     const v1::Instruction& here = program.instructions(i);
-    const v1::Instruction& there = original.instructions(from[i]);
+    const v1::Instruction& there = original.instructions(from[i].number());
     alike = here.name() == there.name() && here.access_count() == there.access_count();
     for (uint32_t k = 0; alike && k < here.access_count(); ++k) {
-      accesses.push_back(there.first_access() + k);
+      accesses.push_back(AccessIndex(there.first_access() + k));
       alike = AreAlike(program.accesses(static_cast<int>(here.first_access() + k)),
-                       original.accesses(static_cast<int>(accesses.back())));
+                       original.accesses(accesses.back().number()));
     }
   }
   if (alike) return accesses;
@@ -193,24 +194,25 @@ absl::StatusOr<std::vector<uint32_t>> Reorderer::MatchAccesses(
                    original.name(), "', found others"));
 }
 
-void Reorderer::KeepPrefetch(v1::Program& program, const std::vector<int32_t>& from,
-                             const std::vector<uint32_t>& original_access) const {
-  const v1::Mapping& baseline = original_.proto().baseline().mapping();
+void Reorderer::KeepPrefetch(v1::Program& program, const std::vector<InstructionIndex>& from,
+                             const IndexVector<AccessIndex, AccessIndex>& original_access) const {
+  if (original_.baseline() == nullptr) return;
+  const Mapping& baseline = original_.baseline()->mapping;
   // for each instruction of the original: its new position
-  std::vector<uint32_t> place(from.size());
+  IndexVector<InstructionIndex, uint32_t> place(from.size());
   for (size_t i = 0; i < from.size(); ++i) place[from[i]] = static_cast<uint32_t>(i);
-  for (const v1::Interval& interval : baseline.intervals()) {
-    if (!interval.cross_program_prefetch()) continue;
+  for (const Interval& interval : baseline.intervals) {
+    if (!interval.cross_program_prefetch) continue;
     v1::Mapping& mapping = *program.mutable_baseline()->mutable_mapping();
     v1::Interval& kept = *mapping.add_intervals();
-    for (size_t a = 0; a < original_access.size(); ++a) {
+    for (const AccessIndex a : original_access.indices()) {
       const Access& access = original_.accesses()[original_access[a]];
-      const bool uses = access.buffer == interval.buffer() &&
-                        access.instruction <= interval.last() &&
-                        baseline.in_fast_memory(static_cast<int>(original_access[a]));
+      const bool uses = access.buffer == interval.buffer &&
+                        access.instruction <= interval.last &&
+                        baseline.in_fast_memory[original_access[a]] != 0;
       mapping.add_in_fast_memory(uses);
       if (!uses) continue;
-      kept.set_buffer(program.accesses(static_cast<int>(a)).buffer());
+      kept.set_buffer(program.accesses(a.number()).buffer());
       kept.set_last(std::max(kept.last(), place[unit_end_[access.instruction]]));
     }
     kept.set_cross_program_prefetch(true);
@@ -227,11 +229,11 @@ std::vector<std::string> Reorderer::InstructionNames(const Order& order) const {
 }
 
 int64_t PeakHbmBytes(const Program& program) {
-  std::vector<int64_t> change(program.instruction_count() + 1, 0);
+  IndexVector<InstructionIndex, int64_t> change(program.instruction_count() + 1, 0);
   for (const Buffer& buffer : program.buffers()) {
-    change[buffer.live_in ? 0 : buffer.first] += buffer.bytes;
+    change[buffer.live_in ? InstructionIndex(0) : buffer.first] += buffer.bytes;
     const bool stays = buffer.live_in || buffer.live_out;
-    change[stays ? program.instruction_count() : buffer.last + 1] -= buffer.bytes;
+    change[stays ? program.instructions().end_index() : buffer.last + 1] -= buffer.bytes;
   }
   int64_t peak = 0;
   int64_t live = 0;

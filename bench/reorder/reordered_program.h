@@ -31,7 +31,7 @@ struct PlayableOrder {
   ProgramRules rules =
       *ProgramRules::Create(program);  // cannot fail: Load refuses hardware without fast memory
   // for each access of `program`: the access of the original
-  std::vector<uint32_t> original_access;
+  IndexVector<AccessIndex, AccessIndex> original_access;
 
   // Converts a plan for the original order into one for this order, and the reverse.
   Plan FromOriginal(const Plan& plan) const;
@@ -73,19 +73,19 @@ class Reorderer {
   // For each access of `program`, the corresponding access of the original. `program` is the
   // program assembled for another order; `from` has for each of its instructions the index in the
   // original. InvalidArgument if the two programs do not have the same accesses.
-  absl::StatusOr<std::vector<uint32_t>> MatchAccesses(const v1::Program& program,
-                                                      const std::vector<int32_t>& from) const;
+  absl::StatusOr<IndexVector<AccessIndex, AccessIndex>> MatchAccesses(
+      const v1::Program& program, const std::vector<InstructionIndex>& from) const;
 
   // Gives `program` a baseline that contains only the cross-program prefetch, if the original has
   // one.
-  void KeepPrefetch(v1::Program& program, const std::vector<int32_t>& from,
-                    const std::vector<uint32_t>& original_access) const;
+  void KeepPrefetch(v1::Program& program, const std::vector<InstructionIndex>& from,
+                    const IndexVector<AccessIndex, AccessIndex>& original_access) const;
 
   Program original_;
   InPlaceHints hints_;
   DependencyGraph graph_;
   // for each instruction of the original: the last instruction of its unit
-  std::vector<int32_t> unit_end_;
+  IndexVector<InstructionIndex, InstructionIndex> unit_end_;
   std::string path_;
   hlo::Module module_;
   // For each entry instruction, in the order in which it was read: its operands and control

@@ -120,19 +120,18 @@ UnitModel::UnitModel(const Program& original, const DependencyGraph& graph)
     : temporaries_of_(graph.units.size()),
       cycles_(graph.units.size(), 0),
       fast_memory_bytes_(original.hardware().fast_memory_bytes()) {
-  std::vector<int32_t> unit_of(original.instruction_count(), -1);
+  IndexVector<InstructionIndex, int32_t> unit_of(original.instruction_count(), -1);
   for (int32_t u = 0; u < graph.size(); ++u) {
-    for (int32_t i = graph.units[u].first_priced; i < graph.units[u].end_priced; ++i) {
+    for (InstructionIndex i = graph.units[u].first_priced; i < graph.units[u].end_priced; ++i) {
       unit_of[i] = u;
-      cycles_[u] += original.instructions()[i].execution_count *
-                    original.latency().Cycles(static_cast<uint32_t>(i), 0);
+      cycles_[u] += original.instructions()[i].execution_count * original.latency().Cycles(i, 0);
     }
   }
-  const std::vector<double> savings = FindSavings(original);
-  std::vector<Temporary> touched(original.buffer_count());
-  for (uint32_t b = 0; b < original.buffer_count(); ++b) {
+  const IndexVector<AccessIndex, double> savings = FindSavings(original);
+  IndexVector<BufferIndex, Temporary> touched(original.buffer_count());
+  for (const BufferIndex b : original.buffers().indices()) {
     touched[b].bytes = original.buffers()[b].bytes;
-    for (const uint32_t a : original.AccessesOfBuffer(b)) {
+    for (const AccessIndex a : original.AccessesOfBuffer(b)) {
       touched[b].units.push_back(unit_of[original.accesses()[a].instruction]);
       touched[b].gains = touched[b].gains || savings[a] > 0;
     }
@@ -142,7 +141,7 @@ UnitModel::UnitModel(const Program& original, const DependencyGraph& graph)
     touched[group.initial_buffer].units.push_back(unit);
     touched[group.result_buffer].units.push_back(unit);
   }
-  for (uint32_t b = 0; b < original.buffer_count(); ++b) {
+  for (const BufferIndex b : original.buffers().indices()) {
     std::vector<int32_t>& units = touched[b].units;
     std::sort(units.begin(), units.end());
     units.erase(std::unique(units.begin(), units.end()), units.end());

@@ -33,8 +33,8 @@ Program TrainingStep(uint32_t layers) {
   v1::Hardware hardware = testing::SmallHardware();
   hardware.set_fast_memory_bytes(1 << 14);
   testing::ProgramBuilder builder(hardware);
-  std::vector<uint32_t> weights;
-  std::vector<uint32_t> activations = {builder.AddBuffer(2000, {.live_in = true})};
+  std::vector<BufferIndex> weights;
+  std::vector<BufferIndex> activations = {builder.AddBuffer(2000, {.live_in = true})};
   for (uint32_t k = 0; k < layers; ++k) {
     weights.push_back(builder.AddBuffer(1000 + random.Below(4000), {.live_in = true}));
     activations.push_back(builder.AddBuffer(500 + random.Below(3000)));
@@ -43,10 +43,10 @@ Program TrainingStep(uint32_t layers) {
                             testing::Read(weights[k], 40 + random.Below(200)),
                             testing::Write(activations[k + 1], 40 + random.Below(80))});
   }
-  uint32_t gradient = activations.back();
+  BufferIndex gradient = activations.back();
   for (uint32_t k = layers; k-- > 0;) {
-    const uint32_t next = builder.AddBuffer(500 + random.Below(3000), {.live_out = k == 0});
-    const uint32_t update = builder.AddBuffer(1000 + random.Below(4000), {.live_out = true});
+    const BufferIndex next = builder.AddBuffer(500 + random.Below(3000), {.live_out = k == 0});
+    const BufferIndex update = builder.AddBuffer(1000 + random.Below(4000), {.live_out = true});
     builder.AddInstruction(500 + random.Below(500),
                            {testing::Read(gradient, 40 + random.Below(80)),
                             testing::Read(activations[k], 40 + random.Below(80)),

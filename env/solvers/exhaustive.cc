@@ -17,7 +17,7 @@ class Search {
   Search(const ProgramFacts& facts, BudgetMeter& meter) : rules_(facts.rules()), meter_(meter) {
     const Program& program = facts.program();
     most_saved_after_.assign(program.instruction_count() + 1, 0);
-    for (uint32_t i = program.instruction_count(); i-- > 0;) {
+    for (InstructionIndex i = program.instructions().end_index(); i-- > 0;) {
       fewest_cycles_.push_back(FewestCycles(rules_, i));
       most_saved_after_[i] = most_saved_after_[i + 1] + MostSaved(i, 0, fewest_cycles_.back());
     }
@@ -48,7 +48,7 @@ class Search {
  private:
   // Cycles of all executions that the instruction could save beyond those that the accesses in
   // `fast_mask` save.
-  double MostSaved(uint32_t instruction, uint64_t fast_mask, double fewest) const {
+  double MostSaved(InstructionIndex instruction, uint64_t fast_mask, double fewest) const {
     const Program& program = rules_.program();
     return (program.latency().Cycles(instruction, fast_mask) - fewest) *
            program.instructions()[instruction].execution_count;
@@ -56,7 +56,7 @@ class Search {
 
   // A lower bound: stalls never get shorter, and instructions before the current one do not change.
   double LeastPossible(const Game& game) const {
-    const uint32_t i = rules_.program().accesses()[game.access()].instruction;
+    const InstructionIndex i = rules_.program().accesses()[game.access()].instruction;
     const double saved_now =
         MostSaved(i, FastMask(rules_.program(), i, game.in_fast_memory()), fewest_cycles_[i]);
     return game.cycles() - saved_now - most_saved_after_[i + 1];
@@ -71,8 +71,9 @@ class Search {
 
   const ProgramRules& rules_;
   BudgetMeter& meter_;
-  std::vector<double> fewest_cycles_;     // by instruction, one execution
-  std::vector<double> most_saved_after_;  // by instruction: the sum over it and all later ones
+  IndexVector<InstructionIndex, double> fewest_cycles_;  // by instruction, one execution
+  IndexVector<InstructionIndex, double>
+      most_saved_after_;  // by instruction: the sum over it and all later ones
   double best_cycles_ = 0;
   std::vector<Action> best_;
 };
@@ -83,7 +84,7 @@ absl::StatusOr<std::vector<PlayedPlan>> ExhaustiveSolver::Propose(const ProgramF
                                                                   uint64_t /*seed*/,
                                                                   BudgetMeter& meter) const {
   uint32_t decidable = 0;
-  for (uint32_t a = 0; a < facts.program().access_count(); ++a) decidable += facts.IsMovable(a);
+  for (const AccessIndex a : facts.program().accesses().indices()) decidable += facts.IsMovable(a);
   if (decidable > kMaxExhaustiveAccesses) {
     return absl::InvalidArgumentError(absl::StrCat(
         "program '", facts.program().proto().name(), "': ", decidable,

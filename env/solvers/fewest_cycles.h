@@ -14,12 +14,12 @@ namespace mallocmuzero {
 inline constexpr int kMostEnumeratedAccesses = 12;
 
 // A lower bound of the cycles that the instruction takes in any game. 0 if it is not exact.
-double FewestCycles(const ProgramRules& rules, uint32_t instruction);
+double FewestCycles(const ProgramRules& rules, InstructionIndex instruction);
 
 // Cycles that the instruction takes with some set of accesses in fast memory, the fewest that are
 // easy to find. If they are not exact, they are the fewest of two descents that move one access at
 // a time: one begins with all accesses in HBM, the other with all in fast memory.
-double FewestCyclesFound(const ProgramRules& rules, uint32_t instruction);
+double FewestCyclesFound(const ProgramRules& rules, InstructionIndex instruction);
 
 }  // namespace mallocmuzero
 

@@ -19,7 +19,7 @@ GreedyPlayer::GreedyPlayer(const ProgramFacts& facts)
 
 Action GreedyPlayer::Choose(const Game& game) const {
   const Program& program = facts_.program();
-  const uint32_t a = game.access();
+  const AccessIndex a = game.access();
   const Access& access = program.accesses()[a];
   const Instruction& instruction = program.instructions()[access.instruction];
   const uint64_t fast_mask = FastMask(program, access.instruction, game.in_fast_memory());

@@ -26,7 +26,8 @@ class GreedyPlayer {
 
  private:
   const ProgramFacts& facts_;
-  std::vector<double> later_savings_;  // by access, of the same value's later accesses, cycles
+  IndexVector<AccessIndex, double>
+      later_savings_;  // by access, of the same value's later accesses, cycles
 };
 
 // A finished game.

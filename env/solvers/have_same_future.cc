@@ -13,7 +13,7 @@ namespace {
 // Bytes of write-backs differ by rounding only, by less than this.
 constexpr double kSlackBytes = 1e-3;
 
-bool HaveSameBuffer(const Game& a, const Game& b, uint32_t buffer) {
+bool HaveSameBuffer(const Game& a, const Game& b, BufferIndex buffer) {
   const Residency& of_a = a.state().residency;
   const Residency& of_b = b.state().residency;
   if (of_a.Holds(buffer) != of_b.Holds(buffer) || a.hbm_copy(buffer) != b.hbm_copy(buffer)) {
@@ -29,11 +29,11 @@ bool HaveSameFuture(const Game& a, const Game& b) {
   if (a.access() != b.access() || a.legal_actions() != b.legal_actions()) return false;
   if (std::abs(a.timeline().PendingOut() - b.timeline().PendingOut()) > kSlackBytes) return false;
   const Program& program = a.program();
-  for (uint32_t g = 0; g < program.carried_groups().size(); ++g) {
+  for (const CarriedGroupIndex g : program.carried_groups().indices()) {
     if (a.state().residency.group(g) != b.state().residency.group(g)) return false;
   }
-  for (uint32_t buffer = 0; buffer < program.buffer_count(); ++buffer) {
-    const absl::Span<const uint32_t> accesses = program.AccessesOfBuffer(buffer);
+  for (const BufferIndex buffer : program.buffers().indices()) {
+    const absl::Span<const AccessIndex> accesses = program.AccessesOfBuffer(buffer);
     if (accesses.empty() || accesses.back() < a.access()) continue;
     if (!HaveSameBuffer(a, b, buffer)) return false;
   }

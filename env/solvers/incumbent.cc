@@ -28,20 +28,20 @@ Incumbent::Incumbent(const ProgramRules& rules)
 
 void Incumbent::Reset(Plan plan) {
   const bool is_first = version_ == 0;
-  const auto first = static_cast<uint32_t>(
-      std::mismatch(plan_.begin(), plan_.end(), plan.begin()).first - plan_.begin());
+  const auto first =
+      AccessIndex(std::mismatch(plan_.begin(), plan_.end(), plan.begin()).first - plan_.begin());
   plan_ = std::move(plan);
   if (is_first) {
     Replay(0);
     snapshots_.Restart(game_.MemoryBytes());
-  } else if (std::min(first, inexact_from_) < rules_.access_count()) {
+  } else if (std::min(first, inexact_from_) < rules_.end_access()) {
     Replay(std::min(first, inexact_from_));
   }
 }
 
-void Incumbent::Focus(uint32_t first, uint32_t end) {
+void Incumbent::Focus(AccessIndex first, AccessIndex end) {
   has_focus_ = true;
-  focus_end_ = std::min(end + kMargin, rules_.access_count() - 1);
+  focus_end_ = std::min(end + kMargin, rules_.end_access() - 1);
   snapshots_.SetFocus(first, focus_end_);
   GoTo(focus_end_);
 }
@@ -51,14 +51,14 @@ void Incumbent::Confirm() {
 }
 
 bool Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
-  const uint32_t first = FirstEffect(changes);
+  const AccessIndex first = FirstEffect(changes);
   undo_.clear();
-  if (first < rules_.access_count()) GoTo(first);
+  if (first < rules_.end_access()) GoTo(first);
   for (const PlanChange& change : changes) {
     undo_.push_back({change.access, plan_[change.access]});
     plan_[change.access] = change.action;
   }
-  if (first == rules_.access_count()) return false;
+  if (first == rules_.end_access()) return false;
   switch (Play(first, changes.back().access, limit)) {
     case Outcome::kRefused:
       for (const PlanChange& change : undo_) plan_[change.access] = change.action;
@@ -74,36 +74,36 @@ bool Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
   return true;
 }
 
-uint32_t Incumbent::FirstEffect(absl::Span<const PlanChange> changes) const {
+AccessIndex Incumbent::FirstEffect(absl::Span<const PlanChange> changes) const {
   for (const PlanChange& change : changes) {
     const Step& step = steps_[change.access];
     if (step.legal != 0 && Choose(change.action, step.legal) != step.taken) return change.access;
   }
-  return rules_.access_count();
+  return rules_.end_access();
 }
 
-void Incumbent::GoTo(uint32_t access) {
+void Incumbent::GoTo(AccessIndex access) {
   const SnapshotStore::Snapshot& snapshot = snapshots_.Before(access);
   game_ = *snapshot.game;
   game_shift_ = snapshot.shift;
   Advance(access);
 }
 
-void Incumbent::Advance(uint32_t access) {
+void Incumbent::Advance(AccessIndex access) {
   while (game_.access() < access) {
-    const uint32_t a = game_.access();
+    const AccessIndex a = game_.access();
     game_.Apply(Choose(plan_[a], game_.legal_actions()));
     snapshots_.Offer(a, game_, game_shift_);
   }
 }
 
-Incumbent::Outcome Incumbent::Play(uint32_t first, uint32_t last_change, double limit) {
+Incumbent::Outcome Incumbent::Play(AccessIndex first, AccessIndex last_change, double limit) {
   const double rounding = kRounding * rules_.all_hbm_cycles();
-  uint32_t filled = first;
+  AccessIndex filled = first;
   double lead = 0;
   int in_step = 0;
   while (!game_.finished()) {
-    const uint32_t a = game_.access();
+    const AccessIndex a = game_.access();
     for (; filled < a; ++filled) trial_[filled].legal = 0;
     Step& step = trial_[filled++];
     step.cycles = game_.cycles() + game_shift_;
@@ -121,7 +121,7 @@ Incumbent::Outcome Incumbent::Play(uint32_t first, uint32_t last_change, double 
     }
     game_.Apply(step.taken);
   }
-  for (; filled < rules_.access_count(); ++filled) trial_[filled].legal = 0;
+  for (; filled < rules_.end_access(); ++filled) trial_[filled].legal = 0;
   return game_.cycles() + game_shift_ <= limit ? Outcome::kFinished : Outcome::kRefused;
 }
 
@@ -130,34 +130,34 @@ bool Incumbent::JoinsIncumbent() const {
   return snapshot != nullptr && HaveSameFuture(game_, *snapshot->game);
 }
 
-void Incumbent::AcceptToEnd(uint32_t first) {
-  std::copy(trial_.begin() + first, trial_.end(), steps_.begin() + first);
+void Incumbent::AcceptToEnd(AccessIndex first) {
+  std::copy(trial_.IteratorAt(first), trial_.end(), steps_.IteratorAt(first));
   cycles_ = game_.cycles() + game_shift_;
   ++version_;
-  std::copy(game_.in_fast_memory().begin() + first, game_.in_fast_memory().end(),
-            in_fast_memory_.begin() + first);
-  snapshots_.Change(first, rules_.access_count(), 0);
+  std::copy(game_.in_fast_memory().IteratorAt(first), game_.in_fast_memory().end(),
+            in_fast_memory_.IteratorAt(first));
+  snapshots_.Change(first, rules_.end_access(), 0);
 }
 
-void Incumbent::AcceptPart(uint32_t first) {
-  const uint32_t end = game_.access();
+void Incumbent::AcceptPart(AccessIndex first) {
+  const AccessIndex end = game_.access();
   const double difference = trial_[end].cycles - steps_[end].cycles;
-  std::copy(trial_.begin() + first, trial_.begin() + end, steps_.begin() + first);
-  for (uint32_t a = end; a < steps_.size(); ++a) steps_[a].cycles += difference;
+  std::copy(trial_.IteratorAt(first), trial_.IteratorAt(end), steps_.IteratorAt(first));
+  for (AccessIndex a = end; a < steps_.end_index(); ++a) steps_[a].cycles += difference;
   cycles_ += difference;
   ++version_;
-  std::copy(game_.in_fast_memory().begin() + first, game_.in_fast_memory().begin() + end,
-            in_fast_memory_.begin() + first);
+  std::copy(game_.in_fast_memory().IteratorAt(first), game_.in_fast_memory().IteratorAt(end),
+            in_fast_memory_.IteratorAt(first));
   snapshots_.Change(first, end, difference);
   inexact_from_ = std::min(inexact_from_, first);
 }
 
-void Incumbent::Replay(uint32_t first) {
-  snapshots_.Change(first, rules_.access_count(), 0);
+void Incumbent::Replay(AccessIndex first) {
+  snapshots_.Change(first, rules_.end_access(), 0);
   inexact_from_ = kExact;
   GoTo(first);
   game_shift_ = 0;
-  Play(first, rules_.access_count(), kAnything);
+  Play(first, rules_.end_access(), kAnything);
   AcceptToEnd(first);
 }
 

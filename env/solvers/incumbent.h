@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -19,7 +20,7 @@ namespace mallocmuzero {
 
 // Another action for one access of a plan.
 struct PlanChange {
-  uint32_t access = 0;
+  AccessIndex access = 0;
   Action action = Action::kDrop;
 };
 
@@ -43,8 +44,8 @@ class Incumbent {
   uint64_t version() const { return version_; }
 
   // Whether the access is in fast memory in the incumbent's game.
-  bool IsFast(uint32_t access) const { return in_fast_memory_[access] != 0; }
-  absl::Span<const uint8_t> in_fast_memory() const { return in_fast_memory_; }
+  bool IsFast(AccessIndex access) const { return in_fast_memory_[access] != 0; }
+  IndexSpan<AccessIndex, const uint8_t> in_fast_memory() const { return in_fast_memory_; }
 
   // Changes the plan, and keeps the change if the game's cycles are at most `limit`. `changes`
   // ascend by access. Returns whether a game was played: changes that leave every decision as it is
@@ -53,7 +54,7 @@ class Incumbent {
   bool Try(absl::Span<const PlanChange> changes, double limit);
 
   // The tries that follow are mostly about these accesses, from the first up to the second.
-  void Focus(uint32_t first, uint32_t end);
+  void Focus(AccessIndex first, AccessIndex end);
 
   // Whether cycles() are those of a game that was played to its end.
   bool is_exact() const { return inexact_from_ == kExact; }
@@ -80,47 +81,48 @@ class Incumbent {
   // the end of the focus need them.
   static constexpr uint32_t kMargin = 128;
 
-  static constexpr uint32_t kExact = UINT32_MAX;
+  static constexpr AccessIndex kExact = std::numeric_limits<int32_t>::max();
 
   // The first access at which the changes change a decision; access_count if there is none.
-  uint32_t FirstEffect(absl::Span<const PlanChange> changes) const;
+  AccessIndex FirstEffect(absl::Span<const PlanChange> changes) const;
 
   // Sets game_ to the incumbent's game just before the decision of an access.
-  void GoTo(uint32_t access);
+  void GoTo(AccessIndex access);
 
   // Plays game_, the incumbent's game, up to an access, and keeps snapshots on the way.
-  void Advance(uint32_t access);
+  void Advance(AccessIndex access);
 
   // Plays game_ by plan_ and fills trial_ from access `first` on. kRefused if the game was given up
   // or takes more than `limit`; kJoined if it came to a snapshot of the incumbent's game.
-  Outcome Play(uint32_t first, uint32_t last_change, double limit);
+  Outcome Play(AccessIndex first, AccessIndex last_change, double limit);
 
   // Whether the rest of game_ is that of the incumbent's game.
   bool JoinsIncumbent() const;
 
   // Makes the game that was played from `first` to its end the incumbent.
-  void AcceptToEnd(uint32_t first);
+  void AcceptToEnd(AccessIndex first);
 
   // Makes the game that was played from `first` to where it joined the incumbent's game the
   // incumbent.
-  void AcceptPart(uint32_t first);
+  void AcceptPart(AccessIndex first);
 
   // Plays plan_ from `first` to its end, whatever it costs.
-  void Replay(uint32_t first);
+  void Replay(AccessIndex first);
 
   const ProgramRules& rules_;
   Plan plan_;
   double cycles_ = 0;
   uint64_t version_ = 0;
-  std::vector<Step> steps_;  // by access
-  std::vector<uint8_t> in_fast_memory_;
+  IndexVector<AccessIndex, Step> steps_;  // by access
+  IndexVector<AccessIndex, uint8_t> in_fast_memory_;
   Game game_;
-  double game_shift_ = 0;    // what Game::cycles of game_ lacks, as in SnapshotStore
-  std::vector<Step> trial_;  // of game_, from the first changed decision on
-  SnapshotStore snapshots_;  // of the incumbent's game
+  double game_shift_ = 0;                 // what Game::cycles of game_ lacks, as in SnapshotStore
+  IndexVector<AccessIndex, Step> trial_;  // of game_, from the first changed decision on
+  SnapshotStore snapshots_;               // of the incumbent's game
   bool has_focus_ = false;
-  uint32_t focus_end_ = 0;
-  uint32_t inexact_from_ = kExact;  // the first access of the games that were not played to the end
+  AccessIndex focus_end_ = 0;
+  AccessIndex inexact_from_ =
+      kExact;  // the first access of the games that were not played to the end
   std::vector<PlanChange> undo_;
 };
 

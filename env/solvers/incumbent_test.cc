@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "env/game.h"
 #include "env/program_rules.h"
 #include "env/solvers/plan.h"
@@ -30,12 +31,12 @@ Action AnyAction(std::mt19937_64& random) { return kActions[random() % std::size
 
 // Up to three accesses, ascending.
 std::vector<PlanChange> AnyChanges(uint32_t accesses, std::mt19937_64& random) {
-  std::vector<uint32_t> places(1 + random() % 3);
-  for (uint32_t& place : places) place = random() % accesses;
+  std::vector<AccessIndex> places(1 + random() % 3);
+  for (AccessIndex& place : places) place = AccessIndex(random() % accesses);
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
   std::vector<PlanChange> changes;
-  for (const uint32_t place : places) {
+  for (const AccessIndex place : places) {
     changes.push_back({.access = place, .action = AnyAction(random)});
   }
   return changes;
@@ -125,10 +126,10 @@ TEST(Incumbent, ConfirmedAfterTriesInAFocusItIsWhatItsPlanPlays) {
   int assumed = 0;
   int right = 0;
   for (int k = 0; k < 200; ++k) {
-    const uint32_t first = random() % (rules.access_count() - 100);
+    const AccessIndex first(random() % (rules.access_count() - 100));
     incumbent.Focus(first, first + 60);
     for (int t = 0; t < 5; ++t) {
-      const uint32_t access = first + random() % 60;
+      const AccessIndex access = first + random() % 60;
       incumbent.Try({{.access = access, .action = AnyAction(random)}}, incumbent.cycles());
     }
     const double cycles = incumbent.cycles();
@@ -157,7 +158,7 @@ TEST(Incumbent, GoesBackToAPlanAfterTriesInAFocus) {
   incumbent.Reset(plan);
   const double cycles = incumbent.cycles();
   for (int k = 0; k < 50; ++k) {
-    const uint32_t first = random() % (rules.access_count() - 100);
+    const AccessIndex first(random() % (rules.access_count() - 100));
     incumbent.Focus(first, first + 60);
     for (int t = 0; t < 5; ++t) {
       incumbent.Try(
@@ -172,7 +173,7 @@ TEST(Incumbent, GoesBackToAPlanAfterTriesInAFocus) {
 
 TEST(Incumbent, ChangesWithoutEffectPlayNothing) {
   testing::ProgramBuilder builder;
-  const uint32_t value = builder.AddBuffer(2048);  // more than there is
+  const BufferIndex value = builder.AddBuffer(2048);  // more than there is
   builder.AddInstruction(50, {testing::Write(value, 5)});
   builder.AddInstruction(50, {testing::Read(value, 5)});
   const Program program = builder.Build();

@@ -47,15 +47,15 @@ TEST(LocalSearch, WhatADisturbanceGainsIsNotLost) {
 
 TEST(LocalSearch, GivesManySmallValuesUpForALargeOne) {
   testing::ProgramBuilder builder;  // 1024 bytes of fast memory
-  std::vector<uint32_t> small;
+  std::vector<BufferIndex> small;
   for (int k = 0; k < 12; ++k) {
     small.push_back(builder.AddBuffer(64));
     builder.AddInstruction(100, {testing::Write(small.back(), 10)});
   }
-  const uint32_t large = builder.AddBuffer(1024);
+  const BufferIndex large = builder.AddBuffer(1024);
   builder.AddInstruction(400, {testing::Write(large, 150)});
   builder.AddInstruction(400, {testing::Read(large, 150)});
-  for (const uint32_t b : small) builder.AddInstruction(100, {testing::Read(b, 10)});
+  for (const BufferIndex b : small) builder.AddInstruction(100, {testing::Read(b, 10)});
   const Program program = builder.Build();
   const ProgramRules rules = *ProgramRules::Create(program);
   SolveOptions options;
@@ -68,7 +68,7 @@ TEST(LocalSearch, GivesManySmallValuesUpForALargeOne) {
 // play nothing, so that no number of games would end the search.
 TEST(LocalSearch, EndsWithoutABudgetIfNothingIsLeftToPlay) {
   testing::ProgramBuilder builder;
-  const uint32_t value = builder.AddBuffer(64, {.live_in = true});
+  const BufferIndex value = builder.AddBuffer(64, {.live_in = true});
   builder.AddInstruction(100, {testing::Read(value, 10)});
   const Program program = builder.Build();
   const ProgramRules rules = *ProgramRules::Create(program);

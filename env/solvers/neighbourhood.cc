@@ -23,19 +23,19 @@ constexpr int64_t kAnyBytes = std::numeric_limits<int64_t>::max();
 
 NeighbourhoodTables::NeighbourhoodTables(const ProgramFacts& facts) : facts_(facts) {
   double sum = 0;
-  for (uint32_t a = 0; a < program().access_count(); ++a) {
+  for (const AccessIndex a : program().accesses().indices()) {
     if (!facts.IsMovable(a)) continue;
     movable_.push_back(a);
     sum += std::sqrt(std::abs(facts.savings()[a]) + 1e-6 * rules().all_hbm_cycles());
     cumulative_weight_.push_back(sum);
   }
-  for (uint32_t i = 0; i < program().instruction_count(); ++i) {
+  for (const InstructionIndex i : program().instructions().indices()) {
     fewest_cycles_.push_back(FewestCyclesFound(rules(), i));
     regret_in_hbm_.push_back(Regret(i, 0));
   }
 }
 
-double NeighbourhoodTables::Regret(uint32_t instruction, uint64_t fast_mask) const {
+double NeighbourhoodTables::Regret(InstructionIndex instruction, uint64_t fast_mask) const {
   const double regret =
       program().latency().Cycles(instruction, fast_mask) - fewest_cycles_[instruction];
   return std::max(0.0, regret) * program().instructions()[instruction].execution_count;
@@ -48,7 +48,7 @@ Neighbourhood::Neighbourhood(const NeighbourhoodTables& tables)
       regret_(tables.regret_in_hbm().begin(), tables.regret_in_hbm().end()),
       regret_mask_(regret_.size(), 0) {}
 
-Window Neighbourhood::WindowAround(uint32_t access, uint32_t width) const {
+Window Neighbourhood::WindowAround(AccessIndex access, uint32_t width) const {
   if (size() <= width) return whole();
   const auto position = static_cast<uint32_t>(
       std::lower_bound(tables_.movable().begin(), tables_.movable().end(), access) -
@@ -57,7 +57,7 @@ Window Neighbourhood::WindowAround(uint32_t access, uint32_t width) const {
   return {.first = first, .end = first + width};
 }
 
-std::pair<uint32_t, uint32_t> Neighbourhood::AccessesIn(const Window& window) const {
+std::pair<AccessIndex, AccessIndex> Neighbourhood::AccessesIn(const Window& window) const {
   return {tables_.movable()[window.first], tables_.movable()[window.end - 1] + 1};
 }
 
@@ -69,7 +69,7 @@ void Neighbourhood::SetWindow(const Window& window) {
 absl::Span<const PlanChange> Neighbourhood::Draw(const Incumbent& incumbent, Random& random) {
   changes_.clear();
   const bool costly = random.Below(2) == 0;
-  const uint32_t access = costly ? DrawCostlyAccess(incumbent, random) : DrawAccess(random);
+  const AccessIndex access = costly ? DrawCostlyAccess(incumbent, random) : DrawAccess(random);
   // The shares follow what each kind gained for the time it takes.
   const uint32_t kind = random.Below(100);
   if (kind < 30) {
@@ -99,7 +99,7 @@ absl::Span<const PlanChange> Neighbourhood::DrawKick(const Incumbent& incumbent,
   return changes_;
 }
 
-void Neighbourhood::Scatter(uint32_t access, Random& random) {
+void Neighbourhood::Scatter(AccessIndex access, Random& random) {
   const auto center = static_cast<uint32_t>(
       std::lower_bound(tables_.movable().begin(), tables_.movable().end(), access) -
       tables_.movable().begin());
@@ -107,12 +107,12 @@ void Neighbourhood::Scatter(uint32_t access, Random& random) {
   const uint32_t first = std::min(center, size() - reach);
   const uint32_t moves = 2 + random.Below(6);
   for (uint32_t m = 0; m < moves; ++m) {
-    const uint32_t moved = tables_.movable()[first + random.Below(reach)];
+    const AccessIndex moved = tables_.movable()[first + random.Below(reach)];
     MoveStretch(moved, random.Below(2) == 0 ? Space::kFast : Space::kHbm, random);
   }
 }
 
-uint32_t Neighbourhood::DrawAccess(Random& random) const {
+AccessIndex Neighbourhood::DrawAccess(Random& random) const {
   if (random.Below(2) == 0) return tables_.movable()[window_.first + random.Below(window_.size())];
   const absl::Span<const double> sums = tables_.cumulative_weight();
   const double before = window_.first == 0 ? 0 : sums[window_.first - 1];
@@ -121,17 +121,18 @@ uint32_t Neighbourhood::DrawAccess(Random& random) const {
   return tables_.movable()[std::min<size_t>(found - sums.begin(), window_.end - 1)];
 }
 
-uint32_t Neighbourhood::DrawCostlyAccess(const Incumbent& incumbent, Random& random) {
+AccessIndex Neighbourhood::DrawCostlyAccess(const Incumbent& incumbent, Random& random) {
   constexpr int kAttempts = 8;
   UpdateRegret(incumbent);
   const double at = random.Unit() * cumulative_regret_.back();
   const auto found = std::upper_bound(cumulative_regret_.begin(), cumulative_regret_.end(), at);
   const auto index =
       std::min<size_t>(found - cumulative_regret_.begin(), cumulative_regret_.size() - 1);
-  const uint32_t first = tables_.program().accesses()[AccessesIn(window_).first].instruction;
+  const InstructionIndex first =
+      tables_.program().accesses()[AccessesIn(window_).first].instruction;
   const Instruction& instruction = tables_.program().instructions()[first + index];
   for (int attempt = 0; attempt < kAttempts && instruction.access_count > 0; ++attempt) {
-    const uint32_t a = instruction.first_access + random.Below(instruction.access_count);
+    const AccessIndex a = instruction.first_access + random.Below(instruction.access_count);
     const bool may_be_fast =
         !tables_.rules().buffer(tables_.program().accesses()[a].buffer).stays_in_hbm;
     if (may_be_fast && !incumbent.IsFast(a)) return a;
@@ -145,9 +146,9 @@ void Neighbourhood::UpdateRegret(const Incumbent& incumbent) {
   cumulative_regret_.clear();
   const Program& program = tables_.program();
   const auto [first, end] = AccessesIn(window_);
-  const uint32_t last = program.accesses()[end - 1].instruction;
+  const InstructionIndex last = program.accesses()[end - 1].instruction;
   double sum = 0;
-  for (uint32_t i = program.accesses()[first].instruction; i <= last; ++i) {
+  for (InstructionIndex i = program.accesses()[first].instruction; i <= last; ++i) {
     const uint64_t mask = FastMask(program, i, incumbent.in_fast_memory());
     if (mask != regret_mask_[i]) {  // few change between two versions
       regret_[i] = tables_.Regret(i, mask);
@@ -158,17 +159,17 @@ void Neighbourhood::UpdateRegret(const Incumbent& incumbent) {
   }
 }
 
-void Neighbourhood::FlipOne(const Incumbent& incumbent, uint32_t access, Random& random) {
+void Neighbourhood::FlipOne(const Incumbent& incumbent, AccessIndex access, Random& random) {
   const auto now = static_cast<uint32_t>(incumbent.plan()[access]);
   changes_.push_back({access, kActions[(now + 1 + random.Below(kActionCount - 1)) % kActionCount]});
 }
 
-void Neighbourhood::MoveStretch(uint32_t access, Space space, Random& random) {
+void Neighbourhood::MoveStretch(AccessIndex access, Space space, Random& random) {
   const auto [first, last] = DrawStretch(access, random);
   Move(facts_.values()[facts_.ValueOf(access)], first, last, space, random);
 }
 
-std::pair<size_t, size_t> Neighbourhood::DrawStretch(uint32_t access, Random& random) const {
+std::pair<size_t, size_t> Neighbourhood::DrawStretch(AccessIndex access, Random& random) const {
   const size_t end = facts_.values()[facts_.ValueOf(access)].accesses.size();
   const size_t at = facts_.PositionOf(access);
   switch (random.Below(4)) {
@@ -187,7 +188,7 @@ void Neighbourhood::Move(const Value& value, size_t first, size_t last, Space sp
                          Random& random) {
   const bool to_the_end = last + 1 == value.accesses.size();
   for (size_t k = first; k <= last; ++k) {
-    const uint32_t a = value.accesses[k];
+    const AccessIndex a = value.accesses[k];
     Action action = Action::kDrop;
     if (space == Space::kFast) {
       action = Action::kNoCopy;
@@ -198,7 +199,7 @@ void Neighbourhood::Move(const Value& value, size_t first, size_t last, Space sp
   }
 }
 
-void Neighbourhood::MakeRoom(const Incumbent& incumbent, uint32_t access, Random& random) {
+void Neighbourhood::MakeRoom(const Incumbent& incumbent, AccessIndex access, Random& random) {
   const Value& value = facts_.values()[facts_.ValueOf(access)];
   const size_t at = facts_.PositionOf(access);
   const size_t from = at == 0 ? 0 : at - 1;
@@ -209,30 +210,30 @@ void Neighbourhood::MakeRoom(const Incumbent& incumbent, uint32_t access, Random
   Move(value, from, random.Below(2) == 0 ? at : value.accesses.size() - 1, Space::kFast, random);
 }
 
-void Neighbourhood::Displace(const Incumbent& incumbent, uint32_t access, Random& random) {
+void Neighbourhood::Displace(const Incumbent& incumbent, AccessIndex access, Random& random) {
   const Value& value = facts_.values()[facts_.ValueOf(access)];
   const auto [first, last] = DrawStretch(access, random);
   // Values that occupy fast memory in this stretch may have their accesses before and after it.
-  const uint32_t from = value.accesses[first] - std::min(value.accesses[first], kReach);
-  const uint32_t end = value.accesses[last] + 1 + kReach;
+  const AccessIndex from = std::max(value.accesses[first] - kReach, AccessIndex(0));
+  const AccessIndex end = value.accesses[last] + 1 + kReach;
   Evict(incumbent, facts_.ValueOf(access), {from, end}, kMostVictims,
         tables_.rules().buffer(value.buffer).bytes, random);
   Move(value, first, last, Space::kFast, random);
 }
 
-void Neighbourhood::Evict(const Incumbent& incumbent, uint32_t spared,
-                          std::pair<uint32_t, uint32_t> accesses, uint32_t victims, int64_t bytes,
-                          Random& random) {
+void Neighbourhood::Evict(const Incumbent& incumbent, ValueIndex spared,
+                          std::pair<AccessIndex, AccessIndex> accesses, uint32_t victims,
+                          int64_t bytes, Random& random) {
   const auto from =
       std::lower_bound(tables_.movable().begin(), tables_.movable().end(), accesses.first);
   const auto to =
       std::lower_bound(tables_.movable().begin(), tables_.movable().end(), accesses.second);
   const auto width = static_cast<uint32_t>(to - from);
-  absl::InlinedVector<uint32_t, 16> chosen = {spared};
+  absl::InlinedVector<ValueIndex, 16> chosen = {spared};
   for (uint32_t v = 0; v < victims && width > 0 && bytes > 0; ++v) {
     for (int attempt = 0; attempt < 8; ++attempt) {
-      const uint32_t other = *(from + random.Below(width));
-      const uint32_t value = facts_.ValueOf(other);
+      const AccessIndex other = *(from + random.Below(width));
+      const ValueIndex value = facts_.ValueOf(other);
       if (!incumbent.IsFast(other) || absl::c_linear_search(chosen, value)) continue;
       MoveStretch(other, Space::kHbm, random);
       bytes -= tables_.rules().buffer(facts_.values()[value].buffer).bytes;
@@ -242,7 +243,7 @@ void Neighbourhood::Evict(const Incumbent& incumbent, uint32_t spared,
   }
 }
 
-void Neighbourhood::Swap(const Incumbent& incumbent, uint32_t access, Random& random) {
+void Neighbourhood::Swap(const Incumbent& incumbent, AccessIndex access, Random& random) {
   const bool was_fast = incumbent.IsFast(access);
   MoveStretch(access, was_fast ? Space::kHbm : Space::kFast, random);
   const auto at = static_cast<int64_t>(
@@ -252,7 +253,7 @@ void Neighbourhood::Swap(const Incumbent& incumbent, uint32_t access, Random& ra
   for (int attempt = 0; attempt < 16; ++attempt) {
     const int64_t near = at - 20 + random.Below(41);
     if (near < 0 || near >= count) continue;
-    const uint32_t other = tables_.movable()[near];
+    const AccessIndex other = tables_.movable()[near];
     if (facts_.ValueOf(other) == facts_.ValueOf(access) || incumbent.IsFast(other) == was_fast)
       continue;
     MoveStretch(other, was_fast ? Space::kFast : Space::kHbm, random);
@@ -270,7 +271,7 @@ void Neighbourhood::Tidy() {
   }
   changes_.resize(kept);
   if (window_.size() == size()) return;
-  const std::pair<uint32_t, uint32_t> accesses = AccessesIn(window_);
+  const std::pair<AccessIndex, AccessIndex> accesses = AccessesIn(window_);
   const auto is_outside = [&accesses](const PlanChange& change) {
     return change.access < accesses.first || change.access >= accesses.second;
   };

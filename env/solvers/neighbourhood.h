@@ -25,23 +25,23 @@ class NeighbourhoodTables {
   const Program& program() const { return facts_.program(); }
 
   // Accesses that may be decisions, ascending.
-  absl::Span<const uint32_t> movable() const { return movable_; }
+  absl::Span<const AccessIndex> movable() const { return movable_; }
 
   // Sums of the weights of movable() up to each access: accesses that save much weigh more.
   absl::Span<const double> cumulative_weight() const { return cumulative_weight_; }
 
   // Cycles of all executions of an instruction above FewestCyclesFound, with these of its accesses
   // in fast memory.
-  double Regret(uint32_t instruction, uint64_t fast_mask) const;
+  double Regret(InstructionIndex instruction, uint64_t fast_mask) const;
 
   // By instruction, with everything in HBM.
   absl::Span<const double> regret_in_hbm() const { return regret_in_hbm_; }
 
  private:
   const ProgramFacts& facts_;
-  std::vector<uint32_t> movable_;
+  std::vector<AccessIndex> movable_;
   std::vector<double> cumulative_weight_;
-  std::vector<double> fewest_cycles_;  // by instruction, one execution
+  IndexVector<InstructionIndex, double> fewest_cycles_;  // by instruction, one execution
   std::vector<double> regret_in_hbm_;
 };
 
@@ -67,10 +67,10 @@ class Neighbourhood {
   Window whole() const { return {.first = 0, .end = size()}; }
 
   // At most `width` positions, with this access in the middle if they can.
-  Window WindowAround(uint32_t access, uint32_t width) const;
+  Window WindowAround(AccessIndex access, uint32_t width) const;
 
   // The accesses of a window, from the first up to the second.
-  std::pair<uint32_t, uint32_t> AccessesIn(const Window& window) const;
+  std::pair<AccessIndex, AccessIndex> AccessesIn(const Window& window) const;
 
   // Draws change only accesses in this window: a try whose changes lie far apart plays all that is
   // between them. At first the window is the whole program. It must not be empty.
@@ -93,37 +93,38 @@ class Neighbourhood {
   absl::Span<const PlanChange> DrawKick(const Incumbent& incumbent, Random& random);
 
   // The access that the last DrawKick began with.
-  uint32_t kicked_access() const { return kicked_access_; }
+  AccessIndex kicked_access() const { return kicked_access_; }
 
  private:
   enum class Space : uint8_t { kFast, kHbm };
 
-  uint32_t DrawAccess(Random& random) const;
+  AccessIndex DrawAccess(Random& random) const;
 
   // An access in HBM of an instruction that takes longer than it could; any access if the draw
   // finds none.
-  uint32_t DrawCostlyAccess(const Incumbent& incumbent, Random& random);
+  AccessIndex DrawCostlyAccess(const Incumbent& incumbent, Random& random);
 
   void UpdateRegret(const Incumbent& incumbent);
 
-  void FlipOne(const Incumbent& incumbent, uint32_t access, Random& random);
-  void MoveStretch(uint32_t access, Space space, Random& random);
-  void MakeRoom(const Incumbent& incumbent, uint32_t access, Random& random);
-  void Scatter(uint32_t access, Random& random);
-  void Displace(const Incumbent& incumbent, uint32_t access, Random& random);
-  void Swap(const Incumbent& incumbent, uint32_t access, Random& random);
+  void FlipOne(const Incumbent& incumbent, AccessIndex access, Random& random);
+  void MoveStretch(AccessIndex access, Space space, Random& random);
+  void MakeRoom(const Incumbent& incumbent, AccessIndex access, Random& random);
+  void Scatter(AccessIndex access, Random& random);
+  void Displace(const Incumbent& incumbent, AccessIndex access, Random& random);
+  void Swap(const Incumbent& incumbent, AccessIndex access, Random& random);
 
   // Sends values that are in fast memory at `accesses` (from the first up to the second) to HBM,
   // but not the value `spared`: `victims` values, or fewer if they have `bytes` together.
-  void Evict(const Incumbent& incumbent, uint32_t spared, std::pair<uint32_t, uint32_t> accesses,
-             uint32_t victims, int64_t bytes, Random& random);
+  void Evict(const Incumbent& incumbent, ValueIndex spared,
+             std::pair<AccessIndex, AccessIndex> accesses, uint32_t victims, int64_t bytes,
+             Random& random);
 
   // Sends the accesses at positions first to last of the value to a memory.
   void Move(const Value& value, size_t first, size_t last, Space space, Random& random);
 
   // The first and last position of a stretch of the value's accesses around `access`: all, up to
   // the value's end, or a few.
-  std::pair<size_t, size_t> DrawStretch(uint32_t access, Random& random) const;
+  std::pair<size_t, size_t> DrawStretch(AccessIndex access, Random& random) const;
 
   // Sorts the changes, and drops those outside of the window. The last change of an access counts.
   void Tidy();
@@ -132,12 +133,12 @@ class Neighbourhood {
   const ProgramFacts& facts_;
 
   Window window_;
-  uint32_t kicked_access_ = 0;
+  AccessIndex kicked_access_ = 0;
 
   // By instruction: the regret, and the accesses in fast memory that it was computed for. By
   // instruction of the window: the sum of the regrets up to it, for one version of the incumbent.
-  std::vector<double> regret_;
-  std::vector<uint64_t> regret_mask_;
+  IndexVector<InstructionIndex, double> regret_;
+  IndexVector<InstructionIndex, uint64_t> regret_mask_;
   std::vector<double> cumulative_regret_;
   uint64_t regret_version_ = 0;  // 0: of no version
   std::vector<PlanChange> changes_;

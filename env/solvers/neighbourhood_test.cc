@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/random.h"
+#include "base/testing/index_matching.h"
 #include "env/program_rules.h"
 #include "env/solvers/incumbent.h"
 #include "env/solvers/program_facts.h"
@@ -64,8 +65,8 @@ TEST_F(NeighbourhoodTest, DrawsChangeOnlyAccessesInTheWindow) {
 }
 
 TEST_F(NeighbourhoodTest, DrawsReachTheWholeProgramWithoutAWindow) {
-  uint32_t least = rules_.access_count();
-  uint32_t most = 0;
+  AccessIndex least = rules_.end_access();
+  AccessIndex most = 0;
   for (int k = 0; k < 500; ++k) {
     for (const PlanChange& change : neighbourhood_.Draw(incumbent_, random_)) {
       least = std::min(least, change.access);

@@ -49,12 +49,12 @@ Plan PlanOf(const Game& game) {
   return plan;
 }
 
-Plan FollowPlan(const Program& program, absl::Span<const uint8_t> in_fast_memory) {
+Plan FollowPlan(const Program& program, IndexSpan<AccessIndex, const uint8_t> in_fast_memory) {
   Plan plan(program.access_count(), Action::kDrop);
   for (const Value& value : FindValues(program)) {
     bool rest_is_fast = true;  // of the accesses after the current one
     for (size_t k = value.accesses.size(); k-- > 0;) {
-      const uint32_t a = value.accesses[k];
+      const AccessIndex a = value.accesses[k];
       const bool is_fast = in_fast_memory[a] != 0;
       if (is_fast) {
         const bool leaves = program.accesses()[a].kind != AccessKind::kRead && !rest_is_fast;
@@ -70,7 +70,7 @@ Plan FollowPlan(const Program& program, const Mapping& mapping) {
   Plan plan = FollowPlan(program, mapping.in_fast_memory);
   for (const Interval& interval : mapping.intervals) {
     bool is_there = interval.copy_in_start < 0;
-    for (const uint32_t a : program.AccessesOfBuffer(interval.buffer)) {
+    for (const AccessIndex a : program.AccessesOfBuffer(interval.buffer)) {
       const Access& access = program.accesses()[a];
       if (mapping.in_fast_memory[a] == 0 || access.instruction < interval.first) continue;
       if (access.instruction > interval.last) break;

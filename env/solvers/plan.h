@@ -17,7 +17,7 @@ namespace mallocmuzero {
 
 // One action for each access of the program. Games of one program differ in which accesses are
 // decisions and in which actions are legal; a plan can be played in all of them.
-using Plan = std::vector<Action>;
+using Plan = IndexVector<AccessIndex, Action>;
 
 // The intended action if it is legal, else the closest legal one. For Copy and NoCopy the other of
 // the two is the closest, then Drop. For Drop it is Copy, which leaves the value in HBM as well,
@@ -48,7 +48,7 @@ Plan PlanOf(const Game& game);
 // A plan that imitates a placement, such as the compiler's: one flag for each access, nonzero for
 // fast memory. A value that is written to fast memory goes to HBM as well unless all its later
 // accesses are in fast memory.
-Plan FollowPlan(const Program& program, absl::Span<const uint8_t> in_fast_memory);
+Plan FollowPlan(const Program& program, IndexSpan<AccessIndex, const uint8_t> in_fast_memory);
 
 // The same for a mapping. The plan copies a value where the mapping copies it, even if the value
 // could stay in fast memory.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/testing/index_matching.h"
 #include "env/game.h"
 #include "env/testing/corpus_programs.h"
 #include "env/testing/games.h"
@@ -54,9 +55,9 @@ TEST(FollowPlan, CopiesWhereTheMappingCopies) {
 
 TEST(FollowPlan, FlagsAloneKeepAValueThatIsWantedAgain) {
   const Program program = MadeAndReadTwice();
-  EXPECT_THAT(FollowPlan(program, std::vector<uint8_t>{1, 1, 1}),
+  EXPECT_THAT(FollowPlan(program, IndexVector<AccessIndex, uint8_t>{1, 1, 1}),
               ElementsAre(kNoCopy, kNoCopy, kNoCopy));
-  EXPECT_THAT(FollowPlan(program, std::vector<uint8_t>{1, 1, 0}),
+  EXPECT_THAT(FollowPlan(program, IndexVector<AccessIndex, uint8_t>{1, 1, 0}),
               ElementsAre(kCopy, kNoCopy, kDrop));
 }
 

@@ -24,8 +24,8 @@ constexpr double kBestCycles = 160;
 // fast: a baseline may have accesses in fast memory without intervals. Otherwise it takes 200.
 Program WithDefault(double compiled_cycles, bool is_fast) {
   testing::ProgramBuilder builder;
-  const uint32_t one = builder.AddBuffer(600, {.live_in = true});
-  const uint32_t two = builder.AddBuffer(600, {.live_in = true});
+  const BufferIndex one = builder.AddBuffer(600, {.live_in = true});
+  const BufferIndex two = builder.AddBuffer(600, {.live_in = true});
   builder.AddInstruction(100);
   builder.AddInstruction(100, {testing::Read(one, 40), testing::Read(two, 30)});
   v1::Program proto = builder.BuildProto();

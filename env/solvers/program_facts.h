@@ -22,32 +22,32 @@ class ProgramFacts {
   const Program& program() const { return rules_.program(); }
 
   // All values, by buffer and time.
-  absl::Span<const Value> values() const { return values_; }
+  IndexSpan<ValueIndex, const Value> values() const { return values_; }
 
   // The value of an access, as an index into values(), and the access's place in it.
-  uint32_t ValueOf(uint32_t access) const { return value_of_[access]; }
-  uint32_t PositionOf(uint32_t access) const { return position_of_[access]; }
+  ValueIndex ValueOf(AccessIndex access) const { return value_of_[access]; }
+  uint32_t PositionOf(AccessIndex access) const { return position_of_[access]; }
 
   // By access: cycles of all executions that fast memory saves if the other accesses of the
   // instruction are in HBM. May be negative.
-  absl::Span<const double> savings() const { return savings_; }
+  IndexSpan<AccessIndex, const double> savings() const { return savings_; }
 
   // Cycles of all executions before each instruction, and of all instructions, with everything in
   // HBM.
-  absl::Span<const double> cycles_before() const { return cycles_before_; }
+  IndexSpan<InstructionIndex, const double> cycles_before() const { return cycles_before_; }
 
   // Whether the access may ever be a decision: rules do not keep its buffer in HBM.
-  bool IsMovable(uint32_t access) const {
+  bool IsMovable(AccessIndex access) const {
     return !rules_.buffer(program().accesses()[access].buffer).stays_in_hbm;
   }
 
  private:
   const ProgramRules& rules_;
-  std::vector<Value> values_;
-  std::vector<uint32_t> value_of_;
-  std::vector<uint32_t> position_of_;
-  std::vector<double> savings_;
-  std::vector<double> cycles_before_;
+  IndexVector<ValueIndex, Value> values_;
+  IndexVector<AccessIndex, ValueIndex> value_of_;
+  IndexVector<AccessIndex, uint32_t> position_of_;
+  IndexVector<AccessIndex, double> savings_;
+  IndexVector<InstructionIndex, double> cycles_before_;
 };
 
 }  // namespace mallocmuzero

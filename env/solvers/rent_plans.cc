@@ -30,7 +30,7 @@ void RentPlanner::PlanValue(const Value& value, const Prices& prices, Plan& plan
   bool all_kept = true;  // by the accesses after the current one
   Action next_action = Action::kDrop;
   for (size_t k = value.accesses.size(); k-- > 0;) {
-    const uint32_t a = value.accesses[k];
+    const AccessIndex a = value.accesses[k];
     const AccessKind kind = facts_.program().accesses()[a].kind;
     if (kind == AccessKind::kWrite) {
       plan[a] = PlanWrite(value, prices, all_kept, next_action);
@@ -52,7 +52,7 @@ Action RentPlanner::PlanWrite(const Value& value, const Prices& prices, bool all
                               Action next_action) const {
   if (all_kept) {
     double saving = 0;
-    for (const uint32_t a : value.accesses) saving += facts_.savings()[a];
+    for (const AccessIndex a : value.accesses) saving += facts_.savings()[a];
     const double rent = Rent(value, prices, HeldFor(value, 0, value.accesses.size() - 1));
     if (saving > rent) return Action::kNoCopy;
   }
@@ -64,8 +64,8 @@ Action RentPlanner::PlanWrite(const Value& value, const Prices& prices, bool all
 
 double RentPlanner::HeldFor(const Value& value, size_t from, size_t to) const {
   const auto& accesses = facts_.program().accesses();
-  const int32_t end = facts_.rules().SpanEnd(accesses[value.accesses[to]].instruction,
-                                             facts_.rules().buffer(value.buffer).defining_loop);
+  const InstructionIndex end = facts_.rules().SpanEnd(
+      accesses[value.accesses[to]].instruction, facts_.rules().buffer(value.buffer).defining_loop);
   return facts_.cycles_before()[end + 1] -
          facts_.cycles_before()[accesses[value.accesses[from]].instruction + 1];
 }

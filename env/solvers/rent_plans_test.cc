@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "env/game.h"
 #include "env/program_rules.h"
 #include "env/solvers/plan.h"
@@ -29,7 +30,7 @@ using testing::Write;
 // Weights that are read at the beginning, soon again, and once more after 1000 cycles.
 Program WeightsReadThrice() {
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(1000, {.live_in = true});
+  const BufferIndex weights = builder.AddBuffer(1000, {.live_in = true});
   builder.AddInstruction(50, {Read(weights, 5)});
   builder.AddInstruction(50, {Read(weights, 30)});
   for (int k = 0; k < 20; ++k) builder.AddInstruction(50);
@@ -62,7 +63,7 @@ TEST(RentPlanner, DearMemoryIsNotHeldForLong) {
 
 TEST(RentPlanner, AValueThatIsKeptToItsEndIsNotWrittenToHbm) {
   ProgramBuilder builder;
-  const uint32_t value = builder.AddBuffer(1000);
+  const BufferIndex value = builder.AddBuffer(1000);
   builder.AddInstruction(50, {Write(value, 20)});
   builder.AddInstruction(50, {Read(value, 20)});
   for (int k = 0; k < 40; ++k) builder.AddInstruction(50);

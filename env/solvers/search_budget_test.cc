@@ -6,6 +6,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/testing/index_matching.h"
 #include "env/action.h"
 #include "env/solvers/plan.h"
 #include "env/solvers/solve.h"
@@ -130,7 +131,7 @@ TEST(SearchBudget, ReportsWhatIsBetterAndTheEnd) {
 TEST(SearchBudget, HandsOutEachBetterPlanAfterAPause) {
   std::vector<double> improved;
   SolveOptions options;
-  options.improved = [&](const std::vector<Action>& plan, double cycles) {
+  options.improved = [&](const Plan& plan, double cycles) {
     EXPECT_THAT(plan, ElementsAre(Action::kDrop));
     improved.push_back(cycles);
   };

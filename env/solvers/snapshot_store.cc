@@ -39,28 +39,28 @@ void SnapshotStore::Restart(size_t game_bytes) {
   snapshots_.resize(accesses_ / distance_ + 1);
 }
 
-void SnapshotStore::SetFocus(uint32_t first, uint32_t end) {
-  focus_first_ = first / distance_;
-  focus_end_ = end / distance_ + 1;
+void SnapshotStore::SetFocus(AccessIndex first, AccessIndex end) {
+  focus_first_ = PlaceBefore(first);
+  focus_end_ = PlaceBefore(end) + 1;
   for (size_t k = 1; k < snapshots_.size(); ++k) {
     if (!IsWanted(k)) Drop(k);
   }
 }
 
-const SnapshotStore::Snapshot& SnapshotStore::Before(uint32_t access) const {
-  size_t k = access / distance_;
+const SnapshotStore::Snapshot& SnapshotStore::Before(AccessIndex access) const {
+  size_t k = PlaceBefore(access);
   while (snapshots_[k].game == nullptr || (k > 0 && snapshots_[k].game->access() > access)) --k;
   return snapshots_[k];
 }
 
-const SnapshotStore::Snapshot* SnapshotStore::At(uint32_t access) const {
-  const Snapshot& snapshot = snapshots_[access / distance_];
+const SnapshotStore::Snapshot* SnapshotStore::At(AccessIndex access) const {
+  const Snapshot& snapshot = snapshots_[PlaceBefore(access)];
   return snapshot.game != nullptr && snapshot.game->access() == access ? &snapshot : nullptr;
 }
 
-void SnapshotStore::Offer(uint32_t previous, const Game& game, double shift) {
+void SnapshotStore::Offer(AccessIndex previous, const Game& game, double shift) {
   if (game.finished()) return;
-  for (size_t k = previous / distance_ + 1; k <= game.access() / distance_; ++k) {
+  for (size_t k = PlaceBefore(previous) + 1; k <= PlaceBefore(game.access()); ++k) {
     Snapshot& snapshot = snapshots_[k];
     if (snapshot.game != nullptr || !IsWanted(k)) continue;
     if (spare_.empty()) {
@@ -74,8 +74,8 @@ void SnapshotStore::Offer(uint32_t previous, const Game& game, double shift) {
   }
 }
 
-void SnapshotStore::Change(uint32_t first, uint32_t end, double shift) {
-  for (size_t k = std::max<size_t>(1, first / distance_); k < snapshots_.size(); ++k) {
+void SnapshotStore::Change(AccessIndex first, AccessIndex end, double shift) {
+  for (size_t k = std::max<size_t>(1, PlaceBefore(first)); k < snapshots_.size(); ++k) {
     Snapshot& snapshot = snapshots_[k];
     if (snapshot.game == nullptr || snapshot.game->access() <= first) continue;
     if (snapshot.game->access() < end) {

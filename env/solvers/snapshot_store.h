@@ -34,22 +34,24 @@ class SnapshotStore {
   void Restart(size_t game_bytes);
 
   // Wants all places for accesses from `first` up to `end`, and drops others.
-  void SetFocus(uint32_t first, uint32_t end);
+  void SetFocus(AccessIndex first, AccessIndex end);
 
   // The last snapshot at or before the access.
-  const Snapshot& Before(uint32_t access) const;
+  const Snapshot& Before(AccessIndex access) const;
 
   // The snapshot at exactly this access; null if there is none.
-  const Snapshot* At(uint32_t access) const;
+  const Snapshot* At(AccessIndex access) const;
 
   // Keeps the game, which has moved to its access from the decision at `previous`, at the places
   // between that are wanted and empty.
-  void Offer(uint32_t previous, const Game& game, double shift);
+  void Offer(AccessIndex previous, const Game& game, double shift);
 
   // Drops all snapshots after `first`, but not those from `end` on, whose shift grows by `shift`.
-  void Change(uint32_t first, uint32_t end, double shift);
+  void Change(AccessIndex first, AccessIndex end, double shift);
 
  private:
+  // The last place at or before the access.
+  size_t PlaceBefore(AccessIndex access) const { return access.number() / distance_; }
   bool IsWanted(size_t place) const;
   void Drop(size_t place);
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "base/testing/index_matching.h"
 #include "env/players.h"
 #include "env/program_rules.h"
 #include "env/testing/games.h"
@@ -20,7 +21,7 @@ class SnapshotStoreTest : public ::testing::Test {
     store_.SetFocus(kFocus, kFocusEnd);
     Game game(rules_);
     while (!game.finished()) {
-      const uint32_t previous = game.access();
+      const AccessIndex previous = game.access();
       game.Apply(EagerAction(game.legal_actions()));
       store_.Offer(previous, game, 0);
     }
@@ -38,10 +39,10 @@ class SnapshotStoreTest : public ::testing::Test {
 };
 
 TEST_F(SnapshotStoreTest, KeepsMoreSnapshotsWithinTheFocus) {
-  const auto distance = [&](uint32_t access) {
+  const auto distance = [&](AccessIndex access) {
     return access - store_.Before(access).game->access();
   };
-  for (uint32_t access = kFocus; access < kFocusEnd; ++access) {
+  for (AccessIndex access = kFocus; access < kFocusEnd; ++access) {
     EXPECT_LE(store_.Before(access).game->access(), access);
     EXPECT_LT(distance(access), 40);
   }
@@ -52,8 +53,8 @@ TEST_F(SnapshotStoreTest, KeepsMoreSnapshotsWithinTheFocus) {
 }
 
 TEST_F(SnapshotStoreTest, AChangeDropsWhatItTouchedAndShiftsWhatFollows) {
-  const uint32_t before = store_.Before(2050).game->access();
-  const uint32_t after = store_.Before(2160).game->access();
+  const AccessIndex before = store_.Before(2050).game->access();
+  const AccessIndex after = store_.Before(2160).game->access();
   ASSERT_NE(store_.At(after), nullptr);
   store_.Change(2050, after, 3);
   EXPECT_EQ(store_.Before(after - 1).game->access(), before);

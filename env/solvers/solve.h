@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "env/action.h"
 #include "env/program_rules.h"
+#include "env/solvers/plan.h"
 #include "simulator/core/mapping.h"
 
 namespace mallocmuzero {
@@ -65,7 +66,7 @@ struct SolveOptions {
 
   // Called with a plan that is better than that of the call before, and with the cycles of its
   // game. The calls take at most a twentieth of one thread's time. Empty: plans are not kept.
-  std::function<void(const std::vector<Action>& plan, double cycles)> improved;
+  std::function<void(const Plan& plan, double cycles)> improved;
 };
 
 // A mapping and its price.

@@ -23,8 +23,8 @@ class XlaLike {
         in_fast_memory_(program_.access_count(), 0) {}
 
   Plan Run(BudgetMeter& meter) {
-    std::vector<std::pair<double, size_t>> order;
-    for (size_t v = 0; v < facts_.values().size(); ++v) {
+    std::vector<std::pair<double, ValueIndex>> order;
+    for (const ValueIndex v : facts_.values().indices()) {
       const Value& value = facts_.values()[v];
       if (!rules_.buffer(value.buffer).stays_in_hbm) order.push_back({-Priority(value), v});
     }
@@ -39,21 +39,21 @@ class XlaLike {
  private:
   double Priority(const Value& value) const {
     double benefit = 0;
-    for (const uint32_t a : value.accesses) benefit += std::max(0.0, facts_.savings()[a]);
+    for (const AccessIndex a : value.accesses) benefit += std::max(0.0, facts_.savings()[a]);
     return benefit / std::sqrt(static_cast<double>(program_.buffers()[value.buffer].bytes));
   }
 
   void Allocate(const Value& value) {
     const int64_t bytes = rules_.buffer(value.buffer).bytes;
     const bool is_made_here = program_.accesses()[value.accesses[0]].kind == AccessKind::kWrite;
-    bool is_fast = false;  // up to `until`
-    int32_t until = -1;    // last instruction of the value in fast memory, or its last use
+    bool is_fast = false;         // up to `until`
+    InstructionIndex until = -1;  // last instruction of the value in fast memory, or its last use
     for (size_t k = 0; k < value.accesses.size(); ++k) {
-      const uint32_t a = value.accesses[k];
-      const auto instruction = static_cast<int32_t>(program_.accesses()[a].instruction);
-      const int32_t end = rules_.SpanEnd(program_.accesses()[a].instruction,
-                                         rules_.buffer(value.buffer).defining_loop);
-      const int32_t first = is_fast ? until + 1 : instruction;
+      const AccessIndex a = value.accesses[k];
+      const auto instruction = program_.accesses()[a].instruction;
+      const InstructionIndex end = rules_.SpanEnd(program_.accesses()[a].instruction,
+                                                  rules_.buffer(value.buffer).defining_loop);
+      const InstructionIndex first = is_fast ? until + 1 : instruction;
       const bool is_definition = k == 0 && is_made_here;
       if (is_fast || is_definition) is_fast = Reserve(bytes, first, end);
       if (!is_fast && !is_definition) is_fast = Prefetch(value.buffer, until, instruction, end);
@@ -63,29 +63,30 @@ class XlaLike {
   }
 
   // Takes `bytes` during [first, last] if there is room.
-  bool Reserve(int64_t bytes, int32_t first, int32_t last) {
+  bool Reserve(int64_t bytes, InstructionIndex first, InstructionIndex last) {
     if (LeastFree(first, last) < bytes) return false;
-    for (int32_t i = first; i <= last; ++i) free_bytes_[i] -= bytes;
+    for (InstructionIndex i = first; i <= last; ++i) free_bytes_[i] -= bytes;
     return true;
   }
 
-  int64_t LeastFree(int32_t first, int32_t last) const {
+  int64_t LeastFree(InstructionIndex first, InstructionIndex last) const {
     int64_t least = std::numeric_limits<int64_t>::max();
-    for (int32_t i = first; i <= last; ++i) least = std::min(least, free_bytes_[i]);
+    for (InstructionIndex i = first; i <= last; ++i) least = std::min(least, free_bytes_[i]);
     return least;
   }
 
   // Reserves room for a copy that starts after `after` and for the use in [use, end]. Of the starts
   // with room it takes the one closest to the preferred overlap.
-  bool Prefetch(uint32_t buffer, int32_t after, int32_t use, int32_t end) {
+  bool Prefetch(BufferIndex buffer, InstructionIndex after, InstructionIndex use,
+                InstructionIndex end) {
     const int64_t bytes = rules_.buffer(buffer).bytes;
-    const int32_t loop = program_.instructions()[use].loop;
+    const LoopIndex loop = program_.instructions()[use].loop;
     const double copy_cycles = static_cast<double>(program_.buffers()[buffer].bytes) /
                                program_.hardware().hbm_bytes_per_cycle();
     int64_t least = LeastFree(use, end);
-    std::optional<int32_t> best;
+    std::optional<InstructionIndex> best;
     double best_distance = 0;
-    for (int32_t start = use - 1; start > after && least >= bytes; --start) {
+    for (InstructionIndex start = use - 1; start > after && least >= bytes; --start) {
       least = std::min(least, free_bytes_[start]);
       if (least < bytes) break;
       if (program_.instructions()[start].loop != loop) continue;
@@ -102,8 +103,8 @@ class XlaLike {
   const ProgramFacts& facts_;
   const ProgramRules& rules_;
   const Program& program_;
-  std::vector<int64_t> free_bytes_;      // by instruction
-  std::vector<uint8_t> in_fast_memory_;  // by access
+  IndexVector<InstructionIndex, int64_t> free_bytes_;  // by instruction
+  IndexVector<AccessIndex, uint8_t> in_fast_memory_;   // by access
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include "env/solvers/xla_like.h"
 
+#include "base/testing/index_matching.h"
 #include "env/program_rules.h"
 #include "env/solvers/solve.h"
 #include "gmock/gmock.h"
@@ -20,8 +21,8 @@ using testing::Read;
 Solution SolveFor(int64_t first_bytes, double first_saves, int64_t second_bytes,
                   double second_saves, double cycles_before = 100) {
   ProgramBuilder builder;
-  const uint32_t first = builder.AddBuffer(first_bytes, {.live_in = true});
-  const uint32_t second = builder.AddBuffer(second_bytes, {.live_in = true});
+  const BufferIndex first = builder.AddBuffer(first_bytes, {.live_in = true});
+  const BufferIndex second = builder.AddBuffer(second_bytes, {.live_in = true});
   builder.AddInstruction(cycles_before);
   builder.AddInstruction(200, {Read(first, first_saves), Read(second, second_saves)});
   const Program program = builder.Build();

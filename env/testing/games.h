@@ -27,7 +27,7 @@ inline ActionSet Set(std::initializer_list<Action> actions) {
 }
 
 // The stays of a buffer, by their first instruction. The game must be finished.
-inline std::vector<Interval> StaysOf(const Game& game, uint32_t buffer) {
+inline std::vector<Interval> StaysOf(const Game& game, BufferIndex buffer) {
   std::vector<Interval> stays;
   for (const Interval& interval : game.ToMapping().intervals) {
     if (interval.buffer == buffer) stays.push_back(interval);

@@ -59,7 +59,7 @@ class Mutation {
     } else if (what <= 75) {
       ChangeAccess();
     } else if (what <= 90) {
-      ChangeLife(*program_.mutable_buffers(static_cast<int>(OneBuffer())));
+      ChangeLife(*program_.mutable_buffers(OneBuffer()));
     } else {
       MakeOneSize(OneGroup());
     }
@@ -126,21 +126,21 @@ class Mutation {
   }
 
   void MakeOneSize(const v1::CarriedGroup& group) {
-    const int64_t bytes = program_.buffers(static_cast<int>(group.initial_buffer())).bytes();
+    const int64_t bytes = program_.buffers(group.initial_buffer()).bytes();
     for (const uint32_t b : MembersOf(group)) {
-      program_.mutable_buffers(static_cast<int>(b))->set_bytes(bytes);
+      program_.mutable_buffers(b)->set_bytes(bytes);
     }
   }
 
   // Extends live ranges to all accesses. A range that is longer stays as it is.
   void CoverAccesses() {
     for (const v1::Access& access : program_.accesses()) {
-      v1::Buffer& buffer = *program_.mutable_buffers(static_cast<int>(access.buffer()));
+      v1::Buffer& buffer = *program_.mutable_buffers(access.buffer());
       buffer.set_first(std::min(buffer.first(), access.instruction()));
       buffer.set_last(std::max(buffer.last(), access.instruction()));
     }
     for (v1::Tensor& tensor : *program_.mutable_tensors()) {
-      tensor.set_bytes(program_.buffers(static_cast<int>(tensor.buffer())).bytes());
+      tensor.set_bytes(program_.buffers(tensor.buffer()).bytes());
     }
     for (v1::Buffer& buffer : *program_.mutable_buffers()) {
       if (buffer.live_out()) buffer.set_last(program_.instructions_size() - 1);

@@ -40,36 +40,36 @@ class GameProgramMaker {
  private:
   // Buffers that instructions of a block can use.
   struct Scope {
-    std::vector<uint32_t> visible;
-    std::vector<uint32_t> own;  // of them those it may change
+    std::vector<BufferIndex> visible;
+    std::vector<BufferIndex> own;  // of them those it may change
   };
 
   // One value a loop carries.
   struct Carried {
-    uint32_t initial = 0;
-    uint32_t parameter = 0;
-    uint32_t root = 0;
-    uint32_t result = 0;
+    BufferIndex initial = 0;
+    BufferIndex parameter = 0;
+    BufferIndex root = 0;
+    BufferIndex result = 0;
   };
 
   int Uniform(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
   bool Chance(int percent) { return Uniform(1, 100) <= percent; }
-  uint32_t OneOf(const std::vector<uint32_t>& from) {
+  BufferIndex OneOf(const std::vector<BufferIndex>& from) {
     return from[Uniform(0, static_cast<int>(from.size()) - 1)];
   }
   double Savings() { return Chance(15) ? -Uniform(0, 4) : Uniform(0, 12); }
 
-  uint32_t AddBuffer(int64_t bytes, BufferSpec spec) {
+  BufferIndex AddBuffer(int64_t bytes, BufferSpec spec) {
     sizes_.push_back(bytes);
     return builder_.AddBuffer(bytes, spec);
   }
 
-  uint32_t NewBuffer(BufferSpec spec = {}) {
+  BufferIndex NewBuffer(BufferSpec spec = {}) {
     return AddBuffer(int64_t{8} * Uniform(1, 40), spec);  // not always aligned
   }
 
   // Members of a group are of one size, but for some groups.
-  uint32_t NewLike(uint32_t buffer, BufferSpec spec = {}) {
+  BufferIndex NewLike(BufferIndex buffer, BufferSpec spec = {}) {
     return Chance(5) ? NewBuffer(spec) : AddBuffer(sizes_[buffer], spec);
   }
 
@@ -99,13 +99,13 @@ class GameProgramMaker {
 
   // Reads up to three buffers, and writes a new one, writes one anew or updates one.
   void AddStep(Scope& scope, int depth) {
-    std::vector<uint32_t> chosen;
+    std::vector<BufferIndex> chosen;
     std::sample(scope.visible.begin(), scope.visible.end(), std::back_inserter(chosen),
                 Uniform(0, 3), random_);
     const bool change = !scope.own.empty() && Chance(35);
-    const uint32_t target = change ? OneOf(scope.own) : NewBuffer({.live_out = LiveOut(depth)});
+    const BufferIndex target = change ? OneOf(scope.own) : NewBuffer({.live_out = LiveOut(depth)});
     std::vector<AccessSpec> accesses;
-    for (const uint32_t b : chosen) {
+    for (const BufferIndex b : chosen) {
       if (b != target) accesses.push_back(Read(b));
     }
     accesses.push_back(change && Chance(70) ? Update(target) : Write(target));
@@ -118,17 +118,17 @@ class GameProgramMaker {
   bool LiveOut(int depth) { return depth == 0 && Chance(25); }
 
   // A value made before the loop: new, or the result of an earlier one in the same block.
-  uint32_t MakeInitial(const Scope& scope, int depth) {
+  BufferIndex MakeInitial(const Scope& scope, int depth) {
     const auto result = std::find_if(results_.begin(), results_.end(), [&](const auto& entry) {
       return entry.second == depth &&
              std::find(scope.own.begin(), scope.own.end(), entry.first) != scope.own.end();
     });
     if (result != results_.end() && Chance(50)) {
-      const uint32_t initial = result->first;
+      const BufferIndex initial = result->first;
       results_.erase(result);
       return initial;
     }
-    const uint32_t initial = NewBuffer();
+    const BufferIndex initial = NewBuffer();
     AddInstruction({Read(OneOf(scope.visible)), Write(initial)});
     if (Chance(30)) AddInstruction({Read(initial)});
     if (Chance(30)) AddInstruction({Update(initial)});
@@ -145,7 +145,7 @@ class GameProgramMaker {
       group.result = NewLike(group.initial, {.live_out = LiveOut(depth)});
       carried.push_back(group);
     }
-    const uint32_t loop = builder_.BeginLoop(Uniform(1, 9));
+    const LoopIndex loop = builder_.BeginLoop(Uniform(1, 9));
     Scope inside;
     inside.visible = scope.visible;
     for (const Carried& group : carried) {
@@ -178,7 +178,7 @@ class GameProgramMaker {
       AddInstruction({Chance(50) ? Update(group.root) : Read(group.root)});
       return;
     }
-    const uint32_t last_use = NewBuffer();
+    const BufferIndex last_use = NewBuffer();
     AddInstruction({Read(group.parameter), Write(last_use)});
     AddInstruction({Read(last_use), Write(group.root)});
     if (Chance(30)) AddInstruction({Update(group.root)});
@@ -186,17 +186,17 @@ class GameProgramMaker {
 
   // A baseline that has an input in fast memory when the program starts, for some of its reads.
   void AddPrefetch(v1::Program& program) {
-    const uint32_t buffer = OneOf(inputs_);
+    const BufferIndex buffer = OneOf(inputs_);
     std::optional<uint32_t> last;
     v1::Mapping& mapping = *program.mutable_baseline()->mutable_mapping();
     for (const v1::Access& access : program.accesses()) {
-      const bool used = access.buffer() == buffer && Chance(70);
+      const bool used = BufferIndex(access.buffer()) == buffer && Chance(70);
       mapping.add_in_fast_memory(used);
       if (used) last = access.instruction();
     }
     if (last) {
       v1::Interval& interval = *mapping.add_intervals();
-      interval.set_buffer(buffer);
+      interval.set_buffer(buffer.number());
       interval.set_last(*last);
       interval.set_cross_program_prefetch(true);
     }
@@ -205,9 +205,9 @@ class GameProgramMaker {
 
   std::mt19937_64& random_;
   ProgramBuilder builder_;
-  std::vector<int64_t> sizes_;  // by buffer
-  std::vector<uint32_t> inputs_;
-  std::vector<std::pair<uint32_t, int>> results_;  // of loops, and the depth they were made at
+  IndexVector<BufferIndex, int64_t> sizes_;  // by buffer
+  std::vector<BufferIndex> inputs_;
+  std::vector<std::pair<BufferIndex, int>> results_;  // of loops, and the depth they were made at
 };
 
 }  // namespace
@@ -218,13 +218,13 @@ Program LayeredProgram(uint32_t blocks) {
   v1::Hardware hardware = SmallHardware();
   hardware.set_fast_memory_bytes(16384);
   ProgramBuilder builder(hardware);
-  uint32_t previous = builder.AddBuffer(1000, {.live_in = true});
-  uint32_t skipped = previous;
+  BufferIndex previous = builder.AddBuffer(1000, {.live_in = true});
+  BufferIndex skipped = previous;
   for (uint32_t block = 0; block < blocks; ++block) {
-    const uint32_t weights = builder.AddBuffer(1000 + 500 * (block % 5), {.live_in = true});
-    const uint32_t wide = builder.AddBuffer(3000);
-    const uint32_t scale = builder.AddBuffer(160, {.live_in = true});
-    const uint32_t result = builder.AddBuffer(1000, {.live_out = block + 1 == blocks});
+    const BufferIndex weights = builder.AddBuffer(1000 + 500 * (block % 5), {.live_in = true});
+    const BufferIndex wide = builder.AddBuffer(3000);
+    const BufferIndex scale = builder.AddBuffer(160, {.live_in = true});
+    const BufferIndex result = builder.AddBuffer(1000, {.live_out = block + 1 == blocks});
     builder.AddInstruction(900, {Read(previous, 50), Read(weights, 200), Write(wide, 100)});
     builder.AddInstruction(500, {Read(wide, 150), Read(scale, 10), Update(wide, 150)});
     builder.AddInstruction(

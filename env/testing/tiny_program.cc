@@ -16,8 +16,8 @@ Program TinyProgram(std::mt19937_64& random, uint32_t max_accesses) {
   };
   ProgramBuilder builder;
   builder.hardware().set_fast_memory_bytes(256);
-  std::vector<uint32_t> visible;
-  std::vector<uint32_t> unread;  // written and not read yet
+  std::vector<BufferIndex> visible;
+  std::vector<BufferIndex> unread;  // written and not read yet
   for (int k = 0; k < 2; ++k) {
     visible.push_back(builder.AddBuffer(int64_t{16} * uniform(3, 10), {.live_in = true}));
   }
@@ -27,21 +27,21 @@ Program TinyProgram(std::mt19937_64& random, uint32_t max_accesses) {
   for (int step = 0; step < steps && accesses_left >= 2; ++step) {
     const bool in_loop = step == loop_at;
     if (in_loop) builder.BeginLoop(uniform(2, 4));
-    std::vector<uint32_t> chosen;
+    std::vector<BufferIndex> chosen;
     std::sample(visible.begin(), visible.end(), std::back_inserter(chosen),
                 uniform(1, accesses_left >= 3 ? 2 : 1), random);
     // A value can only be written to fast memory if it is read later.
     if (!unread.empty() && !absl::c_linear_search(chosen, unread.front())) {
       chosen.front() = unread.front();
     }
-    for (const uint32_t b : chosen) std::erase(unread, b);
+    for (const BufferIndex b : chosen) std::erase(unread, b);
     std::vector<AccessSpec> accesses;
-    for (const uint32_t b : chosen) accesses.push_back(Read(b, uniform(0, 12)));
+    for (const BufferIndex b : chosen) accesses.push_back(Read(b, uniform(0, 12)));
     if (!in_loop && uniform(0, 3) == 0) {
       accesses.back() = Update(chosen.back(), uniform(0, 12));
     } else {
       const int64_t bytes = int64_t{16} * uniform(3, 10);
-      const uint32_t made = builder.AddBuffer(bytes, {.live_out = uniform(0, 3) == 0});
+      const BufferIndex made = builder.AddBuffer(bytes, {.live_out = uniform(0, 3) == 0});
       accesses.push_back(Write(made, uniform(0, 12)));
       if (!in_loop) {
         visible.push_back(made);

@@ -9,7 +9,7 @@ namespace {
 // Where a loop hands a buffer's value on.
 struct Handover {
   int roles = 0;
-  uint32_t marker = 0;
+  InstructionIndex marker = 0;
 };
 
 class ChainBuilder {
@@ -30,7 +30,7 @@ class ChainBuilder {
     }
   }
 
-  BufferChain Make(uint32_t b) const {
+  BufferChain Make(BufferIndex b) const {
     const Buffer& buffer = program_.buffers()[b];
     BufferChain chain;
     chain.bytes = static_cast<double>(buffer.bytes);
@@ -40,8 +40,8 @@ class ChainBuilder {
            chain.size * static_cast<double>(chain.first_large_limit + 2) <= capacity) {
       ++chain.first_large_limit;
     }
-    uint32_t copy_from = buffer.first;
-    for (const uint32_t a : program_.AccessesOfBuffer(b)) {
+    InstructionIndex copy_from = buffer.first;
+    for (const AccessIndex a : program_.AccessesOfBuffer(b)) {
       const Access& access = program_.accesses()[a];
       chain.links.push_back({a, access.instruction, copy_from, access.kind});
       if (access.kind != AccessKind::kRead) copy_from = access.instruction + 1;
@@ -52,28 +52,28 @@ class ChainBuilder {
   }
 
  private:
-  static void Note(Handover& handover, uint32_t marker) {
+  static void Note(Handover& handover, InstructionIndex marker) {
     ++handover.roles;
     handover.marker = marker;
   }
 
   // A buffer with several roles gets the start that costs least.
-  void SetStart(uint32_t b, BufferChain& chain) const {
+  void SetStart(BufferIndex b, BufferChain& chain) const {
     const Handover& received = received_[b];
-    const uint32_t first = chain.links.front().instruction;
+    const InstructionIndex first = chain.links.front().instruction;
     if (received.roles > 0) {
       chain.starts_fast = true;
       chain.start = received.roles == 1 && received.marker < first ? received.marker : first;
-    } else if (prefetched_ == static_cast<int64_t>(b)) {
+    } else if (prefetched_ == b) {
       chain.starts_fast = true;
       chain.start = 0;
     }
   }
 
-  void SetEnd(uint32_t b, BufferChain& chain) const {
+  void SetEnd(BufferIndex b, BufferChain& chain) const {
     if (program_.buffers()[b].live_out) {
       chain.ending = ChainEnd::kWriteBack;
-      chain.end = program_.instruction_count();
+      chain.end = program_.instructions().end_index();
       return;
     }
     const Handover& given = given_[b];
@@ -83,9 +83,9 @@ class ChainBuilder {
   }
 
   const Program& program_;
-  std::vector<Handover> received_;
-  std::vector<Handover> given_;
-  int64_t prefetched_ = -1;
+  IndexVector<BufferIndex, Handover> received_;
+  IndexVector<BufferIndex, Handover> given_;
+  BufferIndex prefetched_ = -1;
 };
 
 }  // namespace
@@ -93,7 +93,7 @@ class ChainBuilder {
 std::vector<BufferChain> FindBufferChains(const Program& program) {
   const ChainBuilder builder(program);
   std::vector<BufferChain> chains;
-  for (uint32_t b = 0; b < program.buffer_count(); ++b) {
+  for (const BufferIndex b : program.buffers().indices()) {
     const Buffer& buffer = program.buffers()[b];
     if (program.AccessesOfBuffer(b).empty() || buffer.pinned_to_hbm ||
         buffer.bytes > program.hardware().fast_memory_bytes()) {

@@ -13,11 +13,11 @@ namespace mallocmuzero::bound {
 
 // One access of a buffer.
 struct ChainLink {
-  uint32_t access = 0;       // index into Program::accesses
-  uint32_t instruction = 0;  // of the access
+  AccessIndex access = 0;            // index into Program::accesses
+  InstructionIndex instruction = 0;  // of the access
   // The first instruction at which a copy into fast memory may move bytes of the value that the
   // access finds: the one after the value was made.
-  uint32_t copy_from = 0;
+  InstructionIndex copy_from = 0;
   AccessKind kind = AccessKind::kRead;
 };
 
@@ -42,10 +42,10 @@ struct BufferChain {
   // The value may be in fast memory before the first access, without a copy, from the instruction
   // `start` on: a loop hands it on, or another run of the program has copied it.
   bool starts_fast = false;
-  uint32_t start = 0;
+  InstructionIndex start = 0;
 
   ChainEnd ending = ChainEnd::kNothing;
-  uint32_t end = 0;  // an instruction, or the number of instructions
+  InstructionIndex end = 0;  // an instruction, or the number of instructions
 };
 
 // The chains of all buffers that have an access and fit into fast memory.

@@ -9,7 +9,7 @@ namespace {
 constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
 // The first instruction of the gap before a link.
-uint32_t GapBegin(const BufferChain& chain, size_t link) {
+InstructionIndex GapBegin(const BufferChain& chain, size_t link) {
   return link == 0 ? chain.start : chain.links[link - 1].instruction + 1;
 }
 
@@ -20,7 +20,7 @@ bool PaysForInstruction(const BufferChain& chain, size_t link) {
 
 // The first instruction during which a write-back may move bytes after the access before a link. It
 // may run beside a read of the value that it copies.
-uint32_t WriteBackBegin(const BufferChain& chain, size_t link) {
+InstructionIndex WriteBackBegin(const BufferChain& chain, size_t link) {
   const ChainLink& before = chain.links[link - 1];
   return before.kind == AccessKind::kRead ? before.instruction : before.instruction + 1;
 }
@@ -38,44 +38,45 @@ ChainPlanner::ChainPlanner(const Program& program) : program_(program) {
 
 void ChainPlanner::SetPrices(const Prices& prices) {
   prices_ = &prices;
-  const uint32_t n = program_.instruction_count();
+  const InstructionIndex n = program_.instructions().end_index();
   held_before_.assign(1, 0);
-  for (uint32_t i = 0; i < n; ++i) {
+  for (InstructionIndex i = 0; i < n; ++i) {
     held_before_.push_back(held_before_.back() + prices.memory[i]);
   }
   for (size_t k = kLargeLimits; k-- > 0;) {
-    std::vector<double>& before = large_before_[k];
+    IndexVector<InstructionIndex, double>& before = large_before_[k];
     before.assign(1, 0);
-    for (uint32_t i = 0; i < n; ++i) before.push_back(before.back() + prices.large[k][i]);
+    for (InstructionIndex i = 0; i < n; ++i) before.push_back(before.back() + prices.large[k][i]);
     if (k + 1 == kLargeLimits) continue;
-    for (uint32_t i = 0; i <= n; ++i) before[i] += large_before_[k + 1][i];
+    for (InstructionIndex i = 0; i <= n; ++i) before[i] += large_before_[k + 1][i];
   }
   bandwidth_.Build(prices.bandwidth);
   scratch_.resize(n);
   // A byte that is copied in during instruction j has its place from j on.
-  for (uint32_t j = 0; j < n; ++j) scratch_[j] = prices.bandwidth[j] - held_before_[j];
+  for (InstructionIndex j = 0; j < n; ++j) scratch_[j] = prices.bandwidth[j] - held_before_[j];
   copy_in_.Build(scratch_);
   // A byte that is copied out during instruction j has its place up to j, and up to j - 1 if the
   // program waits for the copy just before j.
-  for (uint32_t j = 0; j < n; ++j) {
+  for (InstructionIndex j = 0; j < n; ++j) {
     scratch_[j] = std::min(prices.bandwidth[j] + held_before_[j + 1], wait_[j] + held_before_[j]);
   }
   write_back_.Build(scratch_);
 }
 
 // Copies on their way pay for bytes only, which keeps the bound valid.
-double ChainPlanner::Hold(const BufferChain& chain, uint32_t begin, uint32_t end) const {
+double ChainPlanner::Hold(const BufferChain& chain, InstructionIndex begin,
+                          InstructionIndex end) const {
   if (begin >= end) return 0;
   double cost = chain.size * (held_before_[end] - held_before_[begin]);
   if (chain.first_large_limit < kLargeLimits) {
-    const std::vector<double>& before = large_before_[chain.first_large_limit];
+    const IndexVector<InstructionIndex, double>& before = large_before_[chain.first_large_limit];
     cost += before[end] - before[begin];
   }
   return cost;
 }
 
 double ChainPlanner::CopyIn(const BufferChain& chain, const ChainLink& link) const {
-  const uint32_t t = link.instruction;
+  const InstructionIndex t = link.instruction;
   return chain.bytes * std::min(wait_[t], copy_in_.Minimum(link.copy_from, t) + held_before_[t]);
 }
 
@@ -110,8 +111,8 @@ double ChainPlanner::EndCost(const BufferChain& chain) const {
 }
 
 ChainPlanner::Arrivals ChainPlanner::CrossGap(const BufferChain& chain, size_t link) const {
-  const uint32_t begin = GapBegin(chain, link);
-  const uint32_t end = chain.links[link].instruction;
+  const InstructionIndex begin = GapBegin(chain, link);
+  const InstructionIndex end = chain.links[link].instruction;
   const double hold = Hold(chain, begin, end);
   Arrivals arrivals;
   arrivals[kHbm] = {worth_[kHbm], {.from = kHbm}};
@@ -185,21 +186,23 @@ double ChainPlanner::Plan(const BufferChain& chain, Usage& usage) {
   return worth;
 }
 
-void ChainPlanner::UseBytes(double bytes, uint32_t begin, uint32_t end, Usage& usage) {
-  for (uint32_t i = begin; i < end; ++i) usage.memory[i] += bytes;
+void ChainPlanner::UseBytes(double bytes, InstructionIndex begin, InstructionIndex end,
+                            Usage& usage) {
+  for (InstructionIndex i = begin; i < end; ++i) usage.memory[i] += bytes;
 }
 
-void ChainPlanner::UseHold(const BufferChain& chain, uint32_t begin, uint32_t end, Usage& usage) {
+void ChainPlanner::UseHold(const BufferChain& chain, InstructionIndex begin, InstructionIndex end,
+                           Usage& usage) {
   UseBytes(chain.size, begin, end, usage);
   for (size_t k = chain.first_large_limit; k < kLargeLimits; ++k) {
-    for (uint32_t i = begin; i < end; ++i) usage.large[k][i] += 1;
+    for (InstructionIndex i = begin; i < end; ++i) usage.large[k][i] += 1;
   }
 }
 
 void ChainPlanner::UseCopyIn(const BufferChain& chain, const ChainLink& link, Usage& usage) const {
-  const uint32_t t = link.instruction;
+  const InstructionIndex t = link.instruction;
   if (wait_[t] <= copy_in_.Minimum(link.copy_from, t) + held_before_[t]) return;
-  const uint32_t j = copy_in_.IndexOfMinimum(link.copy_from, t);
+  const InstructionIndex j = copy_in_.IndexOfMinimum(link.copy_from, t);
   usage.bandwidth[j] += chain.bytes;
   UseBytes(chain.bytes, j, t, usage);
 }
@@ -215,7 +218,7 @@ void ChainPlanner::UseWriteBack(const BufferChain& chain, const WriteBackTime& t
     UseBytes(chain.bytes, time.paid_before, time.end, usage);
     return;
   }
-  const uint32_t j = write_back_.IndexOfMinimum(time.begin, time.end);
+  const InstructionIndex j = write_back_.IndexOfMinimum(time.begin, time.end);
   const bool waits = wait_[j] + held_before_[j] <= prices_->bandwidth[j] + held_before_[j + 1];
   if (!waits) usage.bandwidth[j] += chain.bytes;
   UseBytes(chain.bytes, time.paid_before, waits ? j : j + 1, usage);
@@ -238,7 +241,7 @@ void ChainPlanner::UsePlan(const BufferChain& chain, State last, Usage& usage) c
   for (size_t k = chain.links.size(); k-- > 0;) {
     const ChainLink& link = chain.links[k];
     const Step& step = steps_[k][state];
-    const uint32_t begin = GapBegin(chain, k);
+    const InstructionIndex begin = GapBegin(chain, k);
     if (step.held) UseHold(chain, begin, link.instruction, usage);
     if (step.written_back) UseWriteBack(chain, TimeBefore(chain, k, step.held), usage);
     if (step.copied_in) UseCopyIn(chain, link, usage);

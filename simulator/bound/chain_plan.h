@@ -17,11 +17,12 @@ namespace mallocmuzero::bound {
 
 // The memory, bandwidth and accesses of plans, summed over all buffers.
 struct Usage {
-  std::vector<double> memory;  // bytes during each instruction
+  IndexVector<InstructionIndex, double> memory;  // bytes during each instruction
   // large buffers of each limit during each instruction
-  std::array<std::vector<double>, kLargeLimits> large;
-  std::vector<double> bandwidth;  // bytes that copies move during each instruction
-  std::vector<double> accesses;   // 1 for each access in fast memory
+  std::array<IndexVector<InstructionIndex, double>, kLargeLimits> large;
+  IndexVector<InstructionIndex, double>
+      bandwidth;                              // bytes that copies move during each instruction
+  IndexVector<AccessIndex, double> accesses;  // 1 for each access in fast memory
 };
 
 // Finds plans by dynamic programming over the accesses of one buffer. After each access the value
@@ -60,9 +61,9 @@ class ChainPlanner {
   // or while the program waits just before `end`. The value's place is paid for before the
   // instruction `paid_before` and, if it is `held`, up to `end`.
   struct WriteBackTime {
-    uint32_t begin = 0;
-    uint32_t end = 0;
-    uint32_t paid_before = 0;
+    InstructionIndex begin = 0;
+    InstructionIndex end = 0;
+    InstructionIndex paid_before = 0;
     bool held = false;
   };
 
@@ -74,31 +75,34 @@ class ChainPlanner {
 
   Arrivals CrossGap(const BufferChain& chain, size_t link) const;
   void Reach(const BufferChain& chain, size_t link, const Arrivals& arrivals);
-  double Hold(const BufferChain& chain, uint32_t begin, uint32_t end) const;
+  double Hold(const BufferChain& chain, InstructionIndex begin, InstructionIndex end) const;
   double CopyIn(const BufferChain& chain, const ChainLink& link) const;
   static WriteBackTime TimeBefore(const BufferChain& chain, size_t link, bool held);
   static WriteBackTime TimeAtEnd(const BufferChain& chain);
   double WriteBack(const BufferChain& chain, const WriteBackTime& time) const;
   double EndCost(const BufferChain& chain) const;
 
-  static void UseBytes(double bytes, uint32_t begin, uint32_t end, Usage& usage);
-  static void UseHold(const BufferChain& chain, uint32_t begin, uint32_t end, Usage& usage);
+  static void UseBytes(double bytes, InstructionIndex begin, InstructionIndex end, Usage& usage);
+  static void UseHold(const BufferChain& chain, InstructionIndex begin, InstructionIndex end,
+                      Usage& usage);
   void UseCopyIn(const BufferChain& chain, const ChainLink& link, Usage& usage) const;
   void UseWriteBack(const BufferChain& chain, const WriteBackTime& time, Usage& usage) const;
   void UseEnd(const BufferChain& chain, Usage& usage) const;
   void UsePlan(const BufferChain& chain, State last, Usage& usage) const;
 
   const Program& program_;
-  std::vector<double> wait_;  // cycles for a byte moved while waiting, n + 1 entries
+  IndexVector<InstructionIndex, double>
+      wait_;  // cycles for a byte moved while waiting, n + 1 entries
   const Prices* prices_ = nullptr;
-  std::vector<double> held_before_;  // prefix sums of the prices of memory, n + 1 entries
+  IndexVector<InstructionIndex, double>
+      held_before_;  // prefix sums of the prices of memory, n + 1 entries
 
   // The same for the prices of limit k and all later limits.
-  std::array<std::vector<double>, kLargeLimits> large_before_;
+  std::array<IndexVector<InstructionIndex, double>, kLargeLimits> large_before_;
   RangeMinimum bandwidth_;
   RangeMinimum copy_in_;
   RangeMinimum write_back_;
-  std::vector<double> scratch_;
+  IndexVector<InstructionIndex, double> scratch_;
   std::vector<std::array<Step, kStateCount>> steps_;
   std::array<double, kStateCount> worth_ = {};
 };

@@ -25,23 +25,24 @@ Dual::Dual(const Program& program)
   const double rate = program.hardware().hbm_bytes_per_cycle();
   for (const Instruction& instruction : program.instructions()) {
     wait_prices_.push_back(instruction.execution_count / rate);
-    counts_memory_.push_back(!IsMarker(instruction));
+    counts_memory_.push_back(IsMarker(instruction) ? 0 : 1);
   }
 }
 
 Prices Dual::FirstPrices() const {
   Prices prices;
   prices.memory.assign(program_.instruction_count(), 0);
-  for (std::vector<double>& large : prices.large) large.assign(program_.instruction_count(), 0);
+  for (IndexVector<InstructionIndex, double>& large : prices.large)
+    large.assign(program_.instruction_count(), 0);
   prices.bandwidth.assign(program_.instruction_count(), 0);
   prices.access = FindSavings(program_);
   return prices;
 }
 
 double Dual::Evaluate(const Prices& prices, Prices& subgradient) {
-  const uint32_t n = program_.instruction_count();
+  const InstructionIndex n = program_.instructions().end_index();
   usage_.memory.assign(n, 0);
-  for (std::vector<double>& large : usage_.large) large.assign(n, 0);
+  for (IndexVector<InstructionIndex, double>& large : usage_.large) large.assign(n, 0);
   usage_.bandwidth.assign(n, 0);
   usage_.accesses.assign(program_.access_count(), 0);
   chosen_.assign(program_.access_count(), 0);
@@ -52,22 +53,22 @@ double Dual::Evaluate(const Prices& prices, Prices& subgradient) {
   subgradient.memory.resize(n);
   subgradient.bandwidth.resize(n);
   subgradient.access.resize(program_.access_count());
-  for (uint32_t i = 0; i < n; ++i) {
-    const InstructionChoice choice =
-        instructions_.Best(i, prices.bandwidth[i], prices.access, absl::MakeSpan(chosen_));
+  for (InstructionIndex i = 0; i < n; ++i) {
+    const InstructionChoice choice = instructions_.Best(i, prices.bandwidth[i], prices.access,
+                                                        IndexSpan<AccessIndex, double>(chosen_));
     value += choice.worth + prices.memory[i] * capacity_;
-    subgradient.memory[i] = counts_memory_[i] ? capacity_ - usage_.memory[i] : 0;
+    subgradient.memory[i] = counts_memory_[i] != 0 ? capacity_ - usage_.memory[i] : 0;
     subgradient.bandwidth[i] = choice.idle_bytes - usage_.bandwidth[i];
   }
   for (size_t k = 0; k < kLargeLimits; ++k) {
     const double limit = static_cast<double>(k + 1);
     subgradient.large[k].resize(n);
-    for (uint32_t i = 0; i < n; ++i) {
+    for (InstructionIndex i = 0; i < n; ++i) {
       value += prices.large[k][i] * limit;
-      subgradient.large[k][i] = counts_memory_[i] ? limit - usage_.large[k][i] : 0;
+      subgradient.large[k][i] = counts_memory_[i] != 0 ? limit - usage_.large[k][i] : 0;
     }
   }
-  for (uint32_t a = 0; a < program_.access_count(); ++a) {
+  for (const AccessIndex a : program_.accesses().indices()) {
     subgradient.access[a] = usage_.accesses[a] - chosen_[a];
   }
   return value;

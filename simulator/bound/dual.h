@@ -40,7 +40,7 @@ class Dual {
   Prices FirstPrices() const;
 
   // The most that a price of bandwidth may be, by instruction.
-  const std::vector<double>& wait_prices() const { return wait_prices_; }
+  const IndexVector<InstructionIndex, double>& wait_prices() const { return wait_prices_; }
 
   double capacity() const { return capacity_; }
 
@@ -50,10 +50,11 @@ class Dual {
   const std::vector<BufferChain> chains_;
   const InstructionTerms instructions_;
   ChainPlanner planner_;
-  std::vector<double> wait_prices_;
-  std::vector<bool> counts_memory_;  // false at loop markers, where carried buffers share bytes
+  IndexVector<InstructionIndex, double> wait_prices_;
+  IndexVector<InstructionIndex, uint8_t>
+      counts_memory_;  // 0 at loop markers, where carried buffers share bytes
   Usage usage_;
-  std::vector<double> chosen_;
+  IndexVector<AccessIndex, double> chosen_;
 };
 
 }  // namespace mallocmuzero::bound

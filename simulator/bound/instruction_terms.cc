@@ -24,12 +24,12 @@ bool MayBeFast(const Program& program, const Access& access) {
 
 InstructionTerms::InstructionTerms(const Program& program) {
   terms_.reserve(program.instruction_count());
-  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+  for (const InstructionIndex i : program.instructions().indices()) {
     const Instruction& instruction = program.instructions()[i];
     Term term;
     term.first_varying = static_cast<uint32_t>(varying_.size());
     for (uint32_t k = 0; k < instruction.access_count; ++k) {
-      const uint32_t a = instruction.first_access + k;
+      const AccessIndex a = instruction.first_access + k;
       if (!MayBeFast(program, program.accesses()[a])) continue;
       varying_.push_back(a);
       bytes_.push_back(static_cast<double>(program.accesses()[a].bytes_accessed));
@@ -46,10 +46,10 @@ InstructionTerms::InstructionTerms(const Program& program) {
   }
 }
 
-void InstructionTerms::AddListed(const Program& program, uint32_t instruction, Term& term) {
+void InstructionTerms::AddListed(const Program& program, InstructionIndex instruction, Term& term) {
   term.list.first = static_cast<uint32_t>(saved_.size());
   const double executions = program.instructions()[instruction].execution_count;
-  const uint32_t first_access = program.instructions()[instruction].first_access;
+  const AccessIndex first_access = program.instructions()[instruction].first_access;
   const double all_hbm = program.latency().Cycles(instruction, 0);
   const double capacity = AlignedCapacity(program.hardware());
   double most = 0;
@@ -58,7 +58,7 @@ void InstructionTerms::AddListed(const Program& program, uint32_t instruction, T
     double bytes = 0;
     for (uint32_t k = 0; k < term.varying_count; ++k) {
       if ((set >> k & 1) == 0) continue;
-      const uint32_t a = varying_[term.first_varying + k];
+      const AccessIndex a = varying_[term.first_varying + k];
       mask |= uint64_t{1} << (a - first_access);
       bytes += AlignedBytes(program.hardware(), program.buffers()[program.accesses()[a].buffer]);
     }
@@ -75,7 +75,8 @@ void InstructionTerms::AddListed(const Program& program, uint32_t instruction, T
   most_saved_ += most;
 }
 
-void InstructionTerms::AddEnveloped(const Program& program, uint32_t instruction, Term& term) {
+void InstructionTerms::AddEnveloped(const Program& program, InstructionIndex instruction,
+                                    Term& term) {
   const Instruction& facts = program.instructions()[instruction];
   const LatencyEnvelope envelope = program.latency().Envelope(instruction, facts.access_count);
   const double all_hbm = program.latency().Cycles(instruction, 0);
@@ -83,7 +84,7 @@ void InstructionTerms::AddEnveloped(const Program& program, uint32_t instruction
   // everything in HBM. The difference is saved without any access.
   term.envelope.most_saved = facts.execution_count * (all_hbm - envelope.least_cycles);
   for (uint32_t k = 0; k < term.varying_count; ++k) {
-    const uint32_t a = varying_[term.first_varying + k];
+    const AccessIndex a = varying_[term.first_varying + k];
     envelope_savings_[term.first_varying + k] =
         facts.execution_count *
         (envelope.savings[a - facts.first_access] + (all_hbm - envelope.base_cycles));
@@ -101,17 +102,17 @@ void InstructionTerms::AddEnveloped(const Program& program, uint32_t instruction
       std::max(0.0, envelope.most_cycles * program.hardware().hbm_bytes_per_cycle() - hbm_bytes);
 }
 
-InstructionChoice InstructionTerms::Best(uint32_t instruction, double idle_price,
-                                         absl::Span<const double> access_prices,
-                                         absl::Span<double> chosen) const {
+InstructionChoice InstructionTerms::Best(InstructionIndex instruction, double idle_price,
+                                         IndexSpan<AccessIndex, const double> access_prices,
+                                         IndexSpan<AccessIndex, double> chosen) const {
   const Term& term = terms_[instruction];
   return term.listed ? BestOfList(term, idle_price, access_prices, chosen)
                      : BestOfEnvelope(term, idle_price, access_prices, chosen);
 }
 
 InstructionChoice InstructionTerms::BestOfList(const Term& term, double idle_price,
-                                               absl::Span<const double> access_prices,
-                                               absl::Span<double> chosen) const {
+                                               IndexSpan<AccessIndex, const double> access_prices,
+                                               IndexSpan<AccessIndex, double> chosen) const {
   const uint32_t count = term.varying_count;
   const double* saved = saved_.data() + term.list.first;
   const double* idle = idle_.data() + term.list.first;
@@ -140,14 +141,14 @@ InstructionChoice InstructionTerms::BestOfList(const Term& term, double idle_pri
 
 // The largest of min(most_saved, sum of savings) - sum of prices over fractions of accesses: a
 // fractional knapsack, which takes the accesses with the lowest price for each cycle first.
-InstructionChoice InstructionTerms::BestOfEnvelope(const Term& term, double idle_price,
-                                                   absl::Span<const double> access_prices,
-                                                   absl::Span<double> chosen) const {
+InstructionChoice InstructionTerms::BestOfEnvelope(
+    const Term& term, double idle_price, IndexSpan<AccessIndex, const double> access_prices,
+    IndexSpan<AccessIndex, double> chosen) const {
   struct Item {
     double saving;
     double price;
     double bytes;
-    uint32_t access;
+    AccessIndex access;
   };
   std::array<Item, kMaxAccessesPerInstruction> items;
   for (uint32_t k = 0; k < term.varying_count; ++k) {

@@ -31,8 +31,9 @@ class InstructionTerms {
   // `access_prices` has the price of each access of the program, in cycles. Adds 1 to `chosen` of
   // each chosen access; where the worth is a bound, adds the share of the access that the bound
   // takes. Accesses that may never be in fast memory are not chosen.
-  InstructionChoice Best(uint32_t instruction, double idle_price,
-                         absl::Span<const double> access_prices, absl::Span<double> chosen) const;
+  InstructionChoice Best(InstructionIndex instruction, double idle_price,
+                         IndexSpan<AccessIndex, const double> access_prices,
+                         IndexSpan<AccessIndex, double> chosen) const;
 
   // The cycles that all instructions save if fast memory holds every tensor; a bound on them where
   // `Best` gives one.
@@ -60,20 +61,20 @@ class InstructionTerms {
     Enveloped envelope;
   };
 
-  void AddListed(const Program& program, uint32_t instruction, Term& term);
-  void AddEnveloped(const Program& program, uint32_t instruction, Term& term);
+  void AddListed(const Program& program, InstructionIndex instruction, Term& term);
+  void AddEnveloped(const Program& program, InstructionIndex instruction, Term& term);
   InstructionChoice BestOfList(const Term& term, double idle_price,
-                               absl::Span<const double> access_prices,
-                               absl::Span<double> chosen) const;
+                               IndexSpan<AccessIndex, const double> access_prices,
+                               IndexSpan<AccessIndex, double> chosen) const;
   InstructionChoice BestOfEnvelope(const Term& term, double idle_price,
-                                   absl::Span<const double> access_prices,
-                                   absl::Span<double> chosen) const;
+                                   IndexSpan<AccessIndex, const double> access_prices,
+                                   IndexSpan<AccessIndex, double> chosen) const;
 
   double most_saved_ = 0;
-  std::vector<Term> terms_;               // one for each instruction
-  std::vector<uint32_t> varying_;         // indices of accesses
-  std::vector<double> saved_;             // cycles of all executions, for each listed set
-  std::vector<double> idle_;              // bytes of one execution, for each listed set
+  IndexVector<InstructionIndex, Term> terms_;  // one for each instruction
+  std::vector<AccessIndex> varying_;           // indices of accesses
+  std::vector<double> saved_;                  // cycles of all executions, for each listed set
+  std::vector<double> idle_;                   // bytes of one execution, for each listed set
   std::vector<double> envelope_savings_;  // one for each element of varying_; 0 if it is listed
   std::vector<double> bytes_;             // traffic of one execution, of each element of varying_
 };

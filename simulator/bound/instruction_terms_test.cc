@@ -26,19 +26,25 @@ Program RandomInstruction(uint32_t count, std::mt19937_64& random) {
   for (uint32_t k = 0; k < count; ++k) {
     accesses.push_back(Read(builder.AddBuffer(16, {.live_in = true}), saving(random)));
   }
-  const uint32_t instruction = builder.AddInstruction(1000, accesses);
+  const InstructionIndex instruction = builder.AddInstruction(1000, accesses);
   builder.SetBounds(instruction, 850, 1010);
   builder.AddObserved(instruction, 0b101, 830);
   return builder.Build();
 }
 
-double BestOfAllSets(const Program& program, double idle_price, const std::vector<double>& prices) {
+IndexSpan<AccessIndex, double> Writable(IndexVector<AccessIndex, double>& chosen) {
+  return IndexSpan<AccessIndex, double>(chosen);
+}
+
+double BestOfAllSets(const Program& program, double idle_price,
+                     const IndexVector<AccessIndex, double>& prices) {
   double best = 0;
   for (uint64_t set = 0; set < uint64_t{1} << program.access_count(); ++set) {
     const double cycles = program.latency().Cycles(0, set);
     double worth =
         program.latency().Cycles(0, 0) - cycles + idle_price * IdleBytes(program, 0, set, cycles);
-    for (uint32_t k = 0; k < prices.size(); ++k) worth -= (set >> k & 1) != 0 ? prices[k] : 0;
+    for (const AccessIndex k : prices.indices())
+      worth -= (set >> k.number() & 1) != 0 ? prices[k] : 0;
     best = std::max(best, worth);
   }
   return best;
@@ -50,10 +56,10 @@ TEST(InstructionTerms, FindTheBestSetOfFewAccesses) {
   for (int k = 0; k < 50; ++k) {
     const Program program = RandomInstruction(8, random);
     const InstructionTerms terms(program);
-    std::vector<double> prices(8);
+    IndexVector<AccessIndex, double> prices(8);
     for (double& p : prices) p = price(random);
-    std::vector<double> chosen(8, 0);
-    EXPECT_NEAR(terms.Best(0, 0.01, prices, absl::MakeSpan(chosen)).worth,
+    IndexVector<AccessIndex, double> chosen(8, 0);
+    EXPECT_NEAR(terms.Best(0, 0.01, prices, Writable(chosen)).worth,
                 BestOfAllSets(program, 0.01, prices), 1e-9);
   }
 }
@@ -64,10 +70,10 @@ TEST(InstructionTerms, BoundTheBestSetOfManyAccesses) {
   for (int k = 0; k < 50; ++k) {
     const Program program = RandomInstruction(14, random);
     const InstructionTerms terms(program);
-    std::vector<double> prices(14);
+    IndexVector<AccessIndex, double> prices(14);
     for (double& p : prices) p = price(random);
-    std::vector<double> chosen(14, 0);
-    EXPECT_GE(terms.Best(0, 0.01, prices, absl::MakeSpan(chosen)).worth,
+    IndexVector<AccessIndex, double> chosen(14, 0);
+    EXPECT_GE(terms.Best(0, 0.01, prices, Writable(chosen)).worth,
               BestOfAllSets(program, 0.01, prices) - 1e-9);
   }
 }
@@ -75,14 +81,14 @@ TEST(InstructionTerms, BoundTheBestSetOfManyAccesses) {
 // Two inputs of 600 bytes do not fit into 1024 together, and the second saves more.
 TEST(InstructionTerms, ChooseOnlySetsThatFit) {
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(600, {.live_in = true});
-  const uint32_t b = builder.AddBuffer(600, {.live_in = true});
+  const BufferIndex a = builder.AddBuffer(600, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(600, {.live_in = true});
   builder.AddInstruction(100, {Read(a, 20), Read(b, 30)});
   const Program program = builder.Build();
-  std::vector<double> chosen(2, 0);
+  IndexVector<AccessIndex, double> chosen(2, 0);
   const InstructionTerms terms(program);
-  EXPECT_EQ(terms.Best(0, 0, {0.0, 0.0}, absl::MakeSpan(chosen)).worth, 30);
-  EXPECT_EQ(chosen, (std::vector<double>{0, 1}));
+  EXPECT_EQ(terms.Best(0, 0, IndexVector<AccessIndex, double>{0, 0}, Writable(chosen)).worth, 30);
+  EXPECT_EQ(chosen, (IndexVector<AccessIndex, double>{0, 1}));
   EXPECT_EQ(terms.most_saved(), 50);
 }
 

@@ -17,18 +17,18 @@ inline constexpr size_t kLargeLimits = 3;
 // One price for each thing that is scarce, or that two parts of the relaxation must agree on.
 struct Prices {
   // Cycles for a byte of fast memory during an instruction, at least 0. 0 at loop markers.
-  std::vector<double> memory;
+  IndexVector<InstructionIndex, double> memory;
 
   // Cycles for being one of the large buffers of limit k during an instruction, at least 0. 0 at
   // loop markers.
-  std::array<std::vector<double>, kLargeLimits> large;
+  std::array<IndexVector<InstructionIndex, double>, kLargeLimits> large;
 
   // Cycles for a byte that a copy moves during an instruction: from 0 to the price of moving the
   // byte while the program waits just before the instruction.
-  std::vector<double> bandwidth;
+  IndexVector<InstructionIndex, double> bandwidth;
 
   // Cycles that an instruction pays its buffer for an access in fast memory; any sign.
-  std::vector<double> access;
+  IndexVector<AccessIndex, double> access;
 };
 
 }  // namespace mallocmuzero::bound

@@ -18,35 +18,35 @@ namespace mallocmuzero::bound {
 // O(n log n) and keeps its memory for the next call.
 class RangeMinimum {
  public:
-  void Build(absl::Span<const double> entries) {
+  void Build(IndexSpan<InstructionIndex, const double> entries) {
     const size_t n = entries.size();
     const size_t row_count = std::bit_width(n);
     rows_.resize(row_count);
     for (size_t k = 0; k < row_count; ++k) {
-      std::vector<double>& row = rows_[k];
+      IndexVector<InstructionIndex, double>& row = rows_[k];
       if (k == 0) {
         row.assign(entries.begin(), entries.end());
         continue;
       }
-      const std::vector<double>& below = rows_[k - 1];
+      const IndexVector<InstructionIndex, double>& below = rows_[k - 1];
       const size_t half = size_t{1} << (k - 1);
       row.resize(n - 2 * half + 1);
-      for (size_t i = 0; i < row.size(); ++i) row[i] = std::min(below[i], below[i + half]);
+      for (const InstructionIndex i : row.indices()) row[i] = std::min(below[i], below[i + half]);
     }
   }
 
   // The minimum of the entries from `begin` to `end`, exclusive; infinity if there are none.
-  double Minimum(uint32_t begin, uint32_t end) const {
+  double Minimum(InstructionIndex begin, InstructionIndex end) const {
     if (begin >= end) return std::numeric_limits<double>::infinity();
-    const size_t k = std::bit_width(end - begin) - 1;
+    const size_t k = std::bit_width(uint32_t(end - begin)) - 1;
     return std::min(rows_[k][begin], rows_[k][end - (size_t{1} << k)]);
   }
 
   // The index of a minimum of a range that is not empty. Takes time O(log n).
-  uint32_t IndexOfMinimum(uint32_t begin, uint32_t end) const {
+  InstructionIndex IndexOfMinimum(InstructionIndex begin, InstructionIndex end) const {
     const double minimum = Minimum(begin, end);
-    size_t k = std::bit_width(end - begin) - 1;
-    uint32_t at = rows_[k][begin] == minimum ? begin : end - (uint32_t{1} << k);
+    size_t k = std::bit_width(uint32_t(end - begin)) - 1;
+    InstructionIndex at = rows_[k][begin] == minimum ? begin : end - (uint32_t{1} << k);
     for (; k > 0; --k) {
       const uint32_t half = uint32_t{1} << (k - 1);
       if (rows_[k - 1][at] != minimum) at += half;
@@ -55,7 +55,7 @@ class RangeMinimum {
   }
 
  private:
-  std::vector<std::vector<double>> rows_;
+  std::vector<IndexVector<InstructionIndex, double>> rows_;
 };
 
 }  // namespace mallocmuzero::bound

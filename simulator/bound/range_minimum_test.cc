@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "gtest/gtest.h"
 
 namespace mallocmuzero::bound {
@@ -15,13 +16,13 @@ TEST(RangeMinimum, FindsTheSmallestEntryOfEveryRange) {
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> uniform(-1, 1);
   RangeMinimum minimum;
-  for (const uint32_t n : {1u, 2u, 7u, 8u, 33u}) {
-    std::vector<double> entries(n);
+  for (const InstructionIndex n : std::initializer_list<InstructionIndex>{1, 2, 7, 8, 33}) {
+    IndexVector<InstructionIndex, double> entries(n);
     for (double& entry : entries) entry = uniform(random);
     minimum.Build(entries);
-    for (uint32_t begin = 0; begin < n; ++begin) {
-      for (uint32_t end = begin + 1; end <= n; ++end) {
-        const auto smallest = std::min_element(entries.begin() + begin, entries.begin() + end);
+    for (InstructionIndex begin = 0; begin < n; ++begin) {
+      for (InstructionIndex end = begin + 1; end <= n; ++end) {
+        const auto smallest = std::min_element(entries.IteratorAt(begin), entries.IteratorAt(end));
         EXPECT_EQ(minimum.Minimum(begin, end), *smallest);
         EXPECT_EQ(minimum.IndexOfMinimum(begin, end), smallest - entries.begin());
       }
@@ -31,7 +32,7 @@ TEST(RangeMinimum, FindsTheSmallestEntryOfEveryRange) {
 
 TEST(RangeMinimum, OfAnEmptyRangeIsInfinite) {
   RangeMinimum minimum;
-  minimum.Build({1.0, 2.0});
+  minimum.Build(IndexVector<InstructionIndex, double>{1, 2});
   EXPECT_EQ(minimum.Minimum(1, 1), std::numeric_limits<double>::infinity());
 }
 

@@ -35,12 +35,13 @@ struct StepSize {
 };
 
 // Adam's averages for one kind of prices.
+template <typename I>
 class PriceMover {
  public:
   explicit PriceMover(size_t count) : mean_(count, 0), square_(count, 0) {}
 
   // How far price k moves against its subgradient.
-  double Move(size_t k, double subgradient, const StepSize& step) {
+  double Move(I k, double subgradient, const StepSize& step) {
     mean_[k] += (1 - kMeanDecay) * (subgradient - mean_[k]);
     square_[k] += (1 - kSquareDecay) * (subgradient * subgradient - square_[k]);
     const double root = std::sqrt(square_[k] * step.square_correction);
@@ -48,8 +49,8 @@ class PriceMover {
   }
 
  private:
-  std::vector<double> mean_;
-  std::vector<double> square_;
+  IndexVector<I, double> mean_;
+  IndexVector<I, double> square_;
 };
 
 // Minimises the dual. The search sees all prices in one unit, cycles: a price of memory times the
@@ -62,11 +63,11 @@ class PriceSearch {
         dual_(program),
         prices_(dual_.FirstPrices()),
         memory_(prices_.memory.size()),
-        large_(kLargeLimits * prices_.memory.size()),
+        large_(kLargeLimits, PriceMover<InstructionIndex>(prices_.memory.size())),
         bandwidth_(prices_.bandwidth.size()),
         access_(prices_.access.size()) {
     const double rate = program.hardware().hbm_bytes_per_cycle();
-    for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+    for (const InstructionIndex i : program.instructions().indices()) {
       bytes_.push_back(std::max(1.0, program.latency().Cycles(i, 0) * rate));
     }
   }
@@ -96,24 +97,22 @@ class PriceSearch {
  private:
   void Move(const StepSize& step) {
     const double capacity = dual_.capacity();
-    for (size_t i = 0; i < prices_.memory.size(); ++i) {
+    for (const InstructionIndex i : prices_.memory.indices()) {
       const double memory = memory_.Move(i, subgradient_.memory[i] / capacity, step);
       prices_.memory[i] = std::max(0.0, prices_.memory[i] - memory / capacity);
       const double bandwidth = bandwidth_.Move(i, subgradient_.bandwidth[i] / bytes_[i], step);
       prices_.bandwidth[i] =
           std::clamp(prices_.bandwidth[i] - bandwidth / bytes_[i], 0.0, dual_.wait_prices()[i]);
     }
-    const size_t count = prices_.memory.size();
     for (size_t k = 0; k < kLargeLimits; ++k) {
       const double limit = static_cast<double>(k + 1);
-      for (size_t i = 0; i < count; ++i) {
+      for (const InstructionIndex i : prices_.memory.indices()) {
         double& price = prices_.large[k][i];
-        const double move =
-            large_.Move(k * count + i, subgradient_.large[k][i] / limit, step) / limit;
+        const double move = large_[k].Move(i, subgradient_.large[k][i] / limit, step) / limit;
         price = std::max(0.0, price - move);
       }
     }
-    for (size_t a = 0; a < prices_.access.size(); ++a) {
+    for (const AccessIndex a : prices_.access.indices()) {
       prices_.access[a] -= access_.Move(a, subgradient_.access[a], step);
     }
   }
@@ -122,11 +121,12 @@ class PriceSearch {
   Dual dual_;
   Prices prices_;
   Prices subgradient_;
-  PriceMover memory_;
-  PriceMover large_;
-  PriceMover bandwidth_;
-  PriceMover access_;
-  std::vector<double> bytes_;  // that HBM moves during one execution of each instruction
+  PriceMover<InstructionIndex> memory_;
+  std::vector<PriceMover<InstructionIndex>> large_;  // by limit
+  PriceMover<InstructionIndex> bandwidth_;
+  PriceMover<AccessIndex> access_;
+  IndexVector<InstructionIndex, double>
+      bytes_;  // that HBM moves during one execution of each instruction
 };
 
 }  // namespace

@@ -71,8 +71,8 @@ TEST(UpperBound, IsAtLeastTheBestKnownGameOfRandomPrograms) {
 // one saves 30 cycles.
 TEST(UpperBound, KnowsThatTwoValuesDoNotFit) {
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(600);
-  const uint32_t b = builder.AddBuffer(600);
+  const BufferIndex a = builder.AddBuffer(600);
+  const BufferIndex b = builder.AddBuffer(600);
   builder.AddInstruction(1000, {Write(a, 10)});
   builder.AddInstruction(1000, {Write(b, 5)});
   builder.AddInstruction(1000, {Read(a, 20), Read(b, 15)});
@@ -83,7 +83,7 @@ TEST(UpperBound, KnowsThatTwoValuesDoNotFit) {
 // that it could hide behind: waiting costs more than the 60 cycles that the read saves.
 TEST(UpperBound, KnowsThatNoBandwidthIsLeftForACopy) {
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(1000, {.live_in = true});
+  const BufferIndex weights = builder.AddBuffer(1000, {.live_in = true});
   builder.AddInstruction(200, {Read(weights, 60)});
   EXPECT_NEAR(FindUpperBound(builder.Build()).saved_cycles, 0, 0.5);
 }
@@ -93,7 +93,7 @@ TEST(UpperBound, KnowsThatNoBandwidthIsLeftForACopy) {
 // value: it saves 30.
 TEST(UpperBound, MayUseAFractionOfAValue) {
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(1000, {.live_in = true});
+  const BufferIndex weights = builder.AddBuffer(1000, {.live_in = true});
   builder.AddInstruction(50);
   builder.AddInstruction(200, {Read(weights, 60)});
   EXPECT_NEAR(FindUpperBound(builder.Build()).saved_cycles, 30, 0.5);
@@ -102,7 +102,7 @@ TEST(UpperBound, MayUseAFractionOfAValue) {
 // A result must be in HBM at the end. 100 bytes take 10 cycles, for which the program waits.
 TEST(UpperBound, CountsTheWriteBackOfAResult) {
   ProgramBuilder builder;
-  const uint32_t result = builder.AddBuffer(100, {.live_out = true});
+  const BufferIndex result = builder.AddBuffer(100, {.live_out = true});
   builder.AddInstruction(100, {Write(result, 25)});
   EXPECT_NEAR(FindUpperBound(builder.Build()).saved_cycles, 15, 0.5);
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/message_file.h"
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"

@@ -95,8 +95,9 @@ uint64_t AllAccesses(uint32_t access_count) {
 
 class LatencyTable::Builder {
  public:
-  Builder(const v1::LatencyTable& proto, absl::Span<const Instruction> instructions,
-          absl::Span<const Access> accesses, const v1::Hardware& hardware)
+  Builder(const v1::LatencyTable& proto,
+          IndexSpan<InstructionIndex, const Instruction> instructions,
+          IndexSpan<AccessIndex, const Access> accesses, const v1::Hardware& hardware)
       : proto_(proto), instructions_(instructions), accesses_(accesses), hardware_(hardware) {}
 
   absl::StatusOr<LatencyTable> Build() {
@@ -107,7 +108,7 @@ class LatencyTable::Builder {
       MMZ_RETURN_IF_ERROR(CheckClass(proto_.classes(c), absl::StrCat("classes[", c, "]")));
     }
     shared_.resize(proto_.classes_size());
-    for (size_t i = 0; i < instructions_.size(); ++i) {
+    for (const InstructionIndex i : instructions_.indices()) {
       MMZ_RETURN_IF_ERROR(AddInstruction(i));
     }
     return std::move(table_);
@@ -124,8 +125,8 @@ class LatencyTable::Builder {
     uint32_t first_saving = 0;
   };
 
-  absl::Status AddInstruction(size_t i) {
-    const v1::InstructionLatency& latency = proto_.instructions(i);
+  absl::Status AddInstruction(InstructionIndex i) {
+    const v1::InstructionLatency& latency = proto_.instructions(i.number());
     const std::string field = absl::StrCat("instructions[", i, "]");
     if (IsMarker(instructions_[i])) {
       table_.rows_.push_back(ZeroRow());
@@ -164,7 +165,8 @@ class LatencyTable::Builder {
     return absl::OkStatus();
   }
 
-  void AddRow(size_t i, const v1::InstructionLatency& latency, const v1::LatencyClass& cls) {
+  void AddRow(InstructionIndex i, const v1::InstructionLatency& latency,
+              const v1::LatencyClass& cls) {
     Shared& shared = shared_[latency.latency_class()];
     const bool alike = !cls.modelled() && latency.exceptions().empty();
     if (alike && shared.has_row) {
@@ -180,8 +182,8 @@ class LatencyTable::Builder {
     }
   }
 
-  Formula MakeFormula(size_t i, const v1::InstructionLatency& latency, const v1::LatencyClass& cls,
-                      Shared& shared) {
+  Formula MakeFormula(InstructionIndex i, const v1::InstructionLatency& latency,
+                      const v1::LatencyClass& cls, Shared& shared) {
     Formula formula;
     formula.exception_count = latency.exceptions_size();
     formula.first_exception = AddObserved(latency.exceptions());
@@ -224,7 +226,7 @@ class LatencyTable::Builder {
     const auto fixed = static_cast<double>(instruction.fixed_hbm_bytes);
     formula.base = CyclesToMove({.hbm = fixed}, hardware_);
     for (const Access& access :
-         accesses_.subspan(instruction.first_access, instruction.access_count)) {
+         accesses_.Part(instruction.first_access, instruction.access_count)) {
       const auto bytes = static_cast<double>(access.bytes_accessed);
       const double in_hbm = CyclesToMove({.hbm = bytes}, hardware_);
       formula.base += in_hbm;
@@ -264,8 +266,8 @@ class LatencyTable::Builder {
   }
 
   const v1::LatencyTable& proto_;
-  const absl::Span<const Instruction> instructions_;
-  const absl::Span<const Access> accesses_;
+  const IndexSpan<InstructionIndex, const Instruction> instructions_;
+  const IndexSpan<AccessIndex, const Access> accesses_;
   const v1::Hardware& hardware_;
   std::vector<Shared> shared_;  // one for each class
   bool has_zero_row_ = false;
@@ -273,10 +275,9 @@ class LatencyTable::Builder {
   LatencyTable table_;
 };
 
-absl::StatusOr<LatencyTable> LatencyTable::FromProto(const v1::LatencyTable& proto,
-                                                     absl::Span<const Instruction> instructions,
-                                                     absl::Span<const Access> accesses,
-                                                     const v1::Hardware& hardware) {
+absl::StatusOr<LatencyTable> LatencyTable::FromProto(
+    const v1::LatencyTable& proto, IndexSpan<InstructionIndex, const Instruction> instructions,
+    IndexSpan<AccessIndex, const Access> accesses, const v1::Hardware& hardware) {
   return Builder(proto, instructions, accesses, hardware).Build();
 }
 
@@ -361,7 +362,7 @@ LatencyEnvelope LatencyTable::FormulaEnvelope(const Formula& formula) const {
   return envelope;
 }
 
-LatencyEnvelope LatencyTable::Envelope(uint32_t instruction, uint32_t access_count) const {
+LatencyEnvelope LatencyTable::Envelope(InstructionIndex instruction, uint32_t access_count) const {
   const Row& row = rows_[instruction];
   return row.dense ? DenseEnvelope(row.first, access_count) : FormulaEnvelope(formulas_[row.first]);
 }

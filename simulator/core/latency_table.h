@@ -34,10 +34,9 @@ class LatencyTable {
   // `accesses` and `instructions` are those of the program, already checked; `hardware` gives the
   // rates for modelled instructions. InvalidArgument, with the field in the message, if an index, a
   // count, an order or a number is wrong.
-  static absl::StatusOr<LatencyTable> FromProto(const v1::LatencyTable& proto,
-                                                absl::Span<const Instruction> instructions,
-                                                absl::Span<const Access> accesses,
-                                                const v1::Hardware& hardware);
+  static absl::StatusOr<LatencyTable> FromProto(
+      const v1::LatencyTable& proto, IndexSpan<InstructionIndex, const Instruction> instructions,
+      IndexSpan<AccessIndex, const Access> accesses, const v1::Hardware& hardware);
 
   // Cycles of one execution. Access k of the instruction, counted from its first access, is in fast
   // memory if bit k of `fast_mask` is set, else in HBM. Bits from access_count on must be clear.
@@ -52,7 +51,7 @@ class LatencyTable {
   //   ceiling).
   //
   // Loop markers take 0 cycles.
-  double Cycles(uint32_t instruction, uint64_t fast_mask) const {
+  double Cycles(InstructionIndex instruction, uint64_t fast_mask) const {
     const Row& row = rows_[instruction];
     if (row.dense) return dense_cycles_[row.first + fast_mask];
     return SparseCycles(formulas_[row.first], fast_mask);
@@ -61,7 +60,7 @@ class LatencyTable {
   // Bounds for an instruction with `access_count` accesses. They are close for instructions with
   // many accesses, whose cycles follow the last two rules above, and loose for instructions that
   // have few: their sets of accesses can be tried instead.
-  LatencyEnvelope Envelope(uint32_t instruction, uint32_t access_count) const;
+  LatencyEnvelope Envelope(InstructionIndex instruction, uint32_t access_count) const;
 
  private:
   // The place of an instruction's cycles. For an instruction with few accesses, dense_cycles_ has
@@ -103,7 +102,7 @@ class LatencyTable {
   // Lowers the bounds to an observation that lies below them.
   static void Include(const Observed& observed, LatencyEnvelope& envelope);
 
-  std::vector<Row> rows_;
+  IndexVector<InstructionIndex, Row> rows_;
   std::vector<double> dense_cycles_;
   std::vector<Formula> formulas_;
   std::vector<double> savings_;

@@ -27,7 +27,7 @@ struct ThreeAccesses {
     instruction = builder.AddInstruction(100, {Read(0, 30), Read(1, -5), Write(2, 40)});
   }
   ProgramBuilder builder;
-  uint32_t instruction;
+  InstructionIndex instruction;
 };
 
 TEST(LatencyTable, SubtractsSavingsOfAccessesInFastMemory) {
@@ -98,9 +98,9 @@ TEST(LatencyTable, RooflineFollowsComputeOrMemory) {
   // a cycle. A read of 400 bytes, a write of 300, an update of 200 and 100 fixed bytes: 1000 / 10 =
   // 100 cycles in HBM.
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(400, {.live_in = true});
-  const uint32_t b = builder.AddBuffer(300);
-  const uint32_t c = builder.AddBuffer(500, {.live_in = true});
+  const BufferIndex a = builder.AddBuffer(400, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(300);
+  const BufferIndex c = builder.AddBuffer(500, {.live_in = true});
   builder.SetFixedHbmBytes(builder.AddModelled(15000, {Read(a), Write(b), Update(c, 0, 200)}), 100);
   const Program program = builder.Build();
   const LatencyTable& latency = program.latency();
@@ -114,7 +114,7 @@ TEST(LatencyTable, RooflineFollowsComputeOrMemory) {
 
 TEST(LatencyTable, RooflineIsBoundByCompute) {
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(400, {.live_in = true});
+  const BufferIndex a = builder.AddBuffer(400, {.live_in = true});
   builder.AddModelled(15000, {Read(a)});
   const Program program = builder.Build();
   EXPECT_DOUBLE_EQ(program.latency().Cycles(0, 0), 40);
@@ -172,7 +172,7 @@ TEST(LatencyTable, EnvelopeHoldsForEverySet) {
     for (int b = 0; b < count; ++b) {
       accesses.push_back(Read(builder.AddBuffer(100, {.live_in = true}), 10 * b - 8));
     }
-    const uint32_t instruction = builder.AddInstruction(200, accesses);
+    const InstructionIndex instruction = builder.AddInstruction(200, accesses);
     builder.SetBounds(instruction, 60, 220);
     builder.AddObserved(instruction, 0b0011, 40).AddObserved(instruction, 0b0110, 230);
     builder.AddException(instruction, 0b1000, 100);

@@ -14,22 +14,22 @@ namespace mallocmuzero {
 namespace {
 
 void IntervalToProto(const Interval& from, v1::Interval& to) {
-  to.set_buffer(from.buffer);
-  to.set_first(from.first);
-  to.set_last(from.last);
+  to.set_buffer(from.buffer.number());
+  to.set_first(from.first.number());
+  to.set_last(from.last.number());
   to.set_offset(from.offset);
   if (from.copy_in_start >= 0) {
-    to.set_copy_in_start(from.copy_in_start);
-    to.set_copy_in_done(from.copy_in_done);
+    to.set_copy_in_start(from.copy_in_start.number());
+    to.set_copy_in_done(from.copy_in_done.number());
   }
   if (from.copy_out_start >= 0) {
-    to.set_copy_out_start(from.copy_out_start);
-    to.set_copy_out_done(from.copy_out_done);
+    to.set_copy_out_start(from.copy_out_start.number());
+    to.set_copy_out_done(from.copy_out_done.number());
   }
   to.set_cross_program_prefetch(from.cross_program_prefetch);
   for (const CopySlice& slice : from.copy_in_slices) {
     v1::CopySlice& added = *to.add_copy_in_slices();
-    added.set_start(slice.start);
+    added.set_start(slice.start.number());
     added.set_bytes(slice.bytes);
   }
 }
@@ -38,8 +38,8 @@ std::string ShortHash(absl::string_view hash) { return absl::BytesToHexString(ha
 
 }  // namespace
 
-uint64_t FastMask(const Program& program, uint32_t instruction,
-                  absl::Span<const uint8_t> in_fast_memory) {
+uint64_t FastMask(const Program& program, InstructionIndex instruction,
+                  IndexSpan<AccessIndex, const uint8_t> in_fast_memory) {
   const Instruction& i = program.instructions()[instruction];
   uint64_t mask = 0;
   for (uint32_t k = 0; k < i.access_count; ++k) {
@@ -72,21 +72,21 @@ Mapping MappingFromCheckedProto(const v1::Mapping& proto) {
   mapping.intervals.reserve(proto.intervals_size());
   for (const v1::Interval& from : proto.intervals()) {
     Interval& to = mapping.intervals.emplace_back();
-    to.buffer = from.buffer();
-    to.first = from.first();
-    to.last = from.last();
+    to.buffer = BufferIndex(from.buffer());
+    to.first = InstructionIndex(from.first());
+    to.last = InstructionIndex(from.last());
     to.offset = from.offset();
     if (from.has_copy_in_start()) {
-      to.copy_in_start = static_cast<int32_t>(from.copy_in_start());
-      to.copy_in_done = static_cast<int32_t>(from.copy_in_done());
+      to.copy_in_start = InstructionIndex(from.copy_in_start());
+      to.copy_in_done = InstructionIndex(from.copy_in_done());
     }
     if (from.has_copy_out_start()) {
-      to.copy_out_start = static_cast<int32_t>(from.copy_out_start());
-      to.copy_out_done = static_cast<int32_t>(from.copy_out_done());
+      to.copy_out_start = InstructionIndex(from.copy_out_start());
+      to.copy_out_done = InstructionIndex(from.copy_out_done());
     }
     to.cross_program_prefetch = from.cross_program_prefetch();
     for (const v1::CopySlice& slice : from.copy_in_slices()) {
-      to.copy_in_slices.push_back({slice.start(), slice.bytes()});
+      to.copy_in_slices.push_back({InstructionIndex(slice.start()), slice.bytes()});
     }
   }
   mapping.in_fast_memory.assign(proto.in_fast_memory().begin(), proto.in_fast_memory().end());

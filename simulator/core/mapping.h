@@ -17,8 +17,8 @@ namespace mallocmuzero {
 
 // The mask of an instruction's accesses in fast memory: bit k is set if the flag of its access k
 // is. `in_fast_memory` has one flag for each access of the program.
-uint64_t FastMask(const Program& program, uint32_t instruction,
-                  absl::Span<const uint8_t> in_fast_memory);
+uint64_t FastMask(const Program& program, InstructionIndex instruction,
+                  IndexSpan<AccessIndex, const uint8_t> in_fast_memory);
 
 // Sorts intervals by (first, buffer), the order that a Mapping must have.
 void SortIntervals(Mapping& mapping);

@@ -33,7 +33,7 @@ absl::Status CheckSlices(const v1::Interval& interval, const v1::Program& progra
   if (!interval.has_copy_in_start()) {
     return absl::InvalidArgumentError(absl::StrCat(field, ": copy_in_start expected with slices"));
   }
-  const int64_t buffer_bytes = program.buffers(static_cast<int>(interval.buffer())).bytes();
+  const int64_t buffer_bytes = program.buffers(interval.buffer()).bytes();
   int64_t earliest = interval.copy_in_start();
   int64_t bytes = 0;
   for (int k = 0; k < interval.copy_in_slices_size(); ++k) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/message_file.h"
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/fingerprint.h"
@@ -16,12 +17,13 @@ namespace {
 using ::mallocmuzero::testing::ProgramBuilder;
 using ::mallocmuzero::testing::Read;
 using ::mallocmuzero::testing::Write;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 ProgramBuilder TwoInstructions() {
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(100, {.live_in = true});
-  const uint32_t result = builder.AddBuffer(50, {.live_out = true});
+  const BufferIndex weights = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex result = builder.AddBuffer(50, {.live_out = true});
   builder.AddInstruction(10);
   builder.AddInstruction(10, {Read(weights, 5), Write(result, 1)});
   return builder;
@@ -62,7 +64,7 @@ TEST(Mapping, AllHbmHasNoIntervals) {
   const Program program = TwoInstructions().Build();
   const Mapping mapping = AllHbmMapping(program);
   EXPECT_TRUE(mapping.intervals.empty());
-  EXPECT_EQ(mapping.in_fast_memory, std::vector<uint8_t>({0, 0}));
+  EXPECT_THAT(mapping.in_fast_memory, ElementsAre(0, 0));
 }
 
 TEST(Mapping, OfAnotherProgramIsRefused) {
@@ -106,7 +108,7 @@ TEST(Mapping, NamesTheFieldThatIsWrong) {
 
 TEST(Mapping, SlicesMustMakeUpTheCopy) {
   const Program program = TwoInstructions().Build();
-  const auto read = [&](const std::vector<CopySlice>& slices, int32_t copy_in_start = 0) {
+  const auto read = [&](const std::vector<CopySlice>& slices, InstructionIndex copy_in_start = 0) {
     Mapping mapping = FullMapping();
     mapping.intervals[0].copy_in_start = copy_in_start;
     if (copy_in_start < 0) mapping.intervals[0].copy_in_done = -1;

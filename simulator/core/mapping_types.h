@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "simulator/core/indices.h"
+
 namespace mallocmuzero {
 
 // One piece of a sliced copy from HBM. It is queued just before instruction `start`, behind the
 // pieces before it.
 struct CopySlice {
-  uint32_t start = 0;
+  InstructionIndex start = 0;
   int64_t bytes = 0;
 
   friend bool operator==(const CopySlice&, const CopySlice&) = default;
@@ -22,14 +24,15 @@ struct CopySlice {
 // of copies are instructions; -1 means that there is no copy. The start and the done of a copy are
 // both set or both -1.
 struct Interval {
-  uint32_t buffer = 0;
-  uint32_t first = 0;  // the bytes are occupied from instruction `first` to `last`, inclusive
-  uint32_t last = 0;
+  BufferIndex buffer = 0;
+  InstructionIndex first =
+      0;  // the bytes are occupied from instruction `first` to `last`, inclusive
+  InstructionIndex last = 0;
   int64_t offset = 0;  // bytes
-  int32_t copy_in_start = -1;
-  int32_t copy_in_done = -1;
-  int32_t copy_out_start = -1;
-  int32_t copy_out_done = -1;  // may be the number of instructions: after the last one
+  InstructionIndex copy_in_start = -1;
+  InstructionIndex copy_in_done = -1;
+  InstructionIndex copy_out_start = -1;
+  InstructionIndex copy_out_done = -1;  // may be the number of instructions: after the last one
   bool cross_program_prefetch = false;
   std::vector<CopySlice> copy_in_slices;  // empty if the copy in is one piece
 
@@ -38,9 +41,10 @@ struct Interval {
 
 // A mapping of one program; see Mapping in mapping.proto.
 struct Mapping {
-  std::vector<Interval> intervals;      // ascending by (first, buffer)
-  std::vector<uint8_t> in_fast_memory;  // one for each access: 1 in fast memory, 0 in HBM
-  std::string solver;                   // what made the mapping, for people
+  std::vector<Interval> intervals;  // ascending by (first, buffer)
+  IndexVector<AccessIndex, uint8_t>
+      in_fast_memory;  // one for each access: 1 in fast memory, 0 in HBM
+  std::string solver;  // what made the mapping, for people
 
   friend bool operator==(const Mapping&, const Mapping&) = default;
 };

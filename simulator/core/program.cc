@@ -35,58 +35,61 @@ AccessKind KindFromProto(v1::Access::Kind kind) {
   }
 }
 
-std::vector<Instruction> InstructionsFromProto(const v1::Program& proto) {
-  std::vector<Instruction> instructions;
+IndexVector<InstructionIndex, Instruction> InstructionsFromProto(const v1::Program& proto) {
+  IndexVector<InstructionIndex, Instruction> instructions;
   instructions.reserve(proto.instructions_size());
   for (const v1::Instruction& from : proto.instructions()) {
     Instruction& to = instructions.emplace_back();
     to.execution_count = static_cast<double>(from.execution_count());
     to.fixed_hbm_bytes = from.fixed_hbm_bytes();
-    to.first_access = from.first_access();
+    to.first_access = AccessIndex(from.first_access());
     to.access_count = from.access_count();
-    to.loop = from.has_loop() ? static_cast<int32_t>(from.loop()) : -1;
+    if (from.has_loop()) to.loop = LoopIndex(from.loop());
     to.kind = KindFromProto(from.kind());
   }
   return instructions;
 }
 
-std::vector<Access> AccessesFromProto(const v1::Program& proto) {
-  std::vector<Access> accesses;
+IndexVector<AccessIndex, Access> AccessesFromProto(const v1::Program& proto) {
+  IndexVector<AccessIndex, Access> accesses;
   accesses.reserve(proto.accesses_size());
   for (const v1::Access& from : proto.accesses()) {
-    accesses.push_back({from.bytes(), from.bytes_accessed(), from.instruction(), from.buffer(),
-                        KindFromProto(from.kind())});
+    accesses.push_back({from.bytes(), from.bytes_accessed(), InstructionIndex(from.instruction()),
+                        BufferIndex(from.buffer()), KindFromProto(from.kind())});
   }
   return accesses;
 }
 
-std::vector<Buffer> BuffersFromProto(const v1::Program& proto) {
-  std::vector<Buffer> buffers;
+IndexVector<BufferIndex, Buffer> BuffersFromProto(const v1::Program& proto) {
+  IndexVector<BufferIndex, Buffer> buffers;
   buffers.reserve(proto.buffers_size());
   for (const v1::Buffer& from : proto.buffers()) {
-    buffers.push_back({from.bytes(), from.first(), from.last(), from.live_in(), from.live_out(),
-                       from.pinned_to_hbm()});
+    buffers.push_back({from.bytes(), InstructionIndex(from.first()), InstructionIndex(from.last()),
+                       from.live_in(), from.live_out(), from.pinned_to_hbm()});
   }
   return buffers;
 }
 
-std::vector<CarriedGroup> CarriedGroupsFromProto(const v1::Program& proto) {
-  std::vector<CarriedGroup> groups;
+IndexVector<CarriedGroupIndex, CarriedGroup> CarriedGroupsFromProto(const v1::Program& proto) {
+  IndexVector<CarriedGroupIndex, CarriedGroup> groups;
   groups.reserve(proto.carried_groups_size());
   for (const v1::CarriedGroup& from : proto.carried_groups()) {
-    groups.push_back({from.loop(), from.initial_buffer(), from.parameter_buffer(),
-                      from.root_buffer(), from.result_buffer()});
+    groups.push_back({LoopIndex(from.loop()), BufferIndex(from.initial_buffer()),
+                      BufferIndex(from.parameter_buffer()), BufferIndex(from.root_buffer()),
+                      BufferIndex(from.result_buffer())});
   }
   return groups;
 }
 
-std::vector<Loop> LoopsFromProto(const v1::Program& proto) {
-  std::vector<Loop> loops;
+IndexVector<LoopIndex, Loop> LoopsFromProto(const v1::Program& proto) {
+  IndexVector<LoopIndex, Loop> loops;
   loops.reserve(proto.loops_size());
   for (const v1::Loop& from : proto.loops()) {
-    loops.push_back({from.begin(), from.end(),
-                     from.has_parent() ? static_cast<int32_t>(from.parent()) : -1,
-                     from.trip_count()});
+    Loop& to = loops.emplace_back();
+    to.begin = InstructionIndex(from.begin());
+    to.end = InstructionIndex(from.end());
+    if (from.has_parent()) to.parent = LoopIndex(from.parent());
+    to.trip_count = from.trip_count();
   }
   return loops;
 }
@@ -102,14 +105,15 @@ std::optional<Baseline> BaselineFromProto(const v1::Program& proto) {
 
 // Sets `loop` and `execution_count` of loop markers: the begin belongs outside its loop, the end
 // inside (see Instruction).
-void PlaceMarkers(absl::Span<const Loop> loops, std::vector<Instruction>& instructions) {
-  for (size_t l = 0; l < loops.size(); ++l) {  // parents come first
+void PlaceMarkers(IndexSpan<LoopIndex, const Loop> loops,
+                  IndexVector<InstructionIndex, Instruction>& instructions) {
+  for (const LoopIndex l : loops.indices()) {  // parents come first
     Instruction& begin = instructions[loops[l].begin];
     begin.loop = loops[l].parent;
     begin.execution_count =
         begin.loop < 0 ? 1 : instructions[loops[begin.loop].end].execution_count;
     Instruction& end = instructions[loops[l].end];
-    end.loop = static_cast<int32_t>(l);
+    end.loop = l;
     end.execution_count = begin.execution_count * static_cast<double>(loops[l].trip_count);
   }
 }
@@ -139,12 +143,13 @@ absl::StatusOr<Program> Program::FromProto(v1::Program proto) {
 void Program::IndexAccessesByBuffer() {
   buffer_access_starts_.assign(buffers_.size() + 1, 0);
   for (const Access& access : accesses_) ++buffer_access_starts_[access.buffer + 1];
-  for (size_t b = 0; b < buffers_.size(); ++b) {
+  for (const BufferIndex b : buffers_.indices()) {
     buffer_access_starts_[b + 1] += buffer_access_starts_[b];
   }
   buffer_accesses_.resize(accesses_.size());
-  std::vector<uint32_t> next(buffer_access_starts_.begin(), buffer_access_starts_.end() - 1);
-  for (uint32_t a = 0; a < accesses_.size(); ++a) {
+  IndexVector<BufferIndex, uint32_t> next(buffer_access_starts_.begin(),
+                                          buffer_access_starts_.end() - 1);
+  for (const AccessIndex a : accesses_.indices()) {
     buffer_accesses_[next[accesses_[a].buffer]++] = a;
   }
 }

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/program.pb.h"
+#include "simulator/core/indices.h"
 #include "simulator/core/latency_table.h"
 #include "simulator/core/mapping_types.h"
 #include "simulator/core/program_types.h"
@@ -37,24 +38,36 @@ class Program {
   const v1::Program& proto() const { return *proto_; }
   const v1::Hardware& hardware() const { return proto_->hardware(); }
 
-  absl::Span<const Instruction> instructions() const { return instructions_; }
-  absl::Span<const Access> accesses() const { return accesses_; }
-  absl::Span<const Buffer> buffers() const { return buffers_; }
-  absl::Span<const CarriedGroup> carried_groups() const { return carried_groups_; }
-  absl::Span<const Loop> loops() const { return loops_; }
+  IndexSpan<InstructionIndex, const Instruction> instructions() const { return instructions_; }
+  IndexSpan<AccessIndex, const Access> accesses() const { return accesses_; }
+  IndexSpan<BufferIndex, const Buffer> buffers() const { return buffers_; }
+  IndexSpan<CarriedGroupIndex, const CarriedGroup> carried_groups() const {
+    return carried_groups_;
+  }
+  IndexSpan<LoopIndex, const Loop> loops() const { return loops_; }
   const LatencyTable& latency() const { return latency_; }
 
   // The compiler's own placement; null if the program has none.
   const Baseline* baseline() const { return baseline_ ? &*baseline_ : nullptr; }
+
+  // The message of one element, with its name.
+  const v1::Instruction& MessageOf(InstructionIndex instruction) const {
+    return proto_->instructions(instruction.number());
+  }
+  const v1::Access& MessageOf(AccessIndex access) const {
+    return proto_->accesses(access.number());
+  }
+  const v1::Buffer& MessageOf(BufferIndex buffer) const { return proto_->buffers(buffer.number()); }
+  const v1::Loop& MessageOf(LoopIndex loop) const { return proto_->loops(loop.number()); }
 
   uint32_t instruction_count() const { return static_cast<uint32_t>(instructions_.size()); }
   uint32_t access_count() const { return static_cast<uint32_t>(accesses_.size()); }
   uint32_t buffer_count() const { return static_cast<uint32_t>(buffers_.size()); }
 
   // The accesses of one instruction, in order: element k has bit k in a latency table's mask.
-  absl::Span<const Access> AccessesOfInstruction(uint32_t instruction) const {
+  absl::Span<const Access> AccessesOfInstruction(InstructionIndex instruction) const {
     const Instruction& i = instructions_[instruction];
-    return absl::MakeConstSpan(accesses_).subspan(i.first_access, i.access_count);
+    return accesses_.Part(i.first_access, i.access_count);
   }
 
   // Bytes that an access moves in one run of the program.
@@ -64,7 +77,7 @@ class Program {
   }
 
   // Indices into accesses() of the accesses to one buffer, ascending.
-  absl::Span<const uint32_t> AccessesOfBuffer(uint32_t buffer) const {
+  absl::Span<const AccessIndex> AccessesOfBuffer(BufferIndex buffer) const {
     const uint32_t first = buffer_access_starts_[buffer];
     return absl::MakeConstSpan(buffer_accesses_)
         .subspan(first, buffer_access_starts_[buffer + 1] - first);
@@ -76,13 +89,14 @@ class Program {
   void IndexAccessesByBuffer();
 
   std::unique_ptr<const v1::Program> proto_;
-  std::vector<Instruction> instructions_;
-  std::vector<Access> accesses_;
-  std::vector<Buffer> buffers_;
-  std::vector<CarriedGroup> carried_groups_;
-  std::vector<Loop> loops_;
-  std::vector<uint32_t> buffer_access_starts_;  // buffer_count() + 1 positions in buffer_accesses_
-  std::vector<uint32_t> buffer_accesses_;
+  IndexVector<InstructionIndex, Instruction> instructions_;
+  IndexVector<AccessIndex, Access> accesses_;
+  IndexVector<BufferIndex, Buffer> buffers_;
+  IndexVector<CarriedGroupIndex, CarriedGroup> carried_groups_;
+  IndexVector<LoopIndex, Loop> loops_;
+  IndexVector<BufferIndex, uint32_t>
+      buffer_access_starts_;  // buffer_count() + 1 positions in buffer_accesses_
+  std::vector<AccessIndex> buffer_accesses_;
   LatencyTable latency_;
   std::optional<Baseline> baseline_;
 };

@@ -186,10 +186,10 @@ absl::Status CheckLoop(const v1::Program& program, int l) {
   MMZ_RETURN_IF_ERROR(CheckIndex(loop.begin(), loop.end(), field("begin")));
   MMZ_RETURN_IF_ERROR(CheckRange(loop.trip_count(), 0, kMaxExecutions, field("trip_count")));
   if (loop.has_parent()) MMZ_RETURN_IF_ERROR(CheckIndex(loop.parent(), l, field("parent")));
-  if (program.instructions(static_cast<int>(loop.begin())).kind() != v1::Instruction::LOOP_BEGIN) {
+  if (program.instructions(loop.begin()).kind() != v1::Instruction::LOOP_BEGIN) {
     return Error(field("begin"), "the index of a LOOP_BEGIN", loop.begin());
   }
-  if (program.instructions(static_cast<int>(loop.end())).kind() != v1::Instruction::LOOP_END) {
+  if (program.instructions(loop.end()).kind() != v1::Instruction::LOOP_END) {
     return Error(field("end"), "the index of a LOOP_END", loop.end());
   }
   return absl::OkStatus();

@@ -28,7 +28,7 @@ std::string ReadRaw(const std::string& path) {
 
 v1::Program SmallProgram() {
   testing::ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex weights = builder.AddBuffer(100, {.live_in = true});
   builder.AddInstruction(10, {testing::Read(weights, 5)});
   return builder.BuildProto();
 }

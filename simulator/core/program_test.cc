@@ -4,6 +4,7 @@
 #include <random>
 
 #include "base/message_file.h"
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/fingerprint.h"
@@ -17,18 +18,17 @@ using ::mallocmuzero::testing::ProgramBuilder;
 using ::mallocmuzero::testing::Read;
 using ::mallocmuzero::testing::Update;
 using ::mallocmuzero::testing::Write;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Instructions by index: 0 plain, 1 begin of the outer loop, 2 plain, 3 begin of the inner loop, 4
 // plain, 5 end of the inner loop, 6 end of the outer loop, 7 plain.
 ProgramBuilder NestedLoops() {
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(100, {.live_in = true});
-  const uint32_t state = builder.AddBuffer(50);
-  const uint32_t result = builder.AddBuffer(10, {.live_out = true});
+  const BufferIndex weights = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex state = builder.AddBuffer(50);
+  const BufferIndex result = builder.AddBuffer(10, {.live_out = true});
   builder.AddInstruction(10, {Write(state)});
-  const uint32_t outer = builder.BeginLoop(2);
+  const LoopIndex outer = builder.BeginLoop(2);
   builder.AddInstruction(10, {Read(weights)});
   builder.BeginLoop(3);
   builder.AddInstruction(10, {Read(weights), Update(state)});
@@ -51,8 +51,8 @@ TEST(Program, OffersFlatArrays) {
   EXPECT_EQ(program.loops()[1].parent, 0);
   EXPECT_EQ(program.loops()[1].trip_count, 3);
   EXPECT_EQ(program.carried_groups()[0].root_buffer, 1);
-  EXPECT_THAT(program.AccessesOfBuffer(0), ElementsAre(1, 2));
-  EXPECT_THAT(program.AccessesOfBuffer(1), ElementsAre(0, 3, 4));
+  EXPECT_THAT(program.AccessesOfBuffer(0), IndicesAre(1, 2));
+  EXPECT_THAT(program.AccessesOfBuffer(1), IndicesAre(0, 3, 4));
 }
 
 TEST(Program, LoopBeginIsOutsideItsLoopAndLoopEndInside) {
@@ -190,7 +190,7 @@ TEST(Program, RefusesLoopsThatDoNotNest) {
 // all.
 v1::Program LoopsInsideEachOther(int depth) {
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex weights = builder.AddBuffer(100, {.live_in = true});
   for (int loop = 0; loop < depth; ++loop) builder.BeginLoop(loop < 50 ? 2 : 1);
   builder.AddInstruction(10, {Read(weights)});
   for (int loop = 0; loop < depth; ++loop) builder.EndLoop();

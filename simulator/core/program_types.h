@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "simulator/core/indices.h"
+
 namespace mallocmuzero {
 
 // Most accesses of an instruction. Bounded so that a uint64_t can hold a set of accesses.
@@ -32,28 +34,28 @@ enum class AccessKind : uint8_t {
 // lies outside its loop; the point just before a kLoopEnd lies inside the loop, at the end of the
 // body. Program sets `loop` and `execution_count` of the markers accordingly.
 struct Instruction {
-  double execution_count = 1;   // executions in one run of the program
-  int64_t fixed_hbm_bytes = 0;  // traffic of one execution that is always to or from HBM
-  uint32_t first_access = 0;    // index into Program::accesses
-  uint32_t access_count = 0;    // 0 to 64
-  int32_t loop = -1;  // index into Program::loops of the innermost loop around it; -1: none
+  double execution_count = 1;    // executions in one run of the program
+  int64_t fixed_hbm_bytes = 0;   // traffic of one execution that is always to or from HBM
+  AccessIndex first_access = 0;  // index into Program::accesses
+  uint32_t access_count = 0;     // 0 to 64
+  LoopIndex loop = -1;  // index into Program::loops of the innermost loop around it; -1: none
   InstructionKind kind = InstructionKind::kEstimated;
 };
 
 // One instruction reading, writing or updating one buffer.
 struct Access {
-  int64_t bytes = 0;           // of the buffer that the access covers
-  int64_t bytes_accessed = 0;  // traffic of one execution
-  uint32_t instruction = 0;    // index into Program::instructions
-  uint32_t buffer = 0;         // index into Program::buffers
+  int64_t bytes = 0;                 // of the buffer that the access covers
+  int64_t bytes_accessed = 0;        // traffic of one execution
+  InstructionIndex instruction = 0;  // index into Program::instructions
+  BufferIndex buffer = 0;            // index into Program::buffers
   AccessKind kind = AccessKind::kRead;
 };
 
 // Tensors that must share one address while they live. A copy between memories moves all `bytes`.
 struct Buffer {
-  int64_t bytes = 0;   // positive
-  uint32_t first = 0;  // live range in instructions, from `first` to `last`, inclusive
-  uint32_t last = 0;
+  int64_t bytes = 0;           // positive
+  InstructionIndex first = 0;  // live range in instructions, from `first` to `last`, inclusive
+  InstructionIndex last = 0;
   bool live_in = false;        // valid in HBM before the program starts
   bool live_out = false;       // must be valid in HBM when the program ends
   bool pinned_to_hbm = false;  // may never be in fast memory
@@ -62,19 +64,19 @@ struct Buffer {
 // One element of the tuple that a loop hands from pass to pass. `loop` is an index into
 // Program::loops, the others are indices into Program::buffers.
 struct CarriedGroup {
-  uint32_t loop = 0;
-  uint32_t initial_buffer = 0;
-  uint32_t parameter_buffer = 0;
-  uint32_t root_buffer = 0;
-  uint32_t result_buffer = 0;
+  LoopIndex loop = 0;
+  BufferIndex initial_buffer = 0;
+  BufferIndex parameter_buffer = 0;
+  BufferIndex root_buffer = 0;
+  BufferIndex result_buffer = 0;
 };
 
 // A loop's body and condition are the instructions between its markers. In Program::loops a parent
 // comes before its children.
 struct Loop {
-  uint32_t begin = 0;  // index of the kLoopBegin
-  uint32_t end = 0;    // index of the kLoopEnd
-  int32_t parent = -1;
+  InstructionIndex begin = 0;  // index of the kLoopBegin
+  InstructionIndex end = 0;    // index of the kLoopEnd
+  LoopIndex parent = -1;
   int64_t trip_count = 1;
 };
 

@@ -4,10 +4,10 @@ namespace mallocmuzero {
 namespace {
 
 template <typename OthersOf>
-std::vector<double> SavingsAmong(const Program& program, const OthersOf& others_of) {
-  std::vector<double> savings;
+IndexVector<AccessIndex, double> SavingsAmong(const Program& program, const OthersOf& others_of) {
+  IndexVector<AccessIndex, double> savings;
   savings.reserve(program.access_count());
-  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+  for (const InstructionIndex i : program.instructions().indices()) {
     const Instruction& instruction = program.instructions()[i];
     for (uint32_t k = 0; k < instruction.access_count; ++k) {
       savings.push_back(SavingAmong(program, i, k, others_of(instruction)));
@@ -23,24 +23,25 @@ uint64_t AllAccesses(const Instruction& instruction) {
   return (uint64_t{1} << instruction.access_count) - 1;
 }
 
-double SavingAmong(const Program& program, uint32_t instruction, uint32_t k, uint64_t others) {
+double SavingAmong(const Program& program, InstructionIndex instruction, uint32_t k,
+                   uint64_t others) {
   const uint64_t bit = uint64_t{1} << k;
   return (program.latency().Cycles(instruction, others & ~bit) -
           program.latency().Cycles(instruction, others | bit)) *
          program.instructions()[instruction].execution_count;
 }
 
-std::vector<double> FindSavings(const Program& program) {
+IndexVector<AccessIndex, double> FindSavings(const Program& program) {
   return SavingsAmong(program, [](const Instruction&) { return uint64_t{0}; });
 }
 
-std::vector<double> FindLastSavings(const Program& program) {
+IndexVector<AccessIndex, double> FindLastSavings(const Program& program) {
   return SavingsAmong(program, AllAccesses);
 }
 
-std::vector<double> CyclesBefore(const Program& program) {
-  std::vector<double> elapsed(1, 0);
-  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+IndexVector<InstructionIndex, double> CyclesBefore(const Program& program) {
+  IndexVector<InstructionIndex, double> elapsed(1, 0);
+  for (const InstructionIndex i : program.instructions().indices()) {
     elapsed.push_back(elapsed.back() +
                       program.latency().Cycles(i, 0) * program.instructions()[i].execution_count);
   }

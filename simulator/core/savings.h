@@ -16,16 +16,17 @@ uint64_t AllAccesses(const Instruction& instruction);
 // Cycles of all executions that access k of the instruction saves in fast memory, while those of
 // the other accesses that are in `others` are there, too. May be negative. Bit k of `others` is
 // ignored.
-double SavingAmong(const Program& program, uint32_t instruction, uint32_t k, uint64_t others);
+double SavingAmong(const Program& program, InstructionIndex instruction, uint32_t k,
+                   uint64_t others);
 
 // By access, the saving with the other accesses of the instruction in HBM, and with all of them in
 // fast memory.
-std::vector<double> FindSavings(const Program& program);
-std::vector<double> FindLastSavings(const Program& program);
+IndexVector<AccessIndex, double> FindSavings(const Program& program);
+IndexVector<AccessIndex, double> FindLastSavings(const Program& program);
 
 // Cycles with everything in HBM, over all executions: entry i is the sum of all instructions before
 // instruction i, and the last entry the sum of all instructions.
-std::vector<double> CyclesBefore(const Program& program);
+IndexVector<InstructionIndex, double> CyclesBefore(const Program& program);
 
 }  // namespace mallocmuzero
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/fingerprint.h"
@@ -19,8 +20,8 @@ using testing::Write;
 // 100 cycles that accesses reduce by 10 and 30, but not below 70, and 50 cycles.
 Program TwoInstructions() {
   ProgramBuilder builder;
-  const uint32_t x = builder.AddBuffer(16, {.live_in = true});
-  const uint32_t y = builder.AddBuffer(16);
+  const BufferIndex x = builder.AddBuffer(16, {.live_in = true});
+  const BufferIndex y = builder.AddBuffer(16);
   builder.AddInstruction(100, {Read(x, 10), Write(y, 30)});
   builder.AddInstruction(50, {Read(y, 20)});
   v1::Program proto = builder.BuildProto();

@@ -23,11 +23,9 @@ class CopySchedule {
     int64_t bytes;  // of the copy or of one slice; 0 if the event is a wait
   };
 
-  CopySchedule(absl::Span<const Interval> intervals, absl::Span<const Buffer> buffers,
-               uint32_t instruction_count)
-      : intervals_(intervals),
-        buffers_(buffers),
-        starts_(kSlots * (size_t{instruction_count} + 1) + 1, 0) {
+  CopySchedule(absl::Span<const Interval> intervals, IndexSpan<BufferIndex, const Buffer> buffers,
+               InstructionIndex end)
+      : intervals_(intervals), buffers_(buffers), starts_(SlotOf(end + 1, 0) + 1, 0) {
     ForEachEvent([this](size_t slot, Event event) {
       ++starts_[slot + 1];
       copies_ += event.bytes == 0;
@@ -39,17 +37,21 @@ class CopySchedule {
     // back.
     std::copy_backward(starts_.begin(), starts_.end() - 1, starts_.end());
     starts_[0] = 0;
-    for (uint32_t i = 0; i <= instruction_count; ++i) SortQueued(i);
+    for (InstructionIndex i = 0; i <= end; ++i) SortQueued(i);
   }
 
   // Waits just before `instruction` for copies that were queued earlier.
-  absl::Span<const Event> Due(uint32_t instruction) const { return Slot(instruction, kDue); }
+  absl::Span<const Event> Due(InstructionIndex instruction) const {
+    return Slot(instruction, kDue);
+  }
 
   // Copies queued just before `instruction`.
-  absl::Span<const Event> Queued(uint32_t instruction) const { return Slot(instruction, kQueued); }
+  absl::Span<const Event> Queued(InstructionIndex instruction) const {
+    return Slot(instruction, kQueued);
+  }
 
   // Waits just before `instruction` for copies that were queued just before it too.
-  absl::Span<const Event> DueAtOnce(uint32_t instruction) const {
+  absl::Span<const Event> DueAtOnce(InstructionIndex instruction) const {
     return Slot(instruction, kDueAtOnce);
   }
 
@@ -62,20 +64,24 @@ class CopySchedule {
   static constexpr size_t kQueued = 1;
   static constexpr size_t kDueAtOnce = 2;
 
+  static size_t SlotOf(InstructionIndex instruction, size_t kind) {
+    return kSlots * instruction.number() + kind;
+  }
+
   template <typename Visit>
   void ForEachEvent(const Visit& visit) const {
     for (uint32_t i = 0; i < intervals_.size(); ++i) {
       const Interval& interval = intervals_[i];
       const int64_t bytes = buffers_[interval.buffer].bytes;
-      const auto queue = [&](int64_t start, CopyDirection direction, int64_t slice_bytes) {
-        visit(kSlots * static_cast<size_t>(start) + kQueued, Event{i, direction, slice_bytes});
+      const auto queue = [&](InstructionIndex start, CopyDirection direction, int64_t slice_bytes) {
+        visit(SlotOf(start, kQueued), Event{i, direction, slice_bytes});
       };
-      const auto wait = [&](int64_t start, int64_t done, CopyDirection direction) {
-        visit(kSlots * static_cast<size_t>(done) + (start < done ? kDue : kDueAtOnce),
-              Event{i, direction, 0});
+      const auto wait = [&](InstructionIndex start, InstructionIndex done,
+                            CopyDirection direction) {
+        visit(SlotOf(done, start < done ? kDue : kDueAtOnce), Event{i, direction, 0});
       };
       if (interval.copy_in_start >= 0 && !interval.cross_program_prefetch) {
-        int64_t last_start = interval.copy_in_start;
+        InstructionIndex last_start = interval.copy_in_start;
         for (const CopySlice& slice : interval.copy_in_slices) {
           queue(slice.start, CopyDirection::kIn, slice.bytes);
           last_start = slice.start;
@@ -90,25 +96,25 @@ class CopySchedule {
     }
   }
 
-  int32_t DoneOf(const Event& event) const {
+  InstructionIndex DoneOf(const Event& event) const {
     const Interval& interval = intervals_[event.interval];
     return event.direction == CopyDirection::kIn ? interval.copy_in_done : interval.copy_out_done;
   }
 
-  void SortQueued(uint32_t instruction) {
-    const size_t slot = kSlots * size_t{instruction} + kQueued;
+  void SortQueued(InstructionIndex instruction) {
+    const size_t slot = SlotOf(instruction, kQueued);
     if (starts_[slot + 1] - starts_[slot] < 2) return;
     std::stable_sort(events_.begin() + starts_[slot], events_.begin() + starts_[slot + 1],
                      [this](const Event& a, const Event& b) { return DoneOf(a) < DoneOf(b); });
   }
 
-  absl::Span<const Event> Slot(uint32_t instruction, size_t kind) const {
-    const size_t slot = kSlots * size_t{instruction} + kind;
+  absl::Span<const Event> Slot(InstructionIndex instruction, size_t kind) const {
+    const size_t slot = SlotOf(instruction, kind);
     return absl::MakeConstSpan(events_).subspan(starts_[slot], starts_[slot + 1] - starts_[slot]);
   }
 
   absl::Span<const Interval> intervals_;
-  absl::Span<const Buffer> buffers_;
+  IndexSpan<BufferIndex, const Buffer> buffers_;
   uint32_t copies_ = 0;
   std::vector<uint32_t> starts_;  // for each slot its first index in events_
   std::vector<Event> events_;
@@ -119,13 +125,13 @@ class Copies {
  public:
   Copies(const Program& program, const Mapping& mapping)
       : bytes_per_cycle_(program.hardware().hbm_bytes_per_cycle()),
-        schedule_(mapping.intervals, program.buffers(), program.instruction_count()),
+        schedule_(mapping.intervals, program.buffers(), program.instructions().end_index()),
         tickets_(2 * mapping.intervals.size()) {}
 
   // Queues and waits just before `instruction`. Returns the stall of one execution in cycles.
   // Reports every copy and every wait to `observer`.
   template <typename Observer>
-  double Reach(uint32_t instruction, Observer& observer) {
+  double Reach(InstructionIndex instruction, Observer& observer) {
     double stall_bytes = 0;
     for (const CopySchedule::Event& event : schedule_.Due(instruction)) {
       stall_bytes += WaitFor(event, observer);
@@ -173,8 +179,8 @@ struct Placement {
   int64_t hbm_bytes = 0;  // includes fixed_hbm_bytes
 };
 
-Placement PlacementOf(const Instruction& instruction, const Access* accesses,
-                      const uint8_t* in_fast_memory) {
+Placement PlacementOf(const Instruction& instruction, IndexSpan<AccessIndex, const Access> accesses,
+                      IndexSpan<AccessIndex, const uint8_t> in_fast_memory) {
   Placement placement = {0, instruction.fixed_hbm_bytes};
   for (uint32_t k = 0; k < instruction.access_count; ++k) {
     const uint64_t fast = in_fast_memory[instruction.first_access + k] != 0;
@@ -192,7 +198,7 @@ double IdleBytesOf(double cycles, double hbm_bytes_per_cycle, int64_t hbm_bytes)
 struct NoObserver {
   static void Waited(const CopySchedule::Event&, double) {}
   static void WaitedBeforeQueueing(double, const CopyQueues&) {}
-  static void Queued(const CopySchedule::Event&, uint32_t, const CopyTicket&) {}
+  static void Queued(const CopySchedule::Event&, InstructionIndex, const CopyTicket&) {}
   static void WaitedAfterQueueing(double, const CopyQueues&) {}
   static void Ran(double, int64_t, double, const CopyQueues&) {}
 };
@@ -217,7 +223,8 @@ class Tracer {
     step.moved_before_queueing = Moved(queues);
   }
 
-  void Queued(const CopySchedule::Event& event, uint32_t instruction, const CopyTicket& ticket) {
+  void Queued(const CopySchedule::Event& event, InstructionIndex instruction,
+              const CopyTicket& ticket) {
     LastCopyOf(event) = trace_.copies.size();
     trace_.copies.push_back({.interval = event.interval,
                              .direction = event.direction,
@@ -267,12 +274,11 @@ Price Walk(const Program& program, const Mapping& mapping, Observer& observer) {
   Copies copies(program, mapping);
   price.copies = copies.count();
   const double hbm_bytes_per_cycle = program.hardware().hbm_bytes_per_cycle();
-  const uint32_t instruction_count = program.instruction_count();
-  for (uint32_t i = 0; i < instruction_count; ++i) {
+  for (const InstructionIndex i : program.instructions().indices()) {
     const Instruction& instruction = program.instructions()[i];
     price.stall_cycles += copies.Reach(i, observer) * instruction.execution_count;
     const Placement placement =
-        PlacementOf(instruction, program.accesses().data(), mapping.in_fast_memory.data());
+        PlacementOf(instruction, program.accesses(), mapping.in_fast_memory);
     const double cycles = program.latency().Cycles(i, placement.fast_mask);
     const double idle_bytes = IdleBytesOf(cycles, hbm_bytes_per_cycle, placement.hbm_bytes);
     copies.Advance(idle_bytes);
@@ -281,7 +287,7 @@ Price Walk(const Program& program, const Mapping& mapping, Observer& observer) {
                                                                   : price.estimated_cycles;
     part += cycles * instruction.execution_count;
   }
-  price.stall_cycles += copies.Reach(instruction_count, observer);
+  price.stall_cycles += copies.Reach(program.instructions().end_index(), observer);
   price.total_cycles = price.estimated_cycles + price.modelled_cycles + price.stall_cycles;
   return price;
 }
@@ -303,7 +309,7 @@ Price SimulateAllHbm(const Program& program) { return Simulate(program, AllHbmMa
 
 double AllFastCycles(const Program& program) {
   Mapping mapping = AllHbmMapping(program);
-  for (uint32_t a = 0; a < program.access_count(); ++a) {
+  for (const AccessIndex a : program.accesses().indices()) {
     mapping.in_fast_memory[a] = !program.buffers()[program.accesses()[a].buffer].pinned_to_hbm;
   }
   return Simulate(program, mapping).total_cycles;
@@ -313,7 +319,7 @@ Traffic MeasureTraffic(const Program& program, const Mapping& mapping) {
   Traffic traffic;
   for (const Instruction& instruction : program.instructions()) {
     const Placement placement =
-        PlacementOf(instruction, program.accesses().data(), mapping.in_fast_memory.data());
+        PlacementOf(instruction, program.accesses(), mapping.in_fast_memory);
     int64_t bytes = instruction.fixed_hbm_bytes;
     for (uint32_t k = 0; k < instruction.access_count; ++k) {
       bytes += program.accesses()[instruction.first_access + k].bytes_accessed;
@@ -324,7 +330,8 @@ Traffic MeasureTraffic(const Program& program, const Mapping& mapping) {
   return traffic;
 }
 
-double IdleBytes(const Program& program, uint32_t instruction, uint64_t fast_mask, double cycles) {
+double IdleBytes(const Program& program, InstructionIndex instruction, uint64_t fast_mask,
+                 double cycles) {
   int64_t hbm_bytes = program.instructions()[instruction].fixed_hbm_bytes;
   uint64_t rest = fast_mask;
   for (const Access& access : program.AccessesOfInstruction(instruction)) {

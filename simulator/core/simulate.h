@@ -51,8 +51,8 @@ struct TraceStep {
 struct TraceCopy {
   uint32_t interval = 0;  // index into Mapping::intervals
   CopyDirection direction = CopyDirection::kIn;
-  uint32_t queued_at = 0;  // the instruction just before which the copy is queued
-  double begin = 0;        // bytes
+  InstructionIndex queued_at = 0;  // the instruction just before which the copy is queued
+  double begin = 0;                // bytes
   double end = 0;
   double wait_cycles = 0;  // wait for this copy and those before it in its queue, once
 };
@@ -60,7 +60,8 @@ struct TraceCopy {
 // The whole walk of Simulate.
 struct Trace {
   Price price;
-  std::vector<TraceStep> steps;   // one for each instruction, then one for the waits at the end
+  IndexVector<InstructionIndex, TraceStep>
+      steps;                      // one for each instruction, then one for the waits at the end
   std::vector<TraceCopy> copies;  // in the order in which they are queued
 };
 
@@ -94,7 +95,8 @@ Traffic MeasureTraffic(const Program& program, const Mapping& mapping);
 
 // The bytes that copies can move during one execution of `instruction`: max(0, cycles x
 // hbm_bytes_per_cycle - fixed HBM bytes - bytes accessed by accesses not in `fast_mask`).
-double IdleBytes(const Program& program, uint32_t instruction, uint64_t fast_mask, double cycles);
+double IdleBytes(const Program& program, InstructionIndex instruction, uint64_t fast_mask,
+                 double cycles);
 
 }  // namespace mallocmuzero
 

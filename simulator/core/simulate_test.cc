@@ -18,23 +18,24 @@ using ::mallocmuzero::testing::Read;
 using ::mallocmuzero::testing::Update;
 using ::mallocmuzero::testing::Write;
 
-Mapping InFast(const Program& program, std::vector<uint8_t> in_fast_memory,
+Mapping InFast(const Program& program, IndexVector<AccessIndex, uint8_t> in_fast_memory,
                std::vector<Interval> intervals) {
   EXPECT_EQ(in_fast_memory.size(), program.access_count());
   return {std::move(intervals), std::move(in_fast_memory), "test"};
 }
 
-Interval CopyIn(uint32_t buffer, uint32_t start, uint32_t done) {
+Interval CopyIn(BufferIndex buffer, InstructionIndex start, InstructionIndex done) {
   Interval interval = {.buffer = buffer, .first = start, .last = done};
-  interval.copy_in_start = static_cast<int32_t>(start);
-  interval.copy_in_done = static_cast<int32_t>(done);
+  interval.copy_in_start = start;
+  interval.copy_in_done = done;
   return interval;
 }
 
-Interval CopyOut(uint32_t buffer, uint32_t first, uint32_t start, uint32_t done) {
+Interval CopyOut(BufferIndex buffer, InstructionIndex first, InstructionIndex start,
+                 InstructionIndex done) {
   Interval interval = {.buffer = buffer, .first = first, .last = start};
-  interval.copy_out_start = static_cast<int32_t>(start);
-  interval.copy_out_done = static_cast<int32_t>(done);
+  interval.copy_out_start = start;
+  interval.copy_out_done = done;
   return interval;
 }
 
@@ -47,7 +48,7 @@ struct Prefetch {
     builder.AddInstruction(50, {Read(weights, 30)});
   }
   ProgramBuilder builder;
-  uint32_t weights;
+  BufferIndex weights;
 };
 
 TEST(Simulate, AddsInstructionsInHbm) {
@@ -111,8 +112,8 @@ TEST(Simulate, FastAccessLeavesItsBandwidthToCopies) {
   // it leaves 1000 bytes, which hide all 700 bytes of the copy of `b`. If it reads from HBM, it
   // leaves 400; the other 300 take 30 cycles.
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(600, {.live_in = true});
-  const uint32_t b = builder.AddBuffer(700, {.live_in = true});
+  const BufferIndex a = builder.AddBuffer(600, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(700, {.live_in = true});
   builder.AddInstruction(100, {Read(a)});
   builder.AddInstruction(50, {Read(b)});
   const Program program = builder.Build();
@@ -125,8 +126,8 @@ TEST(Simulate, InPlaceUpdateUsesTheBandwidthOfWhatItMoves) {
   // 20 = 80 bytes, all that the copy of 80 needs. If the whole buffer counted, nothing would be
   // left and the copy would stall 8 cycles.
   ProgramBuilder builder;
-  const uint32_t cache = builder.AddBuffer(400, {.live_in = true});
-  const uint32_t small = builder.AddBuffer(80, {.live_in = true});
+  const BufferIndex cache = builder.AddBuffer(400, {.live_in = true});
+  const BufferIndex small = builder.AddBuffer(80, {.live_in = true});
   builder.AddInstruction(10, {Update(cache, 0, 20)});
   builder.AddInstruction(10, {Read(small)});
   const Program program = builder.Build();
@@ -140,8 +141,8 @@ TEST(Simulate, ReadsAndWritesInFlightShareTheBandwidth) {
   // 20 cycles leave 200 bytes: 100 complete the write-back of 100, and 100 go to the prefetch of
   // 300. Its other 200 bytes take 20 cycles.
   ProgramBuilder builder;
-  const uint32_t written = builder.AddBuffer(100, {.live_out = true});
-  const uint32_t weights = builder.AddBuffer(300, {.live_in = true});
+  const BufferIndex written = builder.AddBuffer(100, {.live_out = true});
+  const BufferIndex weights = builder.AddBuffer(300, {.live_in = true});
   builder.AddInstruction(5, {Write(written)});
   builder.AddInstruction(20);
   builder.AddInstruction(7, {Read(weights)});
@@ -156,7 +157,7 @@ TEST(Simulate, ReadsAndWritesInFlightShareTheBandwidth) {
 TEST(Simulate, WriteBackIsWaitedForAtTheEnd) {
   // The value is written in the last instruction: its 300 bytes take 30 cycles after it.
   ProgramBuilder builder;
-  const uint32_t result = builder.AddBuffer(300, {.live_out = true});
+  const BufferIndex result = builder.AddBuffer(300, {.live_out = true});
   builder.AddInstruction(50, {Write(result, 10)});
   const Program program = builder.Build();
   const Price price = Simulate(program, InFast(program, {1}, {CopyOut(result, 0, 1, 1)}));
@@ -169,8 +170,8 @@ TEST(Simulate, CopiesFinishFirstInFirstOut) {
   // for `second` moves the other 400 of `first`, too: 50 cycles. After that, `first` is done as
   // well.
   ProgramBuilder builder;
-  const uint32_t first = builder.AddBuffer(500, {.live_in = true});
-  const uint32_t second = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex first = builder.AddBuffer(500, {.live_in = true});
+  const BufferIndex second = builder.AddBuffer(100, {.live_in = true});
   builder.AddInstruction(10);
   builder.AddInstruction(0, {Read(second)});
   builder.AddInstruction(0, {Read(first)});
@@ -186,7 +187,7 @@ TEST(Simulate, SlicesAreQueuedOneByOne) {
   // first instruction moves only 50, the second 100, and 250 remain: 25 cycles. Two slices count as
   // one copy.
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(400, {.live_in = true});
+  const BufferIndex weights = builder.AddBuffer(400, {.live_in = true});
   builder.AddInstruction(10);
   builder.AddInstruction(10);
   builder.AddInstruction(0, {Read(weights)});
@@ -224,7 +225,7 @@ TEST(Simulate, StallInALoopHappensInEveryIteration) {
   // The body's first instruction uses the whole HBM bandwidth (10 cycles, 100 bytes), so the copy
   // of 50 bytes stalls 5 cycles in each of 3 passes.
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(50, {.live_in = true});
+  const BufferIndex weights = builder.AddBuffer(50, {.live_in = true});
   builder.BeginLoop(3);
   builder.SetFixedHbmBytes(builder.AddInstruction(10), 100);
   builder.AddInstruction(20, {Read(weights, 10)});
@@ -239,7 +240,7 @@ TEST(Simulate, WaitAtTheLoopEndIsInsideAndBehindItOutside) {
   // The body writes 40 bytes in an instruction of 2 cycles. The write-back starts at the end
   // marker, so all of it is a stall: 4 cycles, three times inside the loop, and once behind it.
   ProgramBuilder builder;
-  const uint32_t written = builder.AddBuffer(40);
+  const BufferIndex written = builder.AddBuffer(40);
   builder.BeginLoop(3);
   builder.AddInstruction(2, {Write(written)});  // instruction 1
   builder.EndLoop();                            // instruction 2
@@ -253,7 +254,7 @@ TEST(Simulate, LoopGivesCopiesTheBandwidthOfOneExecution) {
   // As in XLA's RuntimeSimulator, the body of 10 cycles runs 10 times but moves its 100 bytes only
   // once. The other 400 of the copy's 500 bytes take 40 cycles.
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(500, {.live_in = true});
+  const BufferIndex weights = builder.AddBuffer(500, {.live_in = true});
   builder.BeginLoop(10);
   builder.AddInstruction(10);
   builder.EndLoop();
@@ -276,7 +277,7 @@ TEST(Simulate, LoopThatNeverRunsCostsNothing) {
 TEST(Simulate, ModelledInstructionsAreCountedApart) {
   // Roofline of 2000 flops and 400 bytes read: max(2, 40) in HBM; max(2, 4) in fast memory.
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(400, {.live_in = true});
+  const BufferIndex a = builder.AddBuffer(400, {.live_in = true});
   builder.AddInstruction(11);
   builder.AddModelled(2000, {Read(a)});
   const Program program = builder.Build();
@@ -289,8 +290,8 @@ TEST(Simulate, ModelledInstructionsAreCountedApart) {
 
 TEST(Simulate, AllFastLeavesPinnedBuffersInHbm) {
   ProgramBuilder builder;
-  const uint32_t free = builder.AddBuffer(10, {.live_in = true});
-  const uint32_t pinned = builder.AddBuffer(10, {.live_in = true, .pinned_to_hbm = true});
+  const BufferIndex free = builder.AddBuffer(10, {.live_in = true});
+  const BufferIndex pinned = builder.AddBuffer(10, {.live_in = true, .pinned_to_hbm = true});
   builder.AddInstruction(100, {Read(free, 20), Read(pinned, 50)});
   EXPECT_EQ(AllFastCycles(builder.Build()), 80);
 }
@@ -298,8 +299,8 @@ TEST(Simulate, AllFastLeavesPinnedBuffersInHbm) {
 TEST(Simulate, TrafficCountsExecutionsAndFixedBytes) {
   // In the loop 30 + 7 bytes are accessed 4 times; outside, 20 bytes are read from fast memory.
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(30, {.live_in = true});
-  const uint32_t b = builder.AddBuffer(20, {.live_in = true});
+  const BufferIndex a = builder.AddBuffer(30, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(20, {.live_in = true});
   builder.BeginLoop(4);
   builder.SetFixedHbmBytes(builder.AddInstruction(1, {Read(a)}), 7);
   builder.EndLoop();
@@ -314,8 +315,8 @@ TEST(Simulate, IdleBytesAreWhatTheInstructionLeaves) {
   // 50 cycles x 10 = 500 bytes, less 30 fixed bytes and less the accesses in HBM, of 100 and 200
   // bytes.
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(100, {.live_in = true});
-  const uint32_t b = builder.AddBuffer(200, {.live_in = true});
+  const BufferIndex a = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(200, {.live_in = true});
   builder.SetFixedHbmBytes(builder.AddInstruction(50, {Read(a), Read(b)}), 30);
   const Program program = builder.Build();
   EXPECT_EQ(IdleBytes(program, 0, 0b00, 50), 170);
@@ -334,9 +335,9 @@ class RandomPrices : public ::testing::TestWithParam<int> {
     mapping_ = AllHbmMapping(program_);
     for (uint8_t& fast : mapping_.in_fast_memory) fast = random_() % 2;
     for (int i = 0; i < 40; ++i) {
-      const uint32_t start = random_() % kInstructions;
-      const uint32_t done = start + random_() % (kInstructions - start);
-      const uint32_t buffer = random_() % kBuffers;
+      const InstructionIndex start(random_() % kInstructions);
+      const InstructionIndex done = start + random_() % (kInstructions - start);
+      const BufferIndex buffer(random_() % kBuffers);
       mapping_.intervals.push_back(random_() % 2 == 0 ? CopyIn(buffer, start, done)
                                                       : CopyOut(buffer, start, start, done + 1));
     }
@@ -350,7 +351,7 @@ class RandomPrices : public ::testing::TestWithParam<int> {
     ProgramBuilder builder;
     for (int b = 0; b < kBuffers; ++b) builder.AddBuffer(1 + random_() % 800, {.live_in = true});
     for (int i = 0; i < kInstructions; ++i) {
-      const uint32_t b = random_() % kBuffers;
+      const BufferIndex b(random_() % kBuffers);
       builder.SetFixedHbmBytes(
           builder.AddInstruction(random_() % 60, {Read(b, random_() % 20), Write(b, 3)}),
           random_() % 100);

@@ -4,6 +4,7 @@
 #include <random>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/simulate.h"
@@ -23,8 +24,8 @@ using ::testing::ElementsAre;
 class SharedBandwidth : public ::testing::Test {
  protected:
   SharedBandwidth() {
-    const uint32_t written = builder_.AddBuffer(100, {.live_out = true});
-    const uint32_t weights = builder_.AddBuffer(300, {.live_in = true});
+    const BufferIndex written = builder_.AddBuffer(100, {.live_out = true});
+    const BufferIndex weights = builder_.AddBuffer(300, {.live_in = true});
     builder_.AddInstruction(5, {Write(written)});
     builder_.SetFixedHbmBytes(builder_.AddInstruction(25), 50);
     builder_.AddInstruction(7, {Read(weights)});
@@ -77,8 +78,8 @@ TEST(SimulateTrace, TellsWaitsBeforeQueueingFromThoseAfterIt) {
   // 10 cycles move 100 of the 150 bytes of `a`, so the program waits 5 cycles for it. Then the 80
   // bytes of `b` are queued and needed at once: 8 cycles.
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(150, {.live_in = true});
-  const uint32_t b = builder.AddBuffer(80, {.live_in = true});
+  const BufferIndex a = builder.AddBuffer(150, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(80, {.live_in = true});
   builder.AddInstruction(10);
   builder.AddInstruction(10, {Read(a), Read(b)});
   const Mapping mapping = {
@@ -96,7 +97,7 @@ TEST(SimulateTrace, TellsWaitsBeforeQueueingFromThoseAfterIt) {
 TEST(SimulateTrace, SlicesAreCopiesAndTheLastHasTheWait) {
   // The case of Simulate's SlicesAreQueuedOneByOne: 50 bytes, and 350 an instruction later.
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(400, {.live_in = true});
+  const BufferIndex weights = builder.AddBuffer(400, {.live_in = true});
   builder.AddInstruction(10);
   builder.AddInstruction(10);
   builder.AddInstruction(0, {Read(weights)});
@@ -117,7 +118,7 @@ TEST(SimulateTrace, HasThePriceOfSimulateAndStepsThatAddUpToIt) {
   for (int seed = 0; seed < 50; ++seed) {
     std::mt19937 random(seed);
     ProgramBuilder builder;
-    const uint32_t weights = builder.AddBuffer(300 + random() % 500, {.live_in = true});
+    const BufferIndex weights = builder.AddBuffer(300 + random() % 500, {.live_in = true});
     builder.AddInstruction(random() % 50);
     builder.BeginLoop(3);
     builder.SetFixedHbmBytes(builder.AddInstruction(random() % 50), random() % 400);
@@ -128,7 +129,7 @@ TEST(SimulateTrace, HasThePriceOfSimulateAndStepsThatAddUpToIt) {
                                .first = 2,
                                .last = 3,
                                .copy_in_start = 2,
-                               .copy_in_done = static_cast<int32_t>(2 + random() % 2)}},
+                               .copy_in_done = InstructionIndex(2 + random() % 2)}},
                              {1},
                              "test"};
     const Trace trace = SimulateTrace(program, mapping);
@@ -136,7 +137,7 @@ TEST(SimulateTrace, HasThePriceOfSimulateAndStepsThatAddUpToIt) {
     EXPECT_EQ(trace.price.total_cycles, price.total_cycles);
     EXPECT_EQ(trace.price.stall_cycles, price.stall_cycles);
     double total = 0;
-    for (uint32_t i = 0; i < trace.steps.size(); ++i) {
+    for (const InstructionIndex i : trace.steps.indices()) {
       const TraceStep& step = trace.steps[i];
       const double count =
           i < program.instruction_count() ? program.instructions()[i].execution_count : 1;

@@ -2,15 +2,15 @@
 
 namespace mallocmuzero {
 
-std::vector<Value> FindValues(const Program& program, UpdateMeaning update) {
-  const auto makes_value = [&](uint32_t access) {
+IndexVector<ValueIndex, Value> FindValues(const Program& program, UpdateMeaning update) {
+  const auto makes_value = [&](AccessIndex access) {
     const AccessKind kind = program.accesses()[access].kind;
     return kind == AccessKind::kWrite ||
            (kind == AccessKind::kUpdate && update == UpdateMeaning::kMakesValue);
   };
-  std::vector<Value> values;
-  for (uint32_t b = 0; b < program.buffer_count(); ++b) {
-    const absl::Span<const uint32_t> accesses = program.AccessesOfBuffer(b);
+  IndexVector<ValueIndex, Value> values;
+  for (const BufferIndex b : program.buffers().indices()) {
+    const absl::Span<const AccessIndex> accesses = program.AccessesOfBuffer(b);
     size_t first = 0;
     for (size_t k = 1; k <= accesses.size(); ++k) {
       if (k < accesses.size() && !makes_value(accesses[k])) continue;

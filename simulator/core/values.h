@@ -13,10 +13,10 @@ namespace mallocmuzero {
 
 // One write into a buffer and all accesses up to the next write.
 struct Value {
-  uint32_t buffer = 0;
+  BufferIndex buffer = 0;
 
   // Indices into Program::accesses, ascending, at least one. They point into the program.
-  absl::Span<const uint32_t> accesses;
+  absl::Span<const AccessIndex> accesses;
 
   // The first access makes the value. False if the value comes from elsewhere: a program input, a
   // constant, or a loop that hands it to its body.
@@ -34,8 +34,8 @@ enum class UpdateMeaning : uint8_t {
 };
 
 // All values of a program, by buffer and time.
-std::vector<Value> FindValues(const Program& program,
-                              UpdateMeaning update = UpdateMeaning::kContinuesValue);
+IndexVector<ValueIndex, Value> FindValues(const Program& program,
+                                          UpdateMeaning update = UpdateMeaning::kContinuesValue);
 
 }  // namespace mallocmuzero
 

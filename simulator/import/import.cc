@@ -176,7 +176,7 @@ v1::ImportReport MakeImportReport(const Program& program) {
   report.set_instructions(program.instruction_count());
   report.set_accesses(program.access_count());
   report.set_buffers(program.buffer_count());
-  report.set_loops(static_cast<uint32_t>(program.loops().size()));
+  report.set_loops(program.loops().size());
   report.set_bytes_accessed(MeasureTraffic(program, AllHbmMapping(program)).bytes_accessed);
   report.set_all_hbm_cycles(SimulateAllHbm(program).total_cycles);
   report.set_all_fast_cycles(AllFastCycles(program));
@@ -188,7 +188,7 @@ v1::ImportReport MakeImportReport(const Program& program) {
     report.set_default_hbm_share(
         traffic.bytes_accessed > 0 ? traffic.hbm_bytes / traffic.bytes_accessed : 0);
   }
-  report.set_placements(static_cast<uint32_t>(proto.calibration().placements_size()));
+  report.set_placements(proto.calibration().placements_size());
   report.set_median_total_error(proto.calibration().median_total_error());
   report.set_worst_total_error(proto.calibration().worst_total_error());
   report.set_instruction_error(proto.calibration().instruction_error());

@@ -20,20 +20,19 @@ namespace {
 // A report lists this many mismatches, the largest ones.
 constexpr size_t kMaxMismatches = 200;
 
-void AddMismatches(const Program& program, const Mapping& wanted, std::vector<uint32_t> accesses,
+void AddMismatches(const Program& program, const Mapping& wanted, std::vector<AccessIndex> accesses,
                    v1::ReadBackReport& report) {
-  std::stable_sort(accesses.begin(), accesses.end(), [&](uint32_t a, uint32_t b) {
+  std::stable_sort(accesses.begin(), accesses.end(), [&](AccessIndex a, AccessIndex b) {
     return program.BytesMoved(program.accesses()[a]) > program.BytesMoved(program.accesses()[b]);
   });
-  report.set_mismatch_count(static_cast<uint32_t>(accesses.size()));
+  report.set_mismatch_count(accesses.size());
   if (accesses.size() > kMaxMismatches) accesses.resize(kMaxMismatches);
-  for (const uint32_t a : accesses) {
+  for (const AccessIndex a : accesses) {
     const Access& access = program.accesses()[a];
     v1::ReadBackReport::Mismatch& mismatch = *report.add_mismatches();
-    mismatch.set_access(a);
-    mismatch.set_instruction(
-        program.proto().instructions(static_cast<int>(access.instruction)).name());
-    mismatch.set_buffer(access.buffer);
+    mismatch.set_access(a.number());
+    mismatch.set_instruction(program.MessageOf(access.instruction).name());
+    mismatch.set_buffer(access.buffer.number());
     mismatch.set_bytes(static_cast<double>(access.bytes_accessed));
     mismatch.set_executions(program.instructions()[access.instruction].execution_count);
     mismatch.set_wanted_fast(wanted.in_fast_memory[a] != 0);
@@ -72,7 +71,7 @@ absl::StatusOr<ReadBack> ReadBackModule(const Program& program, const std::strin
   if (!mapping.ok()) return mapping.status();
   result.mapping = *std::move(mapping);
   result.packed = placed.packed();
-  for (const int32_t other : match.other_of_base) result.matched.push_back(other >= 0);
+  for (const int32_t other : match.other_of_base) result.matched.push_back(other >= 0 ? 1 : 0);
   if (placed.estimated_cycles() > 0) result.compiled_cycles = placed.total_cycles();
   result.notes.assign(placed.notes().begin(), placed.notes().end());
   return result;
@@ -93,13 +92,13 @@ v1::ReadBackReport MakeReadBackReport(const Program& program, const ReadBack& re
   double all = 0;
   double matched = 0;
   double honoured = 0;
-  std::vector<uint32_t> mismatches;
-  for (uint32_t a = 0; a < program.access_count(); ++a) {
+  std::vector<AccessIndex> mismatches;
+  for (const AccessIndex a : program.accesses().indices()) {
     const Access& access = program.accesses()[a];
     const double bytes = program.BytesMoved(access);
     all += bytes;
-    if (read_back.mapping.in_fast_memory[a] != 0) report.add_fast_accesses(a);
-    if (!read_back.matched[access.instruction]) continue;
+    if (read_back.mapping.in_fast_memory[a] != 0) report.add_fast_accesses(a.number());
+    if (read_back.matched[access.instruction] == 0) continue;
     matched += bytes;
     if (wanted == nullptr) continue;
     if (read_back.mapping.in_fast_memory[a] == wanted->in_fast_memory[a]) {

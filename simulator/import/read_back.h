@@ -24,8 +24,8 @@ struct ReadBack {
   // False if no addresses were found for the intervals; then all offsets are 0.
   bool packed = false;
 
-  // For each instruction of the program: true if the recompiled module has it.
-  std::vector<bool> matched;
+  // For each instruction of the program: 1 if the recompiled module has it, else 0.
+  IndexVector<InstructionIndex, uint8_t> matched;
 
   // Price in cycles of the recompiled module as compiled. Absent if its text has no estimates, as
   // in schedules that the compiler dumps before it generates code.

@@ -20,8 +20,8 @@ namespace {
 using Item = v1::OverridesReport::Item;
 
 // The values that the compiler decides about, in the order of their first access.
-std::vector<Value> ValuesByFirstAccess(const Program& program) {
-  std::vector<Value> values = FindValues(program, UpdateMeaning::kMakesValue);
+IndexVector<ValueIndex, Value> ValuesByFirstAccess(const Program& program) {
+  IndexVector<ValueIndex, Value> values = FindValues(program, UpdateMeaning::kMakesValue);
   std::sort(values.begin(), values.end(),
             [](const Value& a, const Value& b) { return a.accesses.front() < b.accesses.front(); });
   return values;
@@ -45,7 +45,7 @@ class Exporter {
     std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
       return a.gain_cycles() > b.gain_cycles();
     });
-    for (size_t i = 0; i < items_.size(); ++i) items_[i].set_id(static_cast<uint32_t>(i));
+    for (size_t i = 0; i < items_.size(); ++i) items_[i].set_id(i);
     std::string tensor_overrides;
     std::string sort_overrides;
     for (Item& item : items_) {
@@ -67,36 +67,36 @@ class Exporter {
     }
   }
 
-  bool IsWanted(uint32_t access) const { return wanted_.in_fast_memory[access] != 0; }
-  bool IsDefault(uint32_t access) const { return baseline_.in_fast_memory[access] != 0; }
+  bool IsWanted(AccessIndex access) const { return wanted_.in_fast_memory[access] != 0; }
+  bool IsDefault(AccessIndex access) const { return baseline_.in_fast_memory[access] != 0; }
 
   void ExportValue(const Value& value) {
-    std::vector<uint32_t> gained;  // accesses that only the wanted mapping has in fast memory
-    std::vector<uint32_t> lost;    // accesses that only the default has in fast memory
-    for (const uint32_t a : value.accesses) {
+    std::vector<AccessIndex> gained;  // accesses that only the wanted mapping has in fast memory
+    std::vector<AccessIndex> lost;    // accesses that only the default has in fast memory
+    for (const AccessIndex a : value.accesses) {
       if (IsWanted(a) && !IsDefault(a)) gained.push_back(a);
       if (!IsWanted(a) && IsDefault(a)) lost.push_back(a);
     }
     const bool wanted_somewhere = std::any_of(value.accesses.begin(), value.accesses.end(),
-                                              [this](uint32_t a) { return IsWanted(a); });
+                                              [this](AccessIndex a) { return IsWanted(a); });
     if (lost.empty() && !gained.empty()) AssignValueFirst(value, gained);
     if (!lost.empty() && !wanted_somewhere) KeepValue(value, lost);
     if (!lost.empty() && wanted_somewhere && scope_ == OverrideScope::kUses) {
-      for (const uint32_t a : lost) KeepAccess(a);
+      for (const AccessIndex a : lost) KeepAccess(a);
       PrefetchAccesses(gained);
     }
   }
 
   Item& AddItem(const char* kind, const std::string& instruction,
-                const std::vector<uint32_t>& accesses) {
+                const std::vector<AccessIndex>& accesses) {
     Item& item = items_.emplace_back();
     item.set_kind(kind);
     item.set_instruction(instruction);
-    const uint32_t buffer = program_.accesses()[accesses.front()].buffer;
-    item.set_buffer(buffer);
+    const BufferIndex buffer = program_.accesses()[accesses.front()].buffer;
+    item.set_buffer(buffer.number());
     item.set_bytes(static_cast<double>(program_.buffers()[buffer].bytes));
-    for (const uint32_t a : accesses) {
-      item.add_accesses(a);
+    for (const AccessIndex a : accesses) {
+      item.add_accesses(a.number());
       item.set_bytes_moved(item.bytes_moved() + BytesMoved(a));
     }
     const Mapping changed = WithAccessesAsWanted(program_, baseline_, wanted_, accesses);
@@ -105,20 +105,20 @@ class Exporter {
   }
 
   // Keeps the value in HBM where it is written, and gives none of its uses a copy.
-  void KeepValue(const Value& value, const std::vector<uint32_t>& lost) {
+  void KeepValue(const Value& value, const std::vector<AccessIndex>& lost) {
     std::vector<Definition> definitions = InputDefinition(program_, value.buffer);
     if (value.has_definition) definitions = DefinitionsOf(program_, value.accesses.front());
     std::vector<std::string> texts;
     // A program input is in HBM anyhow, so that only its uses need overrides.
     if (value.has_definition) AppendKept(definitions, texts);
-    for (const uint32_t a : value.accesses) AppendKept(UsesOf(program_, a, wanted_), texts);
+    for (const AccessIndex a : value.accesses) AppendKept(UsesOf(program_, a, wanted_), texts);
     if (texts.empty()) return;
     Item& item = AddItem("keep_value", NameOf(definitions, lost), lost);
     for (std::string& text : texts) item.add_tensor_overrides(std::move(text));
   }
 
   // Lets the compiler assign fast memory to the value before all others.
-  void AssignValueFirst(const Value& value, const std::vector<uint32_t>& gained) {
+  void AssignValueFirst(const Value& value, const std::vector<AccessIndex>& gained) {
     const std::vector<Definition> definitions =
         value.has_definition ? DefinitionsOf(program_, value.accesses.front())
                              : InputDefinition(program_, value.buffer);
@@ -134,7 +134,7 @@ class Exporter {
   }
 
   // Keeps one access in HBM of a value that is in fast memory at other accesses.
-  void KeepAccess(uint32_t access) {
+  void KeepAccess(AccessIndex access) {
     std::vector<std::string> texts;
     AppendKept(DefinitionsOf(program_, access), texts);
     AppendKept(UsesOf(program_, access, wanted_), texts);
@@ -144,9 +144,9 @@ class Exporter {
   }
 
   // Asks for one copy for all accesses that the same interval serves.
-  void PrefetchAccesses(const std::vector<uint32_t>& gained) {
-    std::map<const Interval*, std::vector<uint32_t>> served;
-    for (const uint32_t a : gained) {
+  void PrefetchAccesses(const std::vector<AccessIndex>& gained) {
+    std::map<const Interval*, std::vector<AccessIndex>> served;
+    for (const AccessIndex a : gained) {
       if (const Interval* copy = CopyInFor(a); copy != nullptr) served[copy].push_back(a);
     }
     for (const auto& [copy, accesses] : served) {
@@ -164,23 +164,23 @@ class Exporter {
 
   // Name of the instruction that an item reports.
   std::string NameOf(const std::vector<Definition>& definitions,
-                     const std::vector<uint32_t>& accesses) const {
+                     const std::vector<AccessIndex>& accesses) const {
     if (!definitions.empty()) return definitions.front().instruction;
     return InstructionName(program_, program_.accesses()[accesses.front()].instruction);
   }
 
   // The override that asks for the copy that an access needs. Empty if the access needs none, or if
   // no override can name its use.
-  std::string PrefetchText(uint32_t access) const {
+  std::string PrefetchText(AccessIndex access) const {
     const Interval* copy = CopyInFor(access);
     const std::vector<Use> uses = UsesOf(program_, access, wanted_);
     if (copy == nullptr || uses.empty()) return "";
-    return Prefetch(uses.front(), TimeOfCopy(static_cast<uint32_t>(copy->copy_in_start)));
+    return Prefetch(uses.front(), TimeOfCopy(copy->copy_in_start));
   }
 
   // The interval of the wanted mapping that serves the access, if the interval begins with a copy
   // from HBM; otherwise null.
-  const Interval* CopyInFor(uint32_t access) const {
+  const Interval* CopyInFor(AccessIndex access) const {
     const Access& use = program_.accesses()[access];
     for (const Interval& interval : wanted_.intervals) {
       if (interval.buffer != use.buffer || interval.copy_in_start < 0) continue;
@@ -189,8 +189,8 @@ class Exporter {
     return nullptr;
   }
 
-  PrefetchTime TimeOfCopy(uint32_t start) const {
-    const auto is_marker = [this](uint32_t i) {
+  PrefetchTime TimeOfCopy(InstructionIndex start) const {
+    const auto is_marker = [this](InstructionIndex i) {
       const InstructionKind kind = program_.instructions()[i].kind;
       return kind == InstructionKind::kLoopBegin || kind == InstructionKind::kLoopEnd;
     };
@@ -200,21 +200,21 @@ class Exporter {
     return {.kind = PrefetchTime::Kind::kEagerness, .instruction = "", .eagerness = 0};
   }
 
-  double BytesMoved(uint32_t access) const {
+  double BytesMoved(AccessIndex access) const {
     return program_.BytesMoved(program_.accesses()[access]);
   }
 
   void CountWhatIsLeftOut(v1::OverridesReport& report) const {
-    std::vector<bool> covered(program_.access_count(), false);
+    IndexVector<AccessIndex, uint8_t> covered(program_.access_count(), 0);
     for (const Item& item : items_) {
-      for (const uint32_t a : item.accesses()) covered[a] = true;
+      for (const uint32_t a : item.accesses()) covered[AccessIndex(a)] = 1;
     }
     double different = 0;
     double left_out = 0;
-    for (uint32_t a = 0; a < program_.access_count(); ++a) {
+    for (const AccessIndex a : program_.accesses().indices()) {
       if (IsWanted(a) == IsDefault(a)) continue;
       different += BytesMoved(a);
-      if (covered[a]) continue;
+      if (covered[a] != 0) continue;
       left_out += BytesMoved(a);
       report.set_left_out_accesses(report.left_out_accesses() + 1);
     }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/simulate.h"
@@ -28,8 +29,8 @@ using Item = v1::OverridesReport::Item;
 //   fusion.2:  50 cycles; x costs 4 in fast memory, input saves 7
 v1::Program ThreeFusions() {
   ProgramBuilder builder;
-  const uint32_t input = builder.AddBuffer(400, {.live_in = true});
-  const uint32_t x = builder.AddBuffer(100);
+  const BufferIndex input = builder.AddBuffer(400, {.live_in = true});
+  const BufferIndex x = builder.AddBuffer(100);
   builder.AddInstruction(100, {Read(input, 20), Write(x, 10)});
   builder.AddInstruction(50, {Read(x, 5), Read(input, 7)});
   builder.AddInstruction(50, {Read(x, -4), Read(input, 7)});
@@ -100,8 +101,8 @@ TEST(ExportOverrides, AValueWantedNowhereIsKeptWhereItIsWrittenAndUsed) {
 // apart.
 TEST(ExportOverrides, AnInputWhoseUsesCannotBeNamedIsLeftOut) {
   ProgramBuilder builder;
-  const uint32_t input = builder.AddBuffer(100, {.live_in = true});
-  const uint32_t x = builder.AddBuffer(100);
+  const BufferIndex input = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex x = builder.AddBuffer(100);
   builder.AddInstruction(100, {Read(input, 20), Write(x, 10)});
   const v1::OverridesReport report = Export(WithDefault(builder.BuildProto(), "11"), Wanted("01"));
   EXPECT_THAT(report.items(), IsEmpty());
@@ -222,7 +223,7 @@ TEST(ExportOverrides, ItemsAreNumberedByGainAndOptionsJoinThemInThatOrder) {
 
 TEST(ExportOverrides, GainCountsExecutions) {
   ProgramBuilder builder;
-  const uint32_t input = builder.AddBuffer(400, {.live_in = true});
+  const BufferIndex input = builder.AddBuffer(400, {.live_in = true});
   builder.BeginLoop(3);
   builder.AddInstruction(50, {Read(input, 7)});
   builder.EndLoop();
@@ -235,12 +236,12 @@ TEST(ExportOverrides, GainCountsExecutions) {
 // The body's own value of a carried buffer has no HLO instruction of its own to name.
 TEST(ExportOverrides, WhatALoopHandsToItsBodyIsLeftToTheValueThatEntersIt) {
   ProgramBuilder builder;
-  const uint32_t initial = builder.AddBuffer(100);
-  const uint32_t parameter = builder.AddBuffer(100);
-  const uint32_t root = builder.AddBuffer(100);
-  const uint32_t result = builder.AddBuffer(100);
+  const BufferIndex initial = builder.AddBuffer(100);
+  const BufferIndex parameter = builder.AddBuffer(100);
+  const BufferIndex root = builder.AddBuffer(100);
+  const BufferIndex result = builder.AddBuffer(100);
   builder.AddInstruction(10, {Write(initial)});  // access 0
-  const uint32_t loop = builder.BeginLoop(3);
+  const LoopIndex loop = builder.BeginLoop(3);
   builder.AddInstruction(10, {Read(parameter, 2), Write(root, 2)});  // 1, 2
   builder.EndLoop();
   builder.AddInstruction(10, {Read(result, 2)});  // 3

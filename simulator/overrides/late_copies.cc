@@ -19,11 +19,11 @@ using LateCopy = v1::ReadBackReport::LateCopy;
 constexpr double kEagerness[] = {0, 0.5, 0.75};
 
 // The first access in fast memory that the copy at the start of an interval serves.
-std::optional<uint32_t> FirstServed(const Program& program, const Mapping& mapping,
-                                    const Interval& interval) {
-  for (const uint32_t a : program.AccessesOfBuffer(interval.buffer)) {
-    const uint32_t instruction = program.accesses()[a].instruction;
-    if (static_cast<int32_t>(instruction) < interval.copy_in_done) continue;
+std::optional<AccessIndex> FirstServed(const Program& program, const Mapping& mapping,
+                                       const Interval& interval) {
+  for (const AccessIndex a : program.AccessesOfBuffer(interval.buffer)) {
+    const InstructionIndex instruction = program.accesses()[a].instruction;
+    if (instruction < interval.copy_in_done) continue;
     if (instruction > interval.last) return std::nullopt;
     if (mapping.in_fast_memory[a] != 0) return a;
   }
@@ -36,20 +36,21 @@ void AddLateCopies(const Program& program, const Mapping& read_back, v1::ReadBac
   std::map<uint32_t, double> waits;  // by interval: the trace has a copy for each slice
   for (const TraceCopy& copy : SimulateTrace(program, read_back).copies) {
     if (copy.direction != CopyDirection::kIn || copy.wait_cycles <= 0) continue;
-    const auto done = static_cast<uint32_t>(read_back.intervals[copy.interval].copy_in_done);
-    if (done >= program.instruction_count()) continue;  // waited for at the end, and by no access
+    const auto done = read_back.intervals[copy.interval].copy_in_done;
+    if (done >= program.instructions().end_index())
+      continue;  // waited for at the end, and by no access
     waits[copy.interval] +=
         copy.wait_cycles * static_cast<double>(program.instructions()[done].execution_count);
   }
   std::vector<LateCopy> late;
   for (const auto& [index, cycles] : waits) {
     const Interval& interval = read_back.intervals[index];
-    const std::optional<uint32_t> access = FirstServed(program, read_back, interval);
+    const std::optional<AccessIndex> access = FirstServed(program, read_back, interval);
     if (!access) continue;
     const std::vector<Use> uses = UsesOf(program, *access, read_back);
     if (uses.empty()) continue;
     LateCopy& copy = late.emplace_back();
-    copy.set_access(*access);
+    copy.set_access(access->number());
     copy.set_instruction(InstructionName(program, program.accesses()[*access].instruction));
     copy.set_bytes(static_cast<double>(program.buffers()[interval.buffer].bytes));
     copy.set_wait_cycles(cycles);

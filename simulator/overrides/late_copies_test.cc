@@ -1,5 +1,6 @@
 #include "simulator/overrides/late_copies.h"
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/overrides/test_util.h"
@@ -18,20 +19,16 @@ using testing::Wanted;
 // reads. Instructions 0 and 1 take 10 and 20 cycles and leave all of the bandwidth.
 Program TwoInputs() {
   ProgramBuilder builder;
-  const uint32_t input = builder.AddBuffer(400, {.live_in = true});
-  const uint32_t small = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex input = builder.AddBuffer(400, {.live_in = true});
+  const BufferIndex small = builder.AddBuffer(100, {.live_in = true});
   builder.AddInstruction(10);
   builder.AddInstruction(20);
   builder.AddInstruction(60, {Read(input, 20), Read(small, 10)});
   return MustSeal(builder.BuildProto());
 }
 
-Interval CopiedAt(uint32_t buffer, int32_t start) {
-  return {.buffer = buffer,
-          .first = static_cast<uint32_t>(start),
-          .last = 2,
-          .copy_in_start = start,
-          .copy_in_done = 2};
+Interval CopiedAt(BufferIndex buffer, InstructionIndex start) {
+  return {.buffer = buffer, .first = start, .last = 2, .copy_in_start = start, .copy_in_done = 2};
 }
 
 TEST(LateCopies, AreThoseThatTheProgramWaitsFor) {

@@ -1,5 +1,6 @@
 #include "simulator/overrides/override_text.h"
 
+#include "base/testing/index_matching.h"
 #include "gtest/gtest.h"
 
 namespace mallocmuzero {

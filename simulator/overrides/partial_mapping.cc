@@ -10,7 +10,7 @@ namespace {
 class PartialMapping {
  public:
   PartialMapping(const Program& program, const Mapping& from, const Mapping& wanted,
-                 absl::Span<const uint32_t> accesses)
+                 absl::Span<const AccessIndex> accesses)
       : program_(program),
         from_(from),
         wanted_(wanted),
@@ -20,7 +20,7 @@ class PartialMapping {
         mapping_(from) {}
 
   Mapping Run() && {
-    for (const uint32_t a : accesses_) {
+    for (const AccessIndex a : accesses_) {
       mapping_.in_fast_memory[a] = wanted_.in_fast_memory[a];
       if (IsWantedFast(a)) Take(a);
     }
@@ -36,17 +36,17 @@ class PartialMapping {
   }
 
  private:
-  bool IsFast(uint32_t access) const { return mapping_.in_fast_memory[access] != 0; }
-  bool IsWantedFast(uint32_t access) const { return wanted_.in_fast_memory[access] != 0; }
+  bool IsFast(AccessIndex access) const { return mapping_.in_fast_memory[access] != 0; }
+  bool IsWantedFast(AccessIndex access) const { return wanted_.in_fast_memory[access] != 0; }
 
-  bool Covers(const Interval& interval, uint32_t access) const {
-    const uint32_t instruction = program_.accesses()[access].instruction;
+  bool Covers(const Interval& interval, AccessIndex access) const {
+    const InstructionIndex instruction = program_.accesses()[access].instruction;
     return interval.buffer == buffer_ && interval.first <= instruction &&
            instruction <= interval.last;
   }
 
   // Takes the wanted intervals that serve an access.
-  void Take(uint32_t access) {
+  void Take(AccessIndex access) {
     for (size_t i = 0; i < wanted_.intervals.size(); ++i) {
       if (Covers(wanted_.intervals[i], access)) comes_[i] = true;
     }
@@ -54,16 +54,16 @@ class PartialMapping {
 
   bool IsTouched(const Interval& interval) const {
     return std::any_of(accesses_.begin(), accesses_.end(),
-                       [&](uint32_t a) { return Covers(interval, a); });
+                       [&](AccessIndex a) { return Covers(interval, a); });
   }
 
   void TakeForTheRestOf(const Interval& interval) {
-    for (const uint32_t a : program_.AccessesOfBuffer(buffer_)) {
+    for (const AccessIndex a : program_.AccessesOfBuffer(buffer_)) {
       if (Covers(interval, a) && IsFast(a) && IsWantedFast(a)) Take(a);
     }
   }
 
-  bool IsTaken(uint32_t access) const {
+  bool IsTaken(AccessIndex access) const {
     for (size_t i = 0; i < comes_.size(); ++i) {
       if (comes_[i] && Covers(wanted_.intervals[i], access)) return true;
     }
@@ -82,8 +82,8 @@ class PartialMapping {
   bool Goes(const Interval& interval) const {
     if (interval.buffer != buffer_) return false;
     if (!IsTouched(interval) && !OverlapsATakenOne(interval)) return false;
-    const absl::Span<const uint32_t> users = program_.AccessesOfBuffer(buffer_);
-    return std::none_of(users.begin(), users.end(), [&](uint32_t a) {
+    const absl::Span<const AccessIndex> users = program_.AccessesOfBuffer(buffer_);
+    return std::none_of(users.begin(), users.end(), [&](AccessIndex a) {
       return Covers(interval, a) && IsFast(a) && !IsTaken(a);
     });
   }
@@ -91,8 +91,8 @@ class PartialMapping {
   const Program& program_;
   const Mapping& from_;
   const Mapping& wanted_;
-  const absl::Span<const uint32_t> accesses_;
-  const uint32_t buffer_;
+  const absl::Span<const AccessIndex> accesses_;
+  const BufferIndex buffer_;
   std::vector<bool> comes_;  // by interval of wanted_
   Mapping mapping_;
 };
@@ -100,7 +100,7 @@ class PartialMapping {
 }  // namespace
 
 Mapping WithAccessesAsWanted(const Program& program, const Mapping& from, const Mapping& wanted,
-                             absl::Span<const uint32_t> accesses) {
+                             absl::Span<const AccessIndex> accesses) {
   if (accesses.empty()) return from;
   return PartialMapping(program, from, wanted, accesses).Run();
 }

@@ -18,7 +18,7 @@ namespace mallocmuzero {
 //   - An interval of `from` goes with its copies if these intervals serve all accesses that it
 //     served and that are still in fast memory.
 Mapping WithAccessesAsWanted(const Program& program, const Mapping& from, const Mapping& wanted,
-                             absl::Span<const uint32_t> accesses);
+                             absl::Span<const AccessIndex> accesses);
 
 }  // namespace mallocmuzero
 

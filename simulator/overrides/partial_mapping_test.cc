@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/simulate.h"
@@ -22,7 +23,7 @@ using testing::Write;
 // Weights are read at instructions 1 and 3; each read saves 40 of 100 cycles.
 Program WeightsReadTwice() {
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(1020, {.live_in = true});
+  const BufferIndex weights = builder.AddBuffer(1020, {.live_in = true});
   builder.AddInstruction(100);
   builder.AddInstruction(100, {Read(weights, 40)});
   builder.AddInstruction(100);
@@ -30,12 +31,8 @@ Program WeightsReadTwice() {
   return builder.Build();
 }
 
-constexpr Interval CopiedIn(int32_t start, int32_t done, uint32_t last) {
-  return {.buffer = 0,
-          .first = static_cast<uint32_t>(start),
-          .last = last,
-          .copy_in_start = start,
-          .copy_in_done = done};
+constexpr Interval CopiedIn(InstructionIndex start, InstructionIndex done, InstructionIndex last) {
+  return {.buffer = 0, .first = start, .last = last, .copy_in_start = start, .copy_in_done = done};
 }
 
 double Cycles(const Program& program, const Mapping& mapping) {
@@ -77,7 +74,7 @@ TEST(WithAccessesAsWanted, ALongerIntervalReplacesTheOneItContinues) {
 
 TEST(WithAccessesAsWanted, TheRestOfAValueIsWrittenBackIfThatIsWanted) {
   ProgramBuilder builder;
-  const uint32_t value = builder.AddBuffer(1020);
+  const BufferIndex value = builder.AddBuffer(1020);
   builder.AddInstruction(100, {Write(value, 30)});
   builder.AddInstruction(100);
   builder.AddInstruction(100, {Read(value, 40)});
@@ -96,8 +93,8 @@ TEST(WithAccessesAsWanted, TheRestOfAValueIsWrittenBackIfThatIsWanted) {
 
 TEST(WithAccessesAsWanted, OtherBuffersAndOtherValuesStayAsTheyAre) {
   ProgramBuilder builder;
-  const uint32_t weights = builder.AddBuffer(500, {.live_in = true});
-  const uint32_t other = builder.AddBuffer(500, {.live_in = true});
+  const BufferIndex weights = builder.AddBuffer(500, {.live_in = true});
+  const BufferIndex other = builder.AddBuffer(500, {.live_in = true});
   builder.AddInstruction(100);
   builder.AddInstruction(100, {Read(weights, 40), Read(other, 30)});
   builder.AddInstruction(100);

@@ -8,8 +8,8 @@
 namespace mallocmuzero {
 namespace {
 
-const v1::Access& AccessProto(const Program& program, uint32_t access) {
-  return program.proto().accesses(static_cast<int>(access));
+const v1::Access& AccessProto(const Program& program, AccessIndex access) {
+  return program.MessageOf(access);
 }
 
 std::vector<uint32_t> TupleIndexOf(const v1::Position& position) {
@@ -18,11 +18,11 @@ std::vector<uint32_t> TupleIndexOf(const v1::Position& position) {
 
 // The access that writes the output of the instruction of `access` at `tuple_index`, other than
 // itself; -1 if there is none.
-int64_t OtherOutput(const Program& program, uint32_t access,
-                    const std::vector<uint32_t>& tuple_index) {
+AccessIndex OtherOutput(const Program& program, AccessIndex access,
+                        const std::vector<uint32_t>& tuple_index) {
   const Instruction& instruction = program.instructions()[program.accesses()[access].instruction];
   for (uint32_t k = 0; k < instruction.access_count; ++k) {
-    const uint32_t other = instruction.first_access + k;
+    const AccessIndex other = instruction.first_access + k;
     if (other == access) continue;
     for (const v1::Position& position : AccessProto(program, other).positions()) {
       if (position.operand() < 0 && TupleIndexOf(position) == tuple_index) return other;
@@ -33,8 +33,8 @@ int64_t OtherOutput(const Program& program, uint32_t access,
 
 // Bounds the use's size to tell it from an output. False if there is no such bound and the override
 // would move an output that is wanted in the other memory.
-bool TellFromOutput(const Program& program, uint32_t access, const Mapping& wanted, Use& use) {
-  const int64_t output = OtherOutput(program, access, use.tuple_index);
+bool TellFromOutput(const Program& program, AccessIndex access, const Mapping& wanted, Use& use) {
+  const AccessIndex output = OtherOutput(program, access, use.tuple_index);
   if (output < 0) return true;
   const int64_t bytes = program.accesses()[access].bytes;
   const int64_t output_bytes = program.accesses()[output].bytes;
@@ -58,27 +58,28 @@ void BoundSize(int64_t bytes, Use& use) {
 
 }  // namespace
 
-const std::string& InstructionName(const Program& program, uint32_t instruction) {
-  return program.proto().instructions(static_cast<int>(instruction)).name();
+const std::string& InstructionName(const Program& program, InstructionIndex instruction) {
+  return program.MessageOf(instruction).name();
 }
 
-std::vector<Definition> DefinitionsOf(const Program& program, uint32_t access) {
+std::vector<Definition> DefinitionsOf(const Program& program, AccessIndex access) {
   std::vector<Definition> definitions;
   const v1::Access& proto = AccessProto(program, access);
   for (const v1::Position& position : proto.positions()) {
     if (position.operand() >= 0) continue;
-    definitions.push_back({.instruction = InstructionName(program, proto.instruction()),
-                           .tuple_index = TupleIndexOf(position)});
+    definitions.push_back(
+        {.instruction = InstructionName(program, InstructionIndex(proto.instruction())),
+         .tuple_index = TupleIndexOf(position)});
   }
   // Several definitions may differ in size, and an access has one size.
   if (definitions.size() == 1) definitions[0].bytes = program.accesses()[access].bytes;
   return definitions;
 }
 
-std::vector<Definition> InputDefinition(const Program& program, uint32_t buffer) {
+std::vector<Definition> InputDefinition(const Program& program, BufferIndex buffer) {
   if (!program.buffers()[buffer].live_in) return {};
   for (const v1::Tensor& tensor : program.proto().tensors()) {
-    if (tensor.buffer() != buffer) continue;
+    if (BufferIndex(tensor.buffer()) != buffer) continue;
     return {{.instruction = tensor.instruction_name(),
              .tuple_index = {tensor.tuple_index().begin(), tensor.tuple_index().end()},
              .bytes = tensor.bytes()}};
@@ -86,12 +87,12 @@ std::vector<Definition> InputDefinition(const Program& program, uint32_t buffer)
   return {};
 }
 
-std::vector<Use> UsesOf(const Program& program, uint32_t access, const Mapping& wanted) {
+std::vector<Use> UsesOf(const Program& program, AccessIndex access, const Mapping& wanted) {
   std::vector<Use> uses;
   const v1::Access& proto = AccessProto(program, access);
   for (const v1::Position& position : proto.positions()) {
     if (position.operand() < 0) continue;
-    Use use{.instruction = InstructionName(program, proto.instruction()),
+    Use use{.instruction = InstructionName(program, InstructionIndex(proto.instruction())),
             .operand = position.operand(),
             .tuple_index = TupleIndexOf(position)};
     if (TellFromOutput(program, access, wanted, use)) uses.push_back(std::move(use));

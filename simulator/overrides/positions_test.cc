@@ -1,5 +1,6 @@
 #include "simulator/overrides/positions.h"
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/overrides/test_util.h"
@@ -19,8 +20,8 @@ using testing::Write;
 // fusion.0 reads `in` (access 0) and writes an array (access 1) of these sizes.
 Program ReadsAndWrites(int64_t in_bytes, int64_t out_bytes) {
   ProgramBuilder builder;
-  const uint32_t in = builder.AddBuffer(in_bytes, {.live_in = true});
-  const uint32_t out = builder.AddBuffer(out_bytes);
+  const BufferIndex in = builder.AddBuffer(in_bytes, {.live_in = true});
+  const BufferIndex out = builder.AddBuffer(out_bytes);
   builder.AddInstruction(1, {Read(in), Write(out)});
   return builder.Build();
 }
@@ -58,8 +59,8 @@ TEST(UsesOf, AnOperandAsLongAsTheOutputIsLeftOutUnlessBothGoToTheSameMemory) {
 
 TEST(UsesOf, AnOutputOfAnotherTupleIndexDoesNotMoveTheBounds) {
   ProgramBuilder builder;
-  const uint32_t in = builder.AddBuffer(100, {.live_in = true});
-  const uint32_t out = builder.AddBuffer(300);
+  const BufferIndex in = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex out = builder.AddBuffer(300);
   builder.AddInstruction(1, {Read(in), Write(out)});
   v1::Program proto = builder.BuildProto();
   proto.mutable_accesses(1)->mutable_positions(0)->add_tuple_index(1);
@@ -75,7 +76,7 @@ TEST(UsesOf, AnOutputOfAnotherTupleIndexDoesNotMoveTheBounds) {
 
 TEST(UsesOf, AnUpdateIsAUseAndADefinitionOfOneMemory) {
   ProgramBuilder builder;
-  const uint32_t state = builder.AddBuffer(100, {.live_in = true, .live_out = true});
+  const BufferIndex state = builder.AddBuffer(100, {.live_in = true, .live_out = true});
   builder.AddInstruction(1, {Update(state)});
   v1::Program proto = builder.BuildProto();
   proto.mutable_accesses(0)->add_positions()->set_operand(-1);
@@ -86,7 +87,7 @@ TEST(UsesOf, AnUpdateIsAUseAndADefinitionOfOneMemory) {
 
 TEST(UsesOf, EveryOperandOfAnAccessIsAUse) {
   ProgramBuilder builder;
-  const uint32_t in = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex in = builder.AddBuffer(100, {.live_in = true});
   builder.AddInstruction(1, {Read(in)});
   v1::Program proto = builder.BuildProto();
   proto.mutable_accesses(0)->add_positions()->set_operand(4);

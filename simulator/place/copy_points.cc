@@ -10,7 +10,7 @@ CopyPoints::CopyPoints(const Program& program, const Mapping& mapping)
       events_(program.instruction_count() + 1),
       intervals_of_(program.buffer_count()) {
   using Kind = CopyEvent::Kind;
-  const auto add = [&](int32_t point, Kind kind, uint32_t interval) {
+  const auto add = [&](InstructionIndex point, Kind kind, uint32_t interval) {
     events_[point].push_back({kind, interval});
   };
   const auto for_each = [&](auto visit) {
@@ -36,21 +36,22 @@ CopyPoints::CopyPoints(const Program& program, const Mapping& mapping)
   });
 }
 
-bool CopyPoints::Contains(uint32_t buffer, uint32_t instruction) const {
+bool CopyPoints::Contains(BufferIndex buffer, InstructionIndex instruction) const {
   return std::any_of(intervals_of_[buffer].begin(), intervals_of_[buffer].end(), [&](uint32_t k) {
     const Interval& it = mapping_.intervals[k];
     return it.first <= instruction && instruction <= it.last;
   });
 }
 
-CopyPoints::Needs CopyPoints::NeedsInside(uint32_t buffer, uint32_t begin, uint32_t end) const {
+CopyPoints::Needs CopyPoints::NeedsInside(BufferIndex buffer, InstructionIndex begin,
+                                          InstructionIndex end) const {
   Needs needs;
   for (const uint32_t k : intervals_of_[buffer]) {
-    const int32_t start = mapping_.intervals[k].copy_in_start;
-    if (start > static_cast<int32_t>(begin) && start <= static_cast<int32_t>(end)) needs.hbm = true;
+    const InstructionIndex start = mapping_.intervals[k].copy_in_start;
+    if (start > begin && start <= end) needs.hbm = true;
   }
-  for (const uint32_t a : program_.AccessesOfBuffer(buffer)) {
-    const uint32_t instruction = program_.accesses()[a].instruction;
+  for (const AccessIndex a : program_.AccessesOfBuffer(buffer)) {
+    const InstructionIndex instruction = program_.accesses()[a].instruction;
     if (instruction <= begin || instruction > end) continue;
     if (mapping_.in_fast_memory[a] == 0) {
       needs.hbm = true;

@@ -30,13 +30,13 @@ class CopyPoints {
   // of instructions. They are in the order of Simulate: waits for copies queued earlier, then
   // starts of copies, then waits for copies that were just started. A cross-program prefetch is not
   // among them.
-  absl::Span<const CopyEvent> At(uint32_t point) const { return events_[point]; }
+  absl::Span<const CopyEvent> At(InstructionIndex point) const { return events_[point]; }
 
   // Index of the interval that has the cross-program prefetch, or -1.
   int32_t cross_program_prefetch() const { return cross_program_prefetch_; }
 
   // True if an interval of the buffer contains the instruction.
-  bool Contains(uint32_t buffer, uint32_t instruction) const;
+  bool Contains(BufferIndex buffer, InstructionIndex instruction) const;
 
   // The memories in which a buffer from before instruction `begin` is needed by the instructions
   // after `begin`, up to and including `end`.
@@ -44,13 +44,13 @@ class CopyPoints {
     bool hbm = false;
     bool fast = false;
   };
-  Needs NeedsInside(uint32_t buffer, uint32_t begin, uint32_t end) const;
+  Needs NeedsInside(BufferIndex buffer, InstructionIndex begin, InstructionIndex end) const;
 
  private:
   const Program& program_;
   const Mapping& mapping_;
-  std::vector<std::vector<CopyEvent>> events_;
-  std::vector<std::vector<uint32_t>> intervals_of_;  // for each buffer
+  IndexVector<InstructionIndex, std::vector<CopyEvent>> events_;
+  IndexVector<BufferIndex, std::vector<uint32_t>> intervals_of_;
   int32_t cross_program_prefetch_ = -1;
 };
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/hlo/print_module.h"

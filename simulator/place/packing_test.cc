@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/file_io.h"
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

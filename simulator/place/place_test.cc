@@ -52,10 +52,10 @@ TEST(Place, EverythingInHbmIsTheModuleAsItWas) {
 TEST(Place, AResultInFastMemoryPassesThroughBitcastsIntoTheNextFusion) {
   const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
   const Program& program = chain.program;
-  const uint32_t f1 = Number(program, "f1");
-  const uint32_t f2 = Number(program, "f2");
+  const InstructionIndex f1 = Number(program, "f1");
+  const InstructionIndex f2 = Number(program, "f2");
   Mapping mapping = AllHbmMapping(program);
-  const uint32_t buffer = BufferMadeBy(program, "f1");
+  const BufferIndex buffer = BufferMadeBy(program, "f1");
   mapping.intervals.push_back({.buffer = buffer, .first = f1, .last = f2});
   UseFast(program, buffer, f1, f2, mapping);
   const std::string text = Place(chain, mapping);
@@ -69,9 +69,9 @@ TEST(Place, AResultInFastMemoryPassesThroughBitcastsIntoTheNextFusion) {
 TEST(Place, TwoFusionsOfOneComputationGetOneEach) {
   const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
   const Program& program = chain.program;
-  const uint32_t f1 = Number(program, "f1");
+  const InstructionIndex f1 = Number(program, "f1");
   Mapping mapping = AllHbmMapping(program);
-  const uint32_t buffer = BufferMadeBy(program, "f1");
+  const BufferIndex buffer = BufferMadeBy(program, "f1");
   mapping.intervals.push_back({.buffer = buffer, .first = f1, .last = Number(program, "f2")});
   UseFast(program, buffer, f1, Number(program, "f2"), mapping);
   const std::string text = Place(chain, mapping);
@@ -82,14 +82,11 @@ TEST(Place, TwoFusionsOfOneComputationGetOneEach) {
 TEST(Place, CopiesStandWhereTheMappingHasThem) {
   const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
   const Program& program = chain.program;
-  const uint32_t w = BufferMadeBy(program, "w");
-  const uint32_t f3 = Number(program, "f3");
+  const BufferIndex w = BufferMadeBy(program, "w");
+  const InstructionIndex f3 = Number(program, "f3");
   Mapping mapping = AllHbmMapping(program);
-  mapping.intervals.push_back({.buffer = w,
-                               .first = 1,
-                               .last = f3,
-                               .copy_in_start = 1,
-                               .copy_in_done = static_cast<int32_t>(f3)});
+  mapping.intervals.push_back(
+      {.buffer = w, .first = 1, .last = f3, .copy_in_start = 1, .copy_in_done = f3});
   UseFast(program, w, f3, f3, mapping);
   const std::string text = Place(chain, mapping);
   const size_t start = text.find("copy-start(%w)");
@@ -113,14 +110,14 @@ TEST(Place, EstimatesOfAnotherPlacementAreStripped) {
 TEST(Place, ACopyInPiecesIsRefusedWithTheValuesName) {
   const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
   const Program& program = chain.program;
-  const uint32_t w = BufferMadeBy(program, "w");
-  const uint32_t f3 = Number(program, "f3");
+  const BufferIndex w = BufferMadeBy(program, "w");
+  const InstructionIndex f3 = Number(program, "f3");
   Mapping mapping = AllHbmMapping(program);
   mapping.intervals.push_back({.buffer = w,
                                .first = 1,
                                .last = f3,
                                .copy_in_start = 1,
-                               .copy_in_done = static_cast<int32_t>(f3),
+                               .copy_in_done = f3,
                                .copy_in_slices = {{1, 2048}, {2, 2048}}});
   UseFast(program, w, f3, f3, mapping);
   const absl::StatusOr<PlacedModule> placed =
@@ -159,16 +156,16 @@ entry main
 // update, a copy out.
 Mapping UpdateOfCopy(const Program& program) {
   Mapping mapping = AllHbmMapping(program);
-  const uint32_t w = BufferMadeBy(program, "w");
-  const uint32_t up = Number(program, "up");
-  const uint32_t sum = Number(program, "sum");
+  const BufferIndex w = BufferMadeBy(program, "w");
+  const InstructionIndex up = Number(program, "up");
+  const InstructionIndex sum = Number(program, "sum");
   mapping.intervals.push_back({.buffer = w,
                                .first = up,
                                .last = sum,
-                               .copy_in_start = static_cast<int32_t>(up),
-                               .copy_in_done = static_cast<int32_t>(up),
-                               .copy_out_start = static_cast<int32_t>(sum),
-                               .copy_out_done = static_cast<int32_t>(sum + 1)});
+                               .copy_in_start = up,
+                               .copy_in_done = up,
+                               .copy_out_start = sum,
+                               .copy_out_done = sum + 1});
   UseFast(program, w, up, sum, mapping);
   return mapping;
 }

@@ -33,10 +33,11 @@ Placer::Placer(const Program& program, const Mapping& mapping, const ProgramSour
       editor_(std::move(module)),
       points_(program, mapping),
       current_(program.buffer_count(), -1) {
-  for (size_t i = 0; i < source.all_hbm->priced.size(); ++i) {
-    const Step& step = source.all_hbm->StepOf(source.all_hbm->priced[i]);
-    if (step.kind != Step::Kind::kInstruction) continue;
-    step_of_[{step.instance, step.instruction}] = static_cast<int32_t>(i);
+  InstructionIndex next = 0;
+  for (const PricedStep& priced : source.all_hbm->priced) {
+    const InstructionIndex i = next++;
+    const Step& step = source.all_hbm->StepOf(priced);
+    if (step.kind == Step::Kind::kInstruction) step_of_[{step.instance, step.instruction}] = i;
   }
 }
 
@@ -48,7 +49,7 @@ absl::StatusOr<PlacedModule> Placer::Run() && {
   MMZ_RETURN_IF_ERROR(EmitParameters(frame));
   MMZ_RETURN_IF_ERROR(StartPrefetch(frame));
   MMZ_RETURN_IF_ERROR(EmitInstructions(frame));
-  MMZ_RETURN_IF_ERROR(RunPoints(frame, static_cast<int32_t>(program_.instruction_count())));
+  MMZ_RETURN_IF_ERROR(RunPoints(frame, program_.instructions().end_index()));
   absl::StatusOr<int64_t> root = Root(frame, AlwaysHbm);
   if (!root.ok()) return root.status();
   writer.Finish(*root);
@@ -83,8 +84,7 @@ absl::Status Placer::EmitParameters(Frame& frame) {
 // Constants come first, because a copy may start before the place where the compiler put the
 // constant.
 absl::Status Placer::EmitConstants(Frame& frame) {
-  const auto count = static_cast<int32_t>(frame.computation().instructions.size());
-  for (hlo::InstructionIndex index = 0; index < count; ++index) {
+  for (hlo::InstructionIndex index = 0; index < frame.computation().instructions.size(); ++index) {
     if (frame.computation().instructions[index].opcode != Opcode::kConstant) continue;
     MMZ_RETURN_IF_ERROR(EmitComputing(frame, index));
   }
@@ -94,8 +94,7 @@ absl::Status Placer::EmitConstants(Frame& frame) {
 absl::Status Placer::EmitInstructions(Frame& frame) {
   step_ = -1;
   MMZ_RETURN_IF_ERROR(EmitConstants(frame));
-  const auto count = static_cast<int32_t>(frame.computation().instructions.size());
-  for (hlo::InstructionIndex index = 0; index < count; ++index) {
+  for (hlo::InstructionIndex index = 0; index < frame.computation().instructions.size(); ++index) {
     MMZ_RETURN_IF_ERROR(Emit(frame, index));
   }
   return absl::OkStatus();
@@ -104,7 +103,7 @@ absl::Status Placer::EmitInstructions(Frame& frame) {
 absl::Status Placer::Emit(Frame& frame, hlo::InstructionIndex index) {
   const hlo::Instruction& instruction = frame.computation().instructions[index];
   const auto step = step_of_.find({frame.instance(), index});
-  step_ = step == step_of_.end() ? -1 : step->second;
+  step_ = step == step_of_.end() ? InstructionIndex(-1) : step->second;
   if (step_ >= 0) MMZ_RETURN_IF_ERROR(RunPoints(frame, step_));
   switch (instruction.opcode) {
     case Opcode::kParameter:
@@ -127,10 +126,9 @@ Memory Placer::MemoryOf(int32_t operand, absl::Span<const int32_t> tuple_index) 
   if (step_ < 0) return Memory::kHbm;
   const Instruction& instruction = program_.instructions()[step_];
   for (uint32_t k = 0; k < instruction.access_count; ++k) {
-    const uint32_t access = instruction.first_access + k;
+    const AccessIndex access = instruction.first_access + k;
     if (mapping_.in_fast_memory[access] == 0) continue;
-    for (const v1::Position& position :
-         program_.proto().accesses(static_cast<int>(access)).positions()) {
+    for (const v1::Position& position : program_.MessageOf(access).positions()) {
       if (position.operand() == operand &&
           std::equal(position.tuple_index().begin(), position.tuple_index().end(),
                      tuple_index.begin(), tuple_index.end())) {
@@ -221,7 +219,7 @@ void Placer::NameResults(Frame& frame, hlo::InstructionIndex index, int64_t id,
 }
 
 void Placer::SetCurrent(ValueId value) {
-  if (const int32_t buffer = source_.BufferOf(value); buffer >= 0) current_[buffer] = value;
+  if (const BufferIndex buffer = source_.BufferOf(value); buffer >= 0) current_[buffer] = value;
 }
 
 absl::StatusOr<int64_t> Placer::Root(Frame& frame, absl::FunctionRef<Memory(int32_t)> memory_of) {
@@ -233,10 +231,10 @@ absl::StatusOr<int64_t> Placer::Root(Frame& frame, absl::FunctionRef<Memory(int3
                   memory_of(missing));
 }
 
-absl::Status Placer::CannotExpress(uint32_t buffer, absl::string_view why) const {
+absl::Status Placer::CannotExpress(BufferIndex buffer, absl::string_view why) const {
   std::string name = absl::StrCat("buffer ", buffer);
   for (const v1::Tensor& tensor : program_.proto().tensors()) {
-    if (tensor.buffer() != buffer) continue;
+    if (BufferIndex(tensor.buffer()) != buffer) continue;
     absl::StrAppend(&name, " (%", tensor.instruction_name(), ", ", tensor.shape(), ")");
     break;
   }
@@ -245,11 +243,11 @@ absl::Status Placer::CannotExpress(uint32_t buffer, absl::string_view why) const
 
 absl::Status Placer::NotThere(absl::string_view instruction, ValueId value, Memory memory) const {
   const absl::string_view where = memory == Memory::kFast ? "fast memory" : "HBM";
-  const int32_t buffer = source_.BufferOf(value);
+  const BufferIndex buffer = source_.BufferOf(value);
   const std::string why =
       absl::StrCat("%", instruction, " needs it in ", where,
                    ", where it is not available in the computation of that instruction");
-  if (buffer >= 0) return CannotExpress(static_cast<uint32_t>(buffer), why);
+  if (buffer >= 0) return CannotExpress(buffer, why);
   const HloValue& definition = flow().values()[value];
   return absl::FailedPreconditionError(absl::StrCat(
       "%", schedule().ComputationOf(definition.instance).instructions[definition.instruction].name,

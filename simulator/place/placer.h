@@ -64,13 +64,13 @@ class Placer {
   void SetCurrent(ValueId value);
 
   // Appends the copies of all points that have not been reached yet, up to and including `point`.
-  absl::Status RunPoints(Frame& frame, int32_t point);
+  absl::Status RunPoints(Frame& frame, InstructionIndex point);
   absl::Status RunEvent(Frame& frame, const CopyEvent& event);
   absl::Status StartCopy(Frame& frame, uint32_t interval, Memory from);
   absl::Status FinishCopy(Frame& frame, uint32_t interval, Memory from);
   // Makes a constant of an inner computation available in `frame`, for a copy that serves all
   // passes of a loop. Returns false if the buffer holds no constant.
-  bool HoistConstant(Frame& frame, uint32_t buffer);
+  bool HoistConstant(Frame& frame, BufferIndex buffer);
   absl::Status StartPrefetch(Frame& frame);
   absl::Status FinishPrefetch(Frame& frame);
   absl::Status FinishPrefetchBefore(Frame& frame, const ScheduledLoop& loop);
@@ -79,7 +79,7 @@ class Placer {
   absl::Status EmitWhile(Frame& frame, hlo::InstructionIndex index);
   absl::Status EmitConditional(Frame& frame, hlo::InstructionIndex index);
   Handover HandoverOfLoop(const Frame& frame, const ScheduledLoop& loop, int32_t loop_index) const;
-  Memory MemoryInto(const Frame& frame, ValueId value, uint32_t begin, uint32_t end,
+  Memory MemoryInto(const Frame& frame, ValueId value, InstructionIndex begin, InstructionIndex end,
                     bool& also_fast) const;
   // The operand, with its arrays in the memories of the handover and with the extra elements.
   absl::StatusOr<int64_t> HandIn(Frame& frame, hlo::InstructionIndex operand,
@@ -88,16 +88,17 @@ class Placer {
   // leaves are `values`.
   absl::Status EmitCallee(int32_t instance, const xla::ShapeProto& shape,
                           absl::Span<const ValueId> values, const Handover& handover,
-                          int32_t last_point, absl::FunctionRef<Memory(int32_t)> root_memory,
-                          bool returns_extra, xla::ShapeProto& result);
+                          InstructionIndex last_point,
+                          absl::FunctionRef<Memory(int32_t)> root_memory, bool returns_extra,
+                          xla::ShapeProto& result);
 
   struct PricedRange {
-    uint32_t begin = 0;
-    uint32_t end = 0;  // one behind the last
+    InstructionIndex begin = 0;
+    InstructionIndex end = 0;  // one behind the last
   };
   PricedRange RangeOfBranches(const ScheduledCall& call) const;
 
-  absl::Status CannotExpress(uint32_t buffer, absl::string_view why) const;
+  absl::Status CannotExpress(BufferIndex buffer, absl::string_view why) const;
   absl::Status NotThere(absl::string_view instruction, ValueId value, Memory memory) const;
 
   const Program& program_;
@@ -108,10 +109,10 @@ class Placer {
   PlacedModule result_;
 
   // The priced step of each instruction that is no loop marker. The key is instance and index.
-  absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, int32_t> step_of_;
-  int32_t step_ = -1;             // the priced step that is being written; -1: none
-  int32_t next_point_ = 0;        // the first point whose copies have not been appended yet
-  std::vector<ValueId> current_;  // for each buffer the value that it holds at this point
+  absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, InstructionIndex> step_of_;
+  InstructionIndex step_ = -1;       // the priced step that is being written; -1: none
+  InstructionIndex next_point_ = 0;  // the first point whose copies have not been appended yet
+  IndexVector<BufferIndex, ValueId> current_;  // the value that it holds at this point
   struct Flight {
     int32_t instance = 0;
     int64_t start = 0;  // id of the copy-start

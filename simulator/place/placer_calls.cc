@@ -24,12 +24,12 @@ std::vector<hlo::ShapeIndex> LeafIndices(const hlo::Shape& shape) {
 
 // The memory in which a value enters a range of instructions that does not change it. Sets
 // `also_fast` if a second copy must enter in fast memory.
-Memory Placer::MemoryInto(const Frame& frame, ValueId value, uint32_t begin, uint32_t end,
-                          bool& also_fast) const {
+Memory Placer::MemoryInto(const Frame& frame, ValueId value, InstructionIndex begin,
+                          InstructionIndex end, bool& also_fast) const {
   const bool in_hbm = frame.NameOf(value, Memory::kHbm).has_value();
-  const int32_t buffer = source_.BufferOf(value);
+  const BufferIndex buffer = source_.BufferOf(value);
   if (buffer < 0) return Memory::kHbm;
-  const CopyPoints::Needs needs = points_.NeedsInside(static_cast<uint32_t>(buffer), begin, end);
+  const CopyPoints::Needs needs = points_.NeedsInside(buffer, begin, end);
   also_fast = needs.fast && needs.hbm;
   if (also_fast || needs.hbm) return Memory::kHbm;
   return needs.fast || !in_hbm ? Memory::kFast : Memory::kHbm;
@@ -37,9 +37,8 @@ Memory Placer::MemoryInto(const Frame& frame, ValueId value, uint32_t begin, uin
 
 Placer::Handover Placer::HandoverOfLoop(const Frame& frame, const ScheduledLoop& loop,
                                         int32_t loop_index) const {
-  const auto& priced_at = source_.all_hbm->priced_at_or_after;
-  const auto begin = static_cast<uint32_t>(priced_at[loop.begin]);
-  const auto end = static_cast<uint32_t>(priced_at[loop.end]);
+  const InstructionIndex begin = source_.PricedAtOrAfter(loop.begin);
+  const InstructionIndex end = source_.PricedAtOrAfter(loop.end);
   const hlo::Computation& body = schedule().ComputationOf(loop.body);
   const absl::Span<const ValueId> parameters = flow().ValuesOf(loop.body, body.parameters[0]);
   absl::flat_hash_map<ValueId, ValueId> result_of;  // keys are values that the loop changes
@@ -49,10 +48,10 @@ Placer::Handover Placer::HandoverOfLoop(const Frame& frame, const ScheduledLoop&
   Handover handover;
   for (const ValueId parameter : parameters) {
     if (const auto result = result_of.find(parameter); result != result_of.end()) {
-      const int32_t p = source_.BufferOf(parameter);
-      const int32_t q = source_.BufferOf(result->second);
-      const bool fast = (p >= 0 && points_.Contains(static_cast<uint32_t>(p), begin)) ||
-                        (q >= 0 && points_.Contains(static_cast<uint32_t>(q), end));
+      const BufferIndex p = source_.BufferOf(parameter);
+      const BufferIndex q = source_.BufferOf(result->second);
+      const bool fast =
+          (p >= 0 && points_.Contains(p, begin)) || (q >= 0 && points_.Contains(q, end));
       handover.memory.push_back(fast ? Memory::kFast : Memory::kHbm);
       continue;
     }
@@ -64,7 +63,7 @@ Placer::Handover Placer::HandoverOfLoop(const Frame& frame, const ScheduledLoop&
     }
   }
   for (const ValueId constant : hoisted_constants_) {
-    const auto buffer = static_cast<uint32_t>(source_.BufferOf(constant));
+    const BufferIndex buffer = source_.BufferOf(constant);
     if (frame.NameOf(constant, Memory::kFast) && points_.NeedsInside(buffer, begin, end).fast) {
       handover.also_fast.push_back(constant);
     }
@@ -83,7 +82,7 @@ absl::StatusOr<int64_t> Placer::HandIn(Frame& frame, hlo::InstructionIndex opera
   if (handover.also_fast.empty()) return *id;
   const xla::ShapeProto shape = frame.writer().ShapeOf(*id);
   if (shape.element_type() != kTupleType) {
-    return CannotExpress(static_cast<uint32_t>(source_.BufferOf(handover.also_fast[0])),
+    return CannotExpress(source_.BufferOf(handover.also_fast[0]),
                          absl::StrCat("%", taker, " would need it in both memories"));
   }
   std::vector<int64_t> elements;
@@ -100,8 +99,9 @@ absl::StatusOr<int64_t> Placer::HandIn(Frame& frame, hlo::InstructionIndex opera
 
 absl::Status Placer::EmitCallee(int32_t instance, const xla::ShapeProto& shape,
                                 absl::Span<const ValueId> values, const Handover& handover,
-                                int32_t last_point, absl::FunctionRef<Memory(int32_t)> root_memory,
-                                bool returns_extra, xla::ShapeProto& result) {
+                                InstructionIndex last_point,
+                                absl::FunctionRef<Memory(int32_t)> root_memory, bool returns_extra,
+                                xla::ShapeProto& result) {
   xla::HloComputationProto* computation =
       editor_.FindComputation(schedule().ComputationOf(instance).name);
   ComputationWriter writer(editor_, *computation);
@@ -146,8 +146,7 @@ absl::Status Placer::EmitWhile(Frame& frame, hlo::InstructionIndex index) {
     return loop.instance == frame.instance() && loop.instruction == index;
   });
   const ScheduledLoop& loop = *found;
-  const auto& priced_at = source_.all_hbm->priced_at_or_after;
-  MMZ_RETURN_IF_ERROR(RunPoints(frame, priced_at[loop.begin]));
+  MMZ_RETURN_IF_ERROR(RunPoints(frame, source_.PricedAtOrAfter(loop.begin)));
   MMZ_RETURN_IF_ERROR(FinishPrefetchBefore(frame, loop));
   const Handover handover =
       HandoverOfLoop(frame, loop, static_cast<int32_t>(found - loops.begin()));
@@ -161,8 +160,8 @@ absl::Status Placer::EmitWhile(Frame& frame, hlo::InstructionIndex index) {
   const absl::Span<const ValueId> parameters = flow().ValuesOf(loop.body, body.parameters[0]);
   for (const ValueId value : parameters) SetCurrent(value);
   xla::ShapeProto body_result;
-  MMZ_RETURN_IF_ERROR(EmitCallee(loop.body, shape, parameters, handover, priced_at[loop.end],
-                                 memory_of, true, body_result));
+  MMZ_RETURN_IF_ERROR(EmitCallee(loop.body, shape, parameters, handover,
+                                 source_.PricedAtOrAfter(loop.end), memory_of, true, body_result));
   if (!SameShape(body_result, shape)) {
     return absl::InternalError(
         absl::StrCat("%", instruction.name, ": its body returns another shape than it takes"));
@@ -170,7 +169,7 @@ absl::Status Placer::EmitWhile(Frame& frame, hlo::InstructionIndex index) {
   const absl::Span<const ValueId> roots = flow().ValuesOf(loop.body, body.root);
   xla::ShapeProto condition_result;
   MMZ_RETURN_IF_ERROR(EmitCallee(
-      loop.condition, shape, roots, handover, priced_at[loop.end],
+      loop.condition, shape, roots, handover, source_.PricedAtOrAfter(loop.end),
       [](int32_t) { return Memory::kHbm; }, false, condition_result));
 
   xla::HloInstructionProto written = *frame.Original(index);
@@ -205,9 +204,9 @@ absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) 
   const PricedRange range = RangeOfBranches(call);
   std::vector<Memory> memory;
   for (const ValueId result : results) {
-    const int32_t buffer = source_.BufferOf(result);
-    const bool fast = buffer >= 0 && range.end > range.begin &&
-                      points_.Contains(static_cast<uint32_t>(buffer), range.end - 1);
+    const BufferIndex buffer = source_.BufferOf(result);
+    const bool fast =
+        buffer >= 0 && range.end > range.begin && points_.Contains(buffer, range.end - 1);
     memory.push_back(fast ? Memory::kFast : Memory::kHbm);
   }
   absl::StatusOr<int64_t> selector = Operand(frame, index, 0);
@@ -227,7 +226,7 @@ absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) 
     }
     absl::StatusOr<int64_t> id = HandIn(frame, operand, handover, instruction.name);
     if (!id.ok()) return id.status();
-    written.set_operand_ids(static_cast<int>(branch + 1), *id);
+    written.set_operand_ids(branch + 1, *id);
     shapes.push_back(frame.writer().ShapeOf(*id));
     handovers.push_back(std::move(handover));
   }
@@ -246,10 +245,12 @@ absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) 
 
 // The range of priced steps that contains all branches, one behind the other.
 Placer::PricedRange Placer::RangeOfBranches(const ScheduledCall& call) const {
-  PricedRange range{.begin = program_.instruction_count(), .end = 0};
+  PricedRange range{.begin = program_.instructions().end_index(), .end = 0};
   const AnalyzedModule& all_hbm = *source_.all_hbm;
-  for (uint32_t i = 0; i < all_hbm.priced.size(); ++i) {
-    const int32_t instance = all_hbm.StepOf(all_hbm.priced[i]).instance;
+  InstructionIndex next = 0;
+  for (const PricedStep& priced : all_hbm.priced) {
+    const InstructionIndex i = next++;
+    const int32_t instance = all_hbm.StepOf(priced).instance;
     if (std::find(call.callees.begin(), call.callees.end(), instance) == call.callees.end()) {
       continue;
     }

@@ -9,7 +9,7 @@
 
 namespace mallocmuzero::place {
 
-absl::Status Placer::RunPoints(Frame& frame, int32_t point) {
+absl::Status Placer::RunPoints(Frame& frame, InstructionIndex point) {
   for (; next_point_ <= point; ++next_point_) {
     for (const CopyEvent& event : points_.At(next_point_)) {
       MMZ_RETURN_IF_ERROR(RunEvent(frame, event));
@@ -73,10 +73,10 @@ absl::Status Placer::FinishCopy(Frame& frame, uint32_t interval, Memory from) {
   return absl::OkStatus();
 }
 
-bool Placer::HoistConstant(Frame& frame, uint32_t buffer) {
+bool Placer::HoistConstant(Frame& frame, BufferIndex buffer) {
   for (ValueId value = 0; value < flow().values().size(); ++value) {
     const HloValue& definition = flow().values()[value];
-    if (source_.BufferOf(value) != static_cast<int32_t>(buffer)) continue;
+    if (source_.BufferOf(value) != buffer) continue;
     const hlo::Computation& home = schedule().ComputationOf(definition.instance);
     const hlo::Instruction& constant = home.instructions[definition.instruction];
     if (constant.opcode != hlo::Opcode::kConstant) continue;
@@ -101,9 +101,9 @@ bool Placer::HoistConstant(Frame& frame, uint32_t buffer) {
 absl::Status Placer::StartPrefetch(Frame& frame) {
   const int32_t interval = points_.cross_program_prefetch();
   if (interval < 0) return absl::OkStatus();
-  MMZ_RETURN_IF_ERROR(StartCopy(frame, static_cast<uint32_t>(interval), Memory::kHbm));
+  MMZ_RETURN_IF_ERROR(StartCopy(frame, interval, Memory::kHbm));
   --result_.copies_in;
-  const Flight& flight = in_flight_[static_cast<uint32_t>(interval)];
+  const Flight& flight = in_flight_[interval];
   const HloValue& definition = flow().values()[flight.value];
   const hlo::Instruction& parameter = frame.computation().instructions[definition.instruction];
   if (definition.instance != 0 || parameter.opcode != hlo::Opcode::kParameter) {
@@ -118,15 +118,15 @@ absl::Status Placer::StartPrefetch(Frame& frame) {
 
 absl::Status Placer::FinishPrefetch(Frame& frame) {
   const int32_t interval = points_.cross_program_prefetch();
-  if (interval < 0 || step_ < 0 || !in_flight_.contains(static_cast<uint32_t>(interval))) {
+  if (interval < 0 || step_ < 0 || !in_flight_.contains(interval)) {
     return absl::OkStatus();
   }
-  const uint32_t buffer = mapping_.intervals[interval].buffer;
+  const BufferIndex buffer = mapping_.intervals[interval].buffer;
   const Instruction& instruction = program_.instructions()[step_];
   for (uint32_t k = 0; k < instruction.access_count; ++k) {
-    const uint32_t access = instruction.first_access + k;
+    const AccessIndex access = instruction.first_access + k;
     if (program_.accesses()[access].buffer == buffer && mapping_.in_fast_memory[access] != 0) {
-      return FinishCopy(frame, static_cast<uint32_t>(interval), Memory::kHbm);
+      return FinishCopy(frame, interval, Memory::kHbm);
     }
   }
   return absl::OkStatus();
@@ -136,15 +136,14 @@ absl::Status Placer::FinishPrefetch(Frame& frame) {
 // wait.
 absl::Status Placer::FinishPrefetchBefore(Frame& frame, const ScheduledLoop& loop) {
   const int32_t interval = points_.cross_program_prefetch();
-  if (interval < 0 || !in_flight_.contains(static_cast<uint32_t>(interval))) {
+  if (interval < 0 || !in_flight_.contains(interval)) {
     return absl::OkStatus();
   }
-  const auto& priced_at = source_.all_hbm->priced_at_or_after;
-  const CopyPoints::Needs needs = points_.NeedsInside(mapping_.intervals[interval].buffer,
-                                                      static_cast<uint32_t>(priced_at[loop.begin]),
-                                                      static_cast<uint32_t>(priced_at[loop.end]));
+  const CopyPoints::Needs needs =
+      points_.NeedsInside(mapping_.intervals[interval].buffer, source_.PricedAtOrAfter(loop.begin),
+                          source_.PricedAtOrAfter(loop.end));
   if (!needs.fast) return absl::OkStatus();
-  return FinishCopy(frame, static_cast<uint32_t>(interval), Memory::kHbm);
+  return FinishCopy(frame, interval, Memory::kHbm);
 }
 
 }  // namespace mallocmuzero::place

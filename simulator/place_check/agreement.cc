@@ -81,8 +81,7 @@ class Agreement {
     if (!IsTuple(tuple) || number < 0 || number >= tuple.tuple_shapes_size()) {
       return Add(PlacedRule::kForwardedShape, index, ": its operand has no element ", number);
     }
-    Expect(PlacedRule::kForwardedShape, index, Shape(index),
-           tuple.tuple_shapes(static_cast<int>(number)));
+    Expect(PlacedRule::kForwardedShape, index, Shape(index), tuple.tuple_shapes(number));
   }
 
   void CheckBitcast(int index) {

@@ -125,8 +125,8 @@ LeafValues Flow::Element(int computation, const Instruction& element) const {
   const int64_t number = element.proto->tuple_index();
   if (!IsTuple(shape) || number < 0 || number >= shape.tuple_shapes_size()) return {};
   size_t begin = 0;
-  for (int64_t i = 0; i < number; ++i) begin += LeafCount(shape.tuple_shapes(static_cast<int>(i)));
-  const size_t count = LeafCount(shape.tuple_shapes(static_cast<int>(number)));
+  for (int64_t i = 0; i < number; ++i) begin += LeafCount(shape.tuple_shapes(i));
+  const size_t count = LeafCount(shape.tuple_shapes(number));
   const LeafValues& all = leaves_[computation][element.operands[0]];
   return LeafValues(all.begin() + begin, all.begin() + begin + count);
 }

@@ -37,7 +37,7 @@ size_t LeafAt(const xla::ShapeProto& shape, const google::protobuf::RepeatedFiel
       return LeafCount(shape);
     }
     for (int i = 0; i < number; ++i) leaf += LeafCount(part->tuple_shapes(i));
-    part = &part->tuple_shapes(static_cast<int>(number));
+    part = &part->tuple_shapes(number);
   }
   return IsTuple(*part) ? LeafCount(shape) : leaf;
 }

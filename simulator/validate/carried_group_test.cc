@@ -30,7 +30,7 @@ class CarriedGroupTest : public ::testing::Test {
     ProgramBuilder builder;
     for (int b = 0; b < 4; ++b) builder.AddBuffer(64);
     builder.AddInstruction(10, {Write(kInitial)});
-    const uint32_t loop = builder.BeginLoop(5);
+    const LoopIndex loop = builder.BeginLoop(5);
     builder.AddInstruction(10, {Read(kParameter)});
     builder.AddInstruction(10, {Write(kRoot)});
     builder.AddInstruction(10);
@@ -48,7 +48,7 @@ class CarriedGroupTest : public ::testing::Test {
   }
 
   std::vector<Violation> Judge(std::vector<Interval> intervals,
-                               const std::vector<uint32_t>& fast_accesses) const {
+                               const std::vector<AccessIndex>& fast_accesses) const {
     return Validate(program_, MakeMapping(program_, std::move(intervals), fast_accesses));
   }
 
@@ -163,11 +163,11 @@ TEST_F(CarriedGroupTest, IsRefusedACopyOfTheParameterBeforeItExists) {
 // A value that the body hands on unchanged: parameter and root are the same buffer.
 TEST(InvariantGroup, StaysFromInitialToResult) {
   ProgramBuilder builder;
-  const uint32_t initial = builder.AddBuffer(64, {.live_in = true});
-  const uint32_t inside = builder.AddBuffer(64);
-  const uint32_t result = builder.AddBuffer(64);
+  const BufferIndex initial = builder.AddBuffer(64, {.live_in = true});
+  const BufferIndex inside = builder.AddBuffer(64);
+  const BufferIndex result = builder.AddBuffer(64);
   builder.AddInstruction(10);
-  const uint32_t loop = builder.BeginLoop(5);
+  const LoopIndex loop = builder.BeginLoop(5);
   builder.AddInstruction(10, {Read(inside)});
   builder.AddInstruction(10);
   builder.EndLoop();
@@ -188,22 +188,22 @@ TEST(InvariantGroup, StaysFromInitialToResult) {
 // All four are the same buffer, as for an input that the loop only reads.
 TEST(InvariantGroup, OfOneBufferIsAnOutsideBuffer) {
   ProgramBuilder builder;
-  const uint32_t buffer = builder.AddBuffer(64, {.live_in = true});
+  const BufferIndex buffer = builder.AddBuffer(64, {.live_in = true});
   builder.AddInstruction(10, {Read(buffer)});
-  const uint32_t loop = builder.BeginLoop(5);
+  const LoopIndex loop = builder.BeginLoop(5);
   builder.AddInstruction(10, {Read(buffer)});
   builder.EndLoop();
   builder.AddInstruction(10, {Read(buffer)});
   builder.AddCarriedGroup(loop, buffer, buffer, buffer, buffer);
   const Program program = builder.Build();
-  const auto judge = [&](uint32_t first, uint32_t last, const std::vector<uint32_t>& fast) {
-    const int32_t copied = static_cast<int32_t>(first);
+  const auto judge = [&](InstructionIndex first, InstructionIndex last,
+                         const std::vector<AccessIndex>& fast) {
     return Validate(program, MakeMapping(program,
                                          {{.buffer = buffer,
                                            .first = first,
                                            .last = last,
-                                           .copy_in_start = copied,
-                                           .copy_in_done = copied}},
+                                           .copy_in_start = first,
+                                           .copy_in_done = first}},
                                          fast));
   };
   EXPECT_THAT(judge(0, 4, {0, 1, 2}), IsEmpty());
@@ -219,14 +219,14 @@ TEST(InvariantGroup, OfOneBufferIsAnOutsideBuffer) {
 //   6: read result
 TEST(NestedGroups, HandOneValueOnThroughBothLoops) {
   ProgramBuilder builder;
-  const uint32_t initial = builder.AddBuffer(64);
-  const uint32_t outer_parameter = builder.AddBuffer(64);
-  const uint32_t inside = builder.AddBuffer(64);
-  const uint32_t outer_root = builder.AddBuffer(64);
-  const uint32_t result = builder.AddBuffer(64);
+  const BufferIndex initial = builder.AddBuffer(64);
+  const BufferIndex outer_parameter = builder.AddBuffer(64);
+  const BufferIndex inside = builder.AddBuffer(64);
+  const BufferIndex outer_root = builder.AddBuffer(64);
+  const BufferIndex result = builder.AddBuffer(64);
   builder.AddInstruction(10, {Write(initial)});
-  const uint32_t outer = builder.BeginLoop(3);
-  const uint32_t inner = builder.BeginLoop(4);
+  const LoopIndex outer = builder.BeginLoop(3);
+  const LoopIndex inner = builder.BeginLoop(4);
   builder.AddInstruction(10, {Update(inside)});
   builder.EndLoop();
   builder.EndLoop();
@@ -251,13 +251,13 @@ TEST(NestedGroups, HandOneValueOnThroughBothLoops) {
 // that both must pass at the same time.
 TEST(RotatingGroups, MissTheWriteBackTheOtherNeeds) {
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(64, {.live_in = true});
-  const uint32_t b = builder.AddBuffer(64, {.live_in = true});
-  const uint32_t a_inside = builder.AddBuffer(64);
-  const uint32_t b_inside = builder.AddBuffer(64);
-  const uint32_t a_result = builder.AddBuffer(64, {.live_out = true});
-  const uint32_t b_result = builder.AddBuffer(64, {.live_out = true});
-  const uint32_t loop = builder.BeginLoop(5);
+  const BufferIndex a = builder.AddBuffer(64, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(64, {.live_in = true});
+  const BufferIndex a_inside = builder.AddBuffer(64);
+  const BufferIndex b_inside = builder.AddBuffer(64);
+  const BufferIndex a_result = builder.AddBuffer(64, {.live_out = true});
+  const BufferIndex b_result = builder.AddBuffer(64, {.live_out = true});
+  const LoopIndex loop = builder.BeginLoop(5);
   builder.AddInstruction(10, {Update(a_inside)});
   builder.AddInstruction(10, {Read(b_inside)});
   builder.EndLoop();

@@ -2,8 +2,8 @@
 
 namespace mallocmuzero::validate {
 
-std::vector<size_t> IntervalsContaining(const Mapping& mapping, uint32_t buffer,
-                                        uint32_t instruction) {
+std::vector<size_t> IntervalsContaining(const Mapping& mapping, BufferIndex buffer,
+                                        InstructionIndex instruction) {
   std::vector<size_t> found;
   for (size_t k = 0; k < mapping.intervals.size(); ++k) {
     const Interval& it = mapping.intervals[k];
@@ -18,7 +18,7 @@ namespace {
 
 // True if one of the intervals takes over the value at the marker. If the same buffer also gives
 // the value, an interval that ends at the marker does not count.
-bool Receives(const Mapping& mapping, const std::vector<size_t>& intervals, uint32_t marker,
+bool Receives(const Mapping& mapping, const std::vector<size_t>& intervals, InstructionIndex marker,
               bool also_gives) {
   for (const size_t k : intervals) {
     if (!also_gives || mapping.intervals[k].last > marker) return true;

@@ -13,8 +13,8 @@
 namespace mallocmuzero::validate {
 
 // Indices of the intervals of `buffer` whose [first, last] contains `instruction`.
-std::vector<size_t> IntervalsContaining(const Mapping& mapping, uint32_t buffer,
-                                        uint32_t instruction);
+std::vector<size_t> IntervalsContaining(const Mapping& mapping, BufferIndex buffer,
+                                        InstructionIndex instruction);
 
 // The intervals that contain the markers; see the picture in validate.h.
 struct CarriedPlace {

@@ -28,7 +28,7 @@ class GeometryCheck {
       for (size_t j = 0; j < k; ++j) CheckOverlap(j, k);
     }
     CheckCrossProgramPrefetch();
-    for (size_t g = 0; g < program_.carried_groups().size(); ++g) CheckGroup(g);
+    for (const CarriedGroupIndex g : program_.carried_groups().indices()) CheckGroup(g);
   }
 
  private:
@@ -54,12 +54,12 @@ class GeometryCheck {
   void CheckLiveRange(size_t k) {
     const Interval& it = mapping_.intervals[k];
     const Buffer& buffer = program_.buffers()[it.buffer];
-    int64_t first = buffer.first;
-    int64_t last = buffer.last;
-    const auto include = [&](uint32_t member, uint32_t marker) {
+    InstructionIndex first = buffer.first;
+    InstructionIndex last = buffer.last;
+    const auto include = [&](BufferIndex member, InstructionIndex marker) {
       if (member != it.buffer) return;
-      first = std::min<int64_t>(first, marker);
-      last = std::max<int64_t>(last, marker);
+      first = std::min(first, marker);
+      last = std::max(last, marker);
     };
     for (const CarriedGroup& group : program_.carried_groups()) {
       const Loop& loop = program_.loops()[group.loop];
@@ -68,21 +68,22 @@ class GeometryCheck {
       include(group.root_buffer, loop.end);
       include(group.result_buffer, loop.end);
     }
-    const int64_t allowed_last = std::max<int64_t>(last, it.copy_out_done);
+    const InstructionIndex allowed_last = std::max(last, it.copy_out_done);
     if (it.first >= first && it.last <= allowed_last) return;
     report_.Add(Rule::kLiveRange, k,
                 absl::StrCat(report_.DescribeInterval(k), " extends beyond the live range [", first,
                              ", ", last, "] without a write-back that needs it"));
   }
 
-  int32_t LoopOfPointBefore(int32_t instruction) const {
-    if (instruction >= static_cast<int64_t>(program_.instruction_count())) return -1;
+  LoopIndex LoopOfPointBefore(InstructionIndex instruction) const {
+    if (!program_.instructions().contains(instruction)) return -1;
     return program_.instructions()[instruction].loop;
   }
 
   void CheckCopyInOneLoop(size_t k) {
     const Interval& it = mapping_.intervals[k];
-    const auto check = [&](absl::string_view direction, int32_t start, int32_t done) {
+    const auto check = [&](absl::string_view direction, InstructionIndex start,
+                           InstructionIndex done) {
       if (start < 0 || LoopOfPointBefore(start) == LoopOfPointBefore(done)) return;
       report_.Add(
           Rule::kCopyAcrossLoop, k,
@@ -97,14 +98,17 @@ class GeometryCheck {
   // Points in time. 3i: until the copies have finished that were queued earlier and are waited for
   // before instruction i. 3i + 1: the copies queued just before instruction i. 3i + 2: the
   // instruction.
+  static int64_t PointsBefore(InstructionIndex instruction) {
+    return 3 * int64_t{instruction.number()};
+  }
   static int64_t FirstPoint(const Interval& it) {
-    const bool filled_before = it.copy_in_start == static_cast<int64_t>(it.first);
-    if (it.cross_program_prefetch) return 3 * int64_t{it.first};
-    return 3 * int64_t{it.first} + (filled_before ? 1 : 2);
+    const bool filled_before = it.copy_in_start == it.first;
+    if (it.cross_program_prefetch) return PointsBefore(it.first);
+    return PointsBefore(it.first) + (filled_before ? 1 : 2);
   }
   static int64_t LastPoint(const Interval& it) {
     const bool at_once = it.copy_out_start == it.copy_out_done;
-    return std::max(3 * int64_t{it.last} + 2, 3 * int64_t{it.copy_out_done} + (at_once ? 1 : 0));
+    return std::max(PointsBefore(it.last) + 2, PointsBefore(it.copy_out_done) + (at_once ? 1 : 0));
   }
 
   // Bytes that an interval occupies from one point in time to its end: all of its bytes, or a
@@ -120,7 +124,7 @@ class GeometryCheck {
     std::vector<Piece> pieces;
     int64_t begin = it.offset;
     for (const CopySlice& slice : it.copy_in_slices) {
-      pieces.push_back({begin, begin + slice.bytes, 3 * int64_t{slice.start} + 1});
+      pieces.push_back({begin, begin + slice.bytes, PointsBefore(slice.start) + 1});
       begin += slice.bytes;
     }
     return pieces;
@@ -130,7 +134,7 @@ class GeometryCheck {
   // their bytes from the point before `first` on. No slice starts earlier than that in a
   // well-formed mapping.
   bool Touch(const Interval& a, const Interval& b) const {
-    return 3 * int64_t{a.first} <= LastPoint(b) && 3 * int64_t{b.first} <= LastPoint(a) &&
+    return PointsBefore(a.first) <= LastPoint(b) && PointsBefore(b.first) <= LastPoint(a) &&
            a.offset < b.offset + Bytes(b) && b.offset < a.offset + Bytes(a);
   }
 
@@ -182,9 +186,11 @@ class GeometryCheck {
   }
 
   void CheckCrossProgramPrefetch() {
-    std::set<uint32_t> marked;
-    for (const v1::Interval& it : program_.proto().baseline().mapping().intervals()) {
-      if (it.cross_program_prefetch()) marked.insert(it.buffer());
+    std::set<BufferIndex> marked;
+    if (program_.baseline() != nullptr) {
+      for (const Interval& it : program_.baseline()->mapping.intervals) {
+        if (it.cross_program_prefetch) marked.insert(it.buffer);
+      }
     }
     size_t count = 0;
     for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
@@ -204,16 +210,16 @@ class GeometryCheck {
     }
   }
 
-  void CheckGroup(size_t g) {
+  void CheckGroup(CarriedGroupIndex g) {
     const CarriedGroup& group = program_.carried_groups()[g];
     const CarriedPlace place = PlaceOfGroup(program_, mapping_, group);
     if (!place.in_fast_memory) return;
     const Loop& loop = program_.loops()[group.loop];
-    const auto missing = [&](absl::string_view role, uint32_t buffer, uint32_t marker,
+    const auto missing = [&](absl::string_view role, BufferIndex buffer, InstructionIndex marker,
                              const std::vector<size_t>& intervals) {
       if (!intervals.empty()) return false;
       report_.Add(
-          Rule::kCarriedGroupSpace, g,
+          Rule::kCarriedGroupSpace, g.number(),
           absl::StrCat(report_.DescribeGroup(g), " is in fast memory, but no interval of its ",
                        role, " ", report_.DescribeBuffer(buffer), " contains ",
                        report_.DescribeInstruction(marker)));
@@ -228,7 +234,7 @@ class GeometryCheck {
     if (!place.Unambiguous()) {
       // Accesses are subjects of this rule, too, so that the numbers of groups start after those of
       // accesses.
-      report_.Add(Rule::kAmbiguousInterval, program_.access_count() + g,
+      report_.Add(Rule::kAmbiguousInterval, program_.access_count() + g.number(),
                   absl::StrCat(report_.DescribeGroup(g), " has several intervals of one buffer at ",
                                report_.DescribeInstruction(loop.begin), " or ",
                                report_.DescribeInstruction(loop.end)));
@@ -237,11 +243,11 @@ class GeometryCheck {
     CheckGroupOffsets(g, place);
   }
 
-  void CheckGroupOffsets(size_t g, const CarriedPlace& place) {
+  void CheckGroupOffsets(CarriedGroupIndex g, const CarriedPlace& place) {
     const int64_t offset = mapping_.intervals[place.parameter[0]].offset;
     for (const size_t k : {place.initial[0], place.root[0], place.result[0]}) {
       if (mapping_.intervals[k].offset == offset) continue;
-      report_.Add(Rule::kCarriedGroupOffset, g,
+      report_.Add(Rule::kCarriedGroupOffset, g.number(),
                   absl::StrCat(report_.DescribeGroup(g), ": ", report_.DescribeInterval(k),
                                " is at offset ", mapping_.intervals[k].offset, ", ",
                                report_.DescribeInterval(place.parameter[0]), " at ", offset));

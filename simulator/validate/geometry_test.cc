@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/fingerprint.h"
@@ -214,11 +215,12 @@ TEST_F(GeometryTest, ReportsPinnedBuffer) {
 //   0: write first   1: nothing   2: depends on the test   3: read second
 class ReuseTest : public ::testing::Test {
  protected:
-  static std::vector<Violation> Violations(bool second_is_copied_in, int32_t write_back_start,
-                                           int32_t write_back_done) {
+  static std::vector<Violation> Violations(bool second_is_copied_in,
+                                           InstructionIndex write_back_start,
+                                           InstructionIndex write_back_done) {
     ProgramBuilder builder;
-    const uint32_t first = builder.AddBuffer(64, {.live_out = true});
-    const uint32_t second = builder.AddBuffer(64, {.live_in = second_is_copied_in});
+    const BufferIndex first = builder.AddBuffer(64, {.live_out = true});
+    const BufferIndex second = builder.AddBuffer(64, {.live_in = second_is_copied_in});
     builder.AddInstruction(10, {Write(first)});
     builder.AddInstruction(10);
     builder.AddInstruction(
@@ -233,8 +235,8 @@ class ReuseTest : public ::testing::Test {
                             .copy_out_start = write_back_start,
                             .copy_out_done = write_back_done};
     return Validate(program, MakeMapping(program, {previous, next},
-                                         second_is_copied_in ? std::vector<uint32_t>{0, 1}
-                                                             : std::vector<uint32_t>{0, 1, 2}));
+                                         second_is_copied_in ? std::vector<AccessIndex>{0, 1}
+                                                             : std::vector<AccessIndex>{0, 1, 2}));
   }
 };
 
@@ -275,8 +277,8 @@ class CrossProgramPrefetchTest : public ::testing::Test {
   }
 
   std::vector<Violation> Violations(std::vector<Interval> intervals) const {
-    std::vector<uint32_t> fast;
-    for (const Interval& it : intervals) fast.push_back(it.buffer);
+    std::vector<AccessIndex> fast;  // buffer k has access k alone
+    for (const Interval& it : intervals) fast.push_back(AccessIndex(it.buffer.number()));
     return Validate(program_, MakeMapping(program_, std::move(intervals), fast));
   }
 
@@ -319,7 +321,7 @@ TEST_F(CrossProgramPrefetchTest, ReportsASecondOne) {
 
 TEST(Report, StopsAtItsLimit) {
   ProgramBuilder builder;
-  const uint32_t buffer = builder.AddBuffer(64, {.live_in = true});
+  const BufferIndex buffer = builder.AddBuffer(64, {.live_in = true});
   for (size_t i = 0; i < kMaxViolations + 10; ++i) builder.AddInstruction(10, {Read(buffer)});
   const Program program = builder.Build();
   Mapping mapping = AllHbmMapping(program);

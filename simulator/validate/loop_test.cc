@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/validate/test_util.h"
@@ -25,7 +26,7 @@ class OutsideBufferTest : public ::testing::Test {
 
   static Program MakeProgram(bool body_updates) {
     ProgramBuilder builder;
-    const uint32_t buffer = builder.AddBuffer(64, {.live_in = true});
+    const BufferIndex buffer = builder.AddBuffer(64, {.live_in = true});
     builder.AddInstruction(10);
     builder.BeginLoop(5);
     builder.AddInstruction(10);
@@ -37,7 +38,7 @@ class OutsideBufferTest : public ::testing::Test {
   }
 
   std::vector<Violation> Judge(std::vector<Interval> intervals,
-                               const std::vector<uint32_t>& fast_accesses) const {
+                               const std::vector<AccessIndex>& fast_accesses) const {
     return Validate(program_, MakeMapping(program_, std::move(intervals), fast_accesses));
   }
 
@@ -116,7 +117,7 @@ class NestTest : public ::testing::Test {
 
   static Program MakeProgram() {
     ProgramBuilder builder;
-    const uint32_t buffer = builder.AddBuffer(64, {.live_in = true});
+    const BufferIndex buffer = builder.AddBuffer(64, {.live_in = true});
     builder.AddInstruction(10);
     builder.BeginLoop(3);
     builder.AddInstruction(10);
@@ -128,13 +129,14 @@ class NestTest : public ::testing::Test {
     return builder.Build();
   }
 
-  std::vector<Violation> Judge(uint32_t first, uint32_t last, int32_t copy_done) const {
-    return Validate(program_, MakeMapping(program_,
-                                          {{.first = first,
-                                            .last = last,
-                                            .copy_in_start = static_cast<int32_t>(first),
-                                            .copy_in_done = copy_done}},
-                                          {0}));
+  std::vector<Violation> Judge(InstructionIndex first, InstructionIndex last,
+                               InstructionIndex copy_done) const {
+    return Validate(
+        program_,
+        MakeMapping(
+            program_,
+            {{.first = first, .last = last, .copy_in_start = first, .copy_in_done = copy_done}},
+            {0}));
   }
 
   Program program_;
@@ -163,7 +165,7 @@ TEST_F(NestTest, DoesNotCopyFromTheOuterBodyIntoTheInner) {
 
 TEST(DeepNest, IsWalkedInBoundedTime) {
   ProgramBuilder builder;
-  const uint32_t buffer = builder.AddBuffer(64, {.live_in = true});
+  const BufferIndex buffer = builder.AddBuffer(64, {.live_in = true});
   for (int depth = 0; depth < 40; ++depth) builder.BeginLoop(1);
   builder.AddInstruction(10, {Read(buffer)});
   for (int depth = 0; depth < 40; ++depth) builder.EndLoop();

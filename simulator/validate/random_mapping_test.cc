@@ -22,10 +22,11 @@ using testing::RandomValidMapping;
 constexpr int kCases = 600;
 
 // The accesses in fast memory that the interval serves, ascending.
-std::vector<uint32_t> Served(const Program& program, const Mapping& mapping, const Interval& it) {
-  std::vector<uint32_t> served;
-  for (const uint32_t a : program.AccessesOfBuffer(it.buffer)) {
-    const uint32_t i = program.accesses()[a].instruction;
+std::vector<AccessIndex> Served(const Program& program, const Mapping& mapping,
+                                const Interval& it) {
+  std::vector<AccessIndex> served;
+  for (const AccessIndex a : program.AccessesOfBuffer(it.buffer)) {
+    const InstructionIndex i = program.accesses()[a].instruction;
     if (mapping.in_fast_memory[a] && it.first <= i && i <= it.last) served.push_back(a);
   }
   return served;
@@ -91,10 +92,10 @@ TEST(RandomMappings, MissTheEndOfAnIntervalThatWasCut) {
   ExpectFound(
       [](const Program& program, Mapping& mapping, size_t k) {
         Interval& it = mapping.intervals[k];
-        const std::vector<uint32_t> served = Served(program, mapping, it);
+        const std::vector<AccessIndex> served = Served(program, mapping, it);
         if (served.empty() || it.copy_out_start >= 0) return false;
-        const uint32_t last_use = program.accesses()[served.back()].instruction;
-        if (last_use == it.first || it.copy_in_done >= static_cast<int32_t>(last_use)) return false;
+        const InstructionIndex last_use = program.accesses()[served.back()].instruction;
+        if (last_use == it.first || it.copy_in_done >= last_use) return false;
         it.last = last_use - 1;
         return true;
       },
@@ -117,10 +118,10 @@ TEST(RandomMappings, MissACopyInThatCameLate) {
       [](const Program& program, Mapping& mapping, size_t k) {
         Interval& it = mapping.intervals[k];
         if (it.copy_in_start < 0 || it.copy_out_start >= 0) return false;
-        const std::vector<uint32_t> served = Served(program, mapping, it);
-        const uint32_t first_use = program.accesses()[served.front()].instruction;
+        const std::vector<AccessIndex> served = Served(program, mapping, it);
+        const InstructionIndex first_use = program.accesses()[served.front()].instruction;
         if (first_use == it.last) return false;
-        it.copy_in_done = static_cast<int32_t>(first_use) + 1;
+        it.copy_in_done = first_use + 1;
         return true;
       },
       Rule::kCopyInPending);
@@ -140,7 +141,7 @@ TEST(RandomMappings, MissAWriteBackThatWasRemoved) {
 TEST(RandomMappings, MissAWriteThatWentToHbm) {
   ExpectFound(
       [](const Program& program, Mapping& mapping, size_t k) {
-        const std::vector<uint32_t> served = Served(program, mapping, mapping.intervals[k]);
+        const std::vector<AccessIndex> served = Served(program, mapping, mapping.intervals[k]);
         if (served.size() < 2) return false;
         if (program.accesses()[served[0]].kind != AccessKind::kWrite) return false;
         mapping.in_fast_memory[served[0]] = 0;
@@ -152,7 +153,7 @@ TEST(RandomMappings, MissAWriteThatWentToHbm) {
 TEST(RandomMappings, MissAnIntervalForAnAccessThatMovedToFastMemory) {
   ExpectFound(
       [](const Program& program, Mapping& mapping, size_t k) {
-        const uint32_t access = static_cast<uint32_t>(k * 7919 % program.access_count());
+        const AccessIndex access(k * 7919 % program.access_count());
         if (mapping.in_fast_memory[access]) return false;
         const Access& a = program.accesses()[access];
         for (const Interval& it : mapping.intervals) {

@@ -22,7 +22,7 @@ absl::string_view AccessVerb(AccessKind kind) {
 Report::Report(const Program& program, const Mapping& mapping)
     : program_(program), mapping_(mapping), first_tensor_(program.buffer_count(), -1) {
   for (int t = program.proto().tensors_size() - 1; t >= 0; --t) {
-    first_tensor_[program.proto().tensors(t).buffer()] = t;
+    first_tensor_[BufferIndex(program.proto().tensors(t).buffer())] = t;
   }
 }
 
@@ -32,13 +32,13 @@ void Report::Add(Rule rule, size_t subject, std::string message) {
   violations_.push_back({rule, std::move(message)});
 }
 
-std::string Report::DescribeInstruction(uint32_t instruction) const {
-  if (instruction >= program_.instruction_count()) return "the end of the program";
-  return absl::StrCat("instruction ", instruction, " ('",
-                      program_.proto().instructions(static_cast<int>(instruction)).name(), "')");
+std::string Report::DescribeInstruction(InstructionIndex instruction) const {
+  if (!program_.instructions().contains(instruction)) return "the end of the program";
+  return absl::StrCat("instruction ", instruction, " ('", program_.MessageOf(instruction).name(),
+                      "')");
 }
 
-std::string Report::DescribeBuffer(uint32_t buffer) const {
+std::string Report::DescribeBuffer(BufferIndex buffer) const {
   std::string name;
   if (first_tensor_[buffer] >= 0) {
     const v1::Tensor& tensor = program_.proto().tensors(first_tensor_[buffer]);
@@ -55,20 +55,19 @@ std::string Report::DescribeInterval(size_t interval) const {
                       ", ", it.last, "]");
 }
 
-std::string Report::DescribeAccess(uint32_t access) const {
+std::string Report::DescribeAccess(AccessIndex access) const {
   const auto& a = program_.accesses()[access];
   return absl::StrCat(AccessVerb(a.kind), " of ", DescribeBuffer(a.buffer), " by ",
                       DescribeInstruction(a.instruction), " (access ", access, ")");
 }
 
-std::string Report::DescribeGroup(size_t group) const {
+std::string Report::DescribeGroup(CarriedGroupIndex group) const {
   return absl::StrCat("carried group ", group, " of ",
                       DescribeLoop(program_.carried_groups()[group].loop));
 }
 
-std::string Report::DescribeLoop(uint32_t loop) const {
-  return absl::StrCat("loop ", loop, " ('", program_.proto().loops(static_cast<int>(loop)).name(),
-                      "')");
+std::string Report::DescribeLoop(LoopIndex loop) const {
+  return absl::StrCat("loop ", loop, " ('", program_.MessageOf(loop).name(), "')");
 }
 
 }  // namespace mallocmuzero::validate

@@ -31,30 +31,31 @@ class Report {
 
   // Text such as "instruction 12 ('fusion.3')". For the number of instructions it is "the end of
   // the program".
-  std::string DescribeInstruction(uint32_t instruction) const;
+  std::string DescribeInstruction(InstructionIndex instruction) const;
 
   // Text such as "buffer 4 ('param.1', 1024 bytes)". The name is that of the buffer's first tensor,
   // if it has one.
-  std::string DescribeBuffer(uint32_t buffer) const;
+  std::string DescribeBuffer(BufferIndex buffer) const;
 
   // Text such as "interval 2 of buffer 4 (...) over [5, 9]". The buffer must exist.
   std::string DescribeInterval(size_t interval) const;
 
   // Text such as "read of buffer 4 (...) by instruction 12 ('fusion.3') (access 30)".
-  std::string DescribeAccess(uint32_t access) const;
+  std::string DescribeAccess(AccessIndex access) const;
 
   // Text such as "carried group 1 of loop 0 ('while.2')".
-  std::string DescribeGroup(size_t group) const;
+  std::string DescribeGroup(CarriedGroupIndex group) const;
 
   // Text such as "loop 0 ('while.2')".
-  std::string DescribeLoop(uint32_t loop) const;
+  std::string DescribeLoop(LoopIndex loop) const;
 
  private:
   const Program& program_;
   const Mapping& mapping_;
   std::vector<Violation> violations_;
   std::set<std::pair<Rule, size_t>> reported_;
-  std::vector<int> first_tensor_;  // for each buffer an index into the proto's tensors; -1: none
+  IndexVector<BufferIndex, int>
+      first_tensor_;  // for each buffer an index into the proto's tensors; -1: none
 };
 
 }  // namespace mallocmuzero::validate

@@ -23,8 +23,8 @@ class SlicedCopyTest : public ::testing::Test {
  protected:
   static std::vector<Violation> Violations(int64_t offset, std::vector<CopySlice> slices) {
     ProgramBuilder builder;
-    const uint32_t early = builder.AddBuffer(64);
-    const uint32_t sliced = builder.AddBuffer(128, {.live_in = true});
+    const BufferIndex early = builder.AddBuffer(64);
+    const BufferIndex sliced = builder.AddBuffer(128, {.live_in = true});
     builder.AddInstruction(10, {Write(early)});
     builder.AddInstruction(10, {Read(early)});
     builder.AddInstruction(10);
@@ -69,12 +69,12 @@ TEST(SlicedCopies, OfManySlicesAreComparedInOnePass) {
   constexpr int64_t kSlices = 1 << 16;
   ProgramBuilder builder;
   builder.hardware().set_fast_memory_bytes(4 * kSlices);
-  const uint32_t low = builder.AddBuffer(kSlices, {.live_in = true});
-  const uint32_t high = builder.AddBuffer(kSlices, {.live_in = true});
+  const BufferIndex low = builder.AddBuffer(kSlices, {.live_in = true});
+  const BufferIndex high = builder.AddBuffer(kSlices, {.live_in = true});
   builder.AddInstruction(10, {Read(low), Read(high)});
   const Program program = builder.Build();
   const std::vector<CopySlice> slices(kSlices, {.start = 0, .bytes = 1});
-  const auto copied = [&](uint32_t buffer, int64_t offset) {
+  const auto copied = [&](BufferIndex buffer, int64_t offset) {
     return Interval{.buffer = buffer,
                     .offset = offset,
                     .copy_in_start = 0,

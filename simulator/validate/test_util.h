@@ -27,11 +27,11 @@ namespace validate {
 
 // A mapping with these intervals, which may be in any order, and these accesses in fast memory.
 inline Mapping MakeMapping(const Program& program, std::vector<Interval> intervals,
-                           const std::vector<uint32_t>& fast_accesses) {
+                           const std::vector<AccessIndex>& fast_accesses) {
   Mapping mapping;
   mapping.intervals = std::move(intervals);
   mapping.in_fast_memory.assign(program.access_count(), 0);
-  for (const uint32_t access : fast_accesses) mapping.in_fast_memory[access] = 1;
+  for (const AccessIndex access : fast_accesses) mapping.in_fast_memory[access] = 1;
   SortIntervals(mapping);
   return mapping;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/validate/test_util.h"
@@ -25,7 +26,7 @@ using testing::Write;
 // writes, 'u' updates, '.' does nothing.
 Program OneBuffer(const std::string& accesses, BufferSpec spec = {}) {
   ProgramBuilder builder;
-  const uint32_t buffer = builder.AddBuffer(64, spec);
+  const BufferIndex buffer = builder.AddBuffer(64, spec);
   for (const char c : accesses) {
     std::vector<AccessSpec> made;
     if (c == 'r') made.push_back(Read(buffer));
@@ -37,7 +38,7 @@ Program OneBuffer(const std::string& accesses, BufferSpec spec = {}) {
 }
 
 std::vector<Violation> Judge(const Program& program, std::vector<Interval> intervals,
-                             const std::vector<uint32_t>& fast_accesses) {
+                             const std::vector<AccessIndex>& fast_accesses) {
   return Validate(program, MakeMapping(program, std::move(intervals), fast_accesses));
 }
 

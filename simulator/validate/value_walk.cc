@@ -8,7 +8,7 @@ namespace {
 
 // True if something that is not an access made the value, which is then in HBM: the first access
 // does not write the value, and no loop hands it on.
-bool MadeElsewhere(const Program& program, uint32_t buffer) {
+bool MadeElsewhere(const Program& program, BufferIndex buffer) {
   for (const CarriedGroup& group : program.carried_groups()) {
     const bool is_initial = group.initial_buffer == buffer;
     if (group.parameter_buffer == buffer && !is_initial) return false;
@@ -21,8 +21,8 @@ bool MadeElsewhere(const Program& program, uint32_t buffer) {
 }
 
 // The point at which the last piece of a copy in is queued.
-int64_t LastSliceStart(const Interval& it) {
-  return it.copy_in_slices.empty() ? it.copy_in_start : int64_t{it.copy_in_slices.back().start};
+InstructionIndex LastSliceStart(const Interval& it) {
+  return it.copy_in_slices.empty() ? it.copy_in_start : it.copy_in_slices.back().start;
 }
 
 }  // namespace
@@ -35,23 +35,23 @@ ValueWalk::ValueWalk(const Program& program, const Mapping& mapping, Report& rep
       intervals_(mapping.intervals.size()) {}
 
 void ValueWalk::Run() {
-  for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
+  for (const BufferIndex b : program_.buffers().indices()) {
     buffers_[b].current = NewVersion();
     if (program_.buffers()[b].live_in || MadeElsewhere(program_, b)) {
       buffers_[b].hbm = buffers_[b].current;
     }
   }
-  RunRange(0, program_.instruction_count());
-  RunCopiesBefore(program_.instruction_count());
+  RunRange(0, program_.instructions().end_index());
+  RunCopiesBefore(program_.instructions().end_index());
   CheckLiveOuts();
 }
 
-void ValueWalk::RunRange(uint32_t first, uint32_t end) {
-  for (uint32_t i = first; i < end; ++i) {
+void ValueWalk::RunRange(InstructionIndex first, InstructionIndex end) {
+  for (InstructionIndex i = first; i < end; ++i) {
     RunCopiesBefore(i);
     const Instruction& instruction = program_.instructions()[i];
     if (instruction.kind == InstructionKind::kLoopBegin) {
-      uint32_t loop = 0;
+      LoopIndex loop = 0;
       while (program_.loops()[loop].begin != i) ++loop;
       RunLoop(loop);
       i = program_.loops()[loop].end;
@@ -63,9 +63,9 @@ void ValueWalk::RunRange(uint32_t first, uint32_t end) {
   }
 }
 
-void ValueWalk::RunLoop(uint32_t loop) {
-  const uint32_t begin = program_.loops()[loop].begin;
-  const uint32_t end = program_.loops()[loop].end;
+void ValueWalk::RunLoop(LoopIndex loop) {
+  const InstructionIndex begin = program_.loops()[loop].begin;
+  const InstructionIndex end = program_.loops()[loop].end;
   Cross(loop, Crossing::kEntry);
   ++depth_;
   RunRange(begin + 1, end);
@@ -81,8 +81,7 @@ void ValueWalk::RunLoop(uint32_t loop) {
   Cross(loop, Crossing::kExit);
 }
 
-void ValueWalk::RunCopiesBefore(uint32_t instruction) {
-  const int64_t now = instruction;
+void ValueWalk::RunCopiesBefore(InstructionIndex instruction) {
   for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
     const Interval& it = mapping_.intervals[k];
     if (it.first != instruction) continue;
@@ -91,16 +90,16 @@ void ValueWalk::RunCopiesBefore(uint32_t instruction) {
   }
   for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
     const Interval& it = mapping_.intervals[k];
-    if (it.copy_in_done == now && LastSliceStart(it) < now) FinishCopyIn(k);
-    if (it.copy_out_done == now && it.copy_out_start < now) FinishCopyOut(k);
+    if (it.copy_in_done == instruction && LastSliceStart(it) < instruction) FinishCopyIn(k);
+    if (it.copy_out_done == instruction && it.copy_out_start < instruction) FinishCopyOut(k);
   }
   for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
-    if (mapping_.intervals[k].copy_in_start == now) QueueCopyIn(k);
-    if (mapping_.intervals[k].copy_out_start == now) QueueCopyOut(k);
+    if (mapping_.intervals[k].copy_in_start == instruction) QueueCopyIn(k);
+    if (mapping_.intervals[k].copy_out_start == instruction) QueueCopyOut(k);
   }
   for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
-    if (mapping_.intervals[k].copy_in_done == now) FinishCopyIn(k);
-    if (mapping_.intervals[k].copy_out_done == now) FinishCopyOut(k);
+    if (mapping_.intervals[k].copy_in_done == instruction) FinishCopyIn(k);
+    if (mapping_.intervals[k].copy_out_done == instruction) FinishCopyOut(k);
   }
 }
 
@@ -144,7 +143,7 @@ void ValueWalk::QueueCopyOut(size_t interval) {
   state.outbound = buffers_[it.buffer].current;
 }
 
-void ValueWalk::RunAccess(uint32_t access) {
+void ValueWalk::RunAccess(AccessIndex access) {
   const AccessKind kind = program_.accesses()[access].kind;
   const bool in_fast_memory = mapping_.in_fast_memory[access] != 0;
   if (kind != AccessKind::kWrite) {
@@ -155,11 +154,11 @@ void ValueWalk::RunAccess(uint32_t access) {
   }
 }
 
-void ValueWalk::ReadInFastMemory(uint32_t access) {
+void ValueWalk::ReadInFastMemory(AccessIndex access) {
   const Access& a = program_.accesses()[access];
   const std::vector<size_t> found = IntervalsContaining(mapping_, a.buffer, a.instruction);
   if (found.empty()) {
-    Complain(Rule::kNoInterval, access,
+    Complain(Rule::kNoInterval, access.number(),
              absl::StrCat(report_.DescribeAccess(access),
                           " in fast memory: no interval of the buffer contains the instruction"));
     return;
@@ -170,21 +169,21 @@ void ValueWalk::ReadInFastMemory(uint32_t access) {
     pending = pending || intervals_[k].inbound == buffers_[a.buffer].current;
   }
   if (pending) {
-    Complain(Rule::kCopyInPending, access,
+    Complain(Rule::kCopyInPending, access.number(),
              absl::StrCat(report_.DescribeAccess(access), " in fast memory: the copy in of ",
                           report_.DescribeInterval(found[0]), " has not been waited for"));
     return;
   }
-  Complain(Rule::kFastMemoryStale, access,
+  Complain(Rule::kFastMemoryStale, access.number(),
            absl::StrCat(report_.DescribeAccess(access), " in fast memory: ",
                         report_.DescribeInterval(found[0]), " does not hold the current value"));
 }
 
-void ValueWalk::WriteInFastMemory(uint32_t access) {
+void ValueWalk::WriteInFastMemory(AccessIndex access) {
   const Access& a = program_.accesses()[access];
   const std::vector<size_t> found = IntervalsContaining(mapping_, a.buffer, a.instruction);
   if (found.size() != 1) {
-    Complain(found.empty() ? Rule::kNoInterval : Rule::kAmbiguousInterval, access,
+    Complain(found.empty() ? Rule::kNoInterval : Rule::kAmbiguousInterval, access.number(),
              absl::StrCat(report_.DescribeAccess(access), " in fast memory: ",
                           found.empty() ? "no interval" : "more than one interval",
                           " of the buffer contains the instruction"));
@@ -194,7 +193,7 @@ void ValueWalk::WriteInFastMemory(uint32_t access) {
   IntervalState& state = intervals_[found[0]];
   const Version made = NewVersion();
   if (state.inbound != kNone || state.outbound != kNone) {
-    Complain(Rule::kWriteDuringCopy, access,
+    Complain(Rule::kWriteDuringCopy, access.number(),
              absl::StrCat(report_.DescribeAccess(access), " in fast memory while the copy ",
                           state.inbound != kNone ? "in" : "out", " of ",
                           report_.DescribeInterval(found[0]), " is in flight"));
@@ -204,16 +203,16 @@ void ValueWalk::WriteInFastMemory(uint32_t access) {
   buffers_[a.buffer].current = made;
 }
 
-void ValueWalk::ReadInHbm(uint32_t access) {
+void ValueWalk::ReadInHbm(AccessIndex access) {
   const Access& a = program_.accesses()[access];
   if (HbmIsCurrent(a.buffer)) return;
-  Complain(Rule::kHbmStale, access,
+  Complain(Rule::kHbmStale, access.number(),
            absl::StrCat(report_.DescribeAccess(access), " in HBM: ",
                         WriteBackInFlight(a.buffer) ? "the write-back has not been waited for"
                                                     : "HBM does not hold the current value"));
 }
 
-void ValueWalk::WriteInHbm(uint32_t access) {
+void ValueWalk::WriteInHbm(AccessIndex access) {
   const Access& a = program_.accesses()[access];
   const Version made = NewVersion();
   buffers_[a.buffer].hbm = made;
@@ -222,7 +221,7 @@ void ValueWalk::WriteInHbm(uint32_t access) {
     IntervalState& state = intervals_[k];
     if (mapping_.intervals[k].buffer != a.buffer) continue;
     if (state.inbound == kNone && state.outbound == kNone) continue;
-    Complain(Rule::kWriteDuringCopy, access,
+    Complain(Rule::kWriteDuringCopy, access.number(),
              absl::StrCat(report_.DescribeAccess(access), " in HBM while the copy ",
                           state.inbound != kNone ? "in" : "out", " of ",
                           report_.DescribeInterval(k), " is in flight"));
@@ -230,9 +229,9 @@ void ValueWalk::WriteInHbm(uint32_t access) {
   }
 }
 
-std::vector<ValueWalk::Handover> ValueWalk::HandoversOf(uint32_t loop, Crossing crossing) const {
+std::vector<ValueWalk::Handover> ValueWalk::HandoversOf(LoopIndex loop, Crossing crossing) const {
   std::vector<Handover> handovers;
-  for (size_t g = 0; g < program_.carried_groups().size(); ++g) {
+  for (const CarriedGroupIndex g : program_.carried_groups().indices()) {
     const CarriedGroup& group = program_.carried_groups()[g];
     if (group.loop != loop) continue;
     const CarriedPlace place = PlaceOfGroup(program_, mapping_, group);
@@ -256,7 +255,7 @@ std::vector<ValueWalk::Handover> ValueWalk::HandoversOf(uint32_t loop, Crossing 
 
 void ValueWalk::CheckHandover(const Handover& handover) {
   const BufferState& from = buffers_[handover.from];
-  const size_t subject = program_.buffer_count() * handover.group + handover.from;
+  const size_t subject = program_.buffer_count() * handover.group.number() + handover.from.number();
   if (handover.in_fast_memory) {
     const IntervalState& state = intervals_[handover.from_interval];
     if (state.content == from.current) return;
@@ -278,10 +277,10 @@ void ValueWalk::CheckHandover(const Handover& handover) {
                         report_.DescribeInstruction(handover.marker)));
 }
 
-void ValueWalk::Cross(uint32_t loop, Crossing crossing) {
+void ValueWalk::Cross(LoopIndex loop, Crossing crossing) {
   const std::vector<Handover> handovers = HandoversOf(loop, crossing);
   // All values pass at the same time, because a root may be the parameter of another group.
-  const std::vector<BufferState> before = buffers_;
+  const IndexVector<BufferIndex, BufferState> before = buffers_;
   for (const Handover& handover : handovers) {
     if (handover.well_placed) CheckHandover(handover);
   }
@@ -311,22 +310,22 @@ void ValueWalk::Cross(uint32_t loop, Crossing crossing) {
 }
 
 void ValueWalk::CheckLiveOuts() {
-  for (uint32_t b = 0; b < program_.buffer_count(); ++b) {
+  for (const BufferIndex b : program_.buffers().indices()) {
     if (!program_.buffers()[b].live_out || HbmIsCurrent(b)) continue;
-    Complain(Rule::kLiveOutNotInHbm, b,
+    Complain(Rule::kLiveOutNotInHbm, b.number(),
              absl::StrCat("live-out ", report_.DescribeBuffer(b),
                           " is not current in HBM at the end of the program"));
   }
 }
 
-bool ValueWalk::WriteBackInFlight(uint32_t buffer) const {
+bool ValueWalk::WriteBackInFlight(BufferIndex buffer) const {
   for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
     if (mapping_.intervals[k].buffer == buffer && intervals_[k].outbound != kNone) return true;
   }
   return false;
 }
 
-void ValueWalk::AssumeCurrentEverywhere(uint32_t buffer) {
+void ValueWalk::AssumeCurrentEverywhere(BufferIndex buffer) {
   const Version value = NewVersion();
   buffers_[buffer] = {value, value};
   for (size_t k = 0; k < mapping_.intervals.size(); ++k) {

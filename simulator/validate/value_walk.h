@@ -40,10 +40,10 @@ class ValueWalk {
 
   // A group's value passes from one buffer to another at a marker.
   struct Handover {
-    size_t group = 0;
-    uint32_t from = 0;  // buffer
-    uint32_t to = 0;
-    uint32_t marker = 0;          // the instruction at which `from` has the value
+    CarriedGroupIndex group = 0;
+    BufferIndex from = 0;
+    BufferIndex to = 0;
+    InstructionIndex marker = 0;  // the instruction at which `from` has the value
     bool in_fast_memory = false;  // else in HBM
     bool well_placed = false;     // if false, the geometry has reported it
     size_t from_interval = 0;     // set if the group is well placed in fast memory
@@ -51,39 +51,39 @@ class ValueWalk {
   };
   enum class Crossing : uint8_t { kEntry, kBackEdge, kExit };
 
-  void RunRange(uint32_t first, uint32_t end);
-  void RunLoop(uint32_t loop);
+  void RunRange(InstructionIndex first, InstructionIndex end);
+  void RunLoop(LoopIndex loop);
 
   // Performs what happens just before an instruction: intervals begin, copies queued earlier are
   // waited for, copies are queued, and those that end here, too, are waited for.
-  void RunCopiesBefore(uint32_t instruction);
+  void RunCopiesBefore(InstructionIndex instruction);
   void QueueCopyIn(size_t interval);
   void QueueCopyOut(size_t interval);
   void FinishCopyIn(size_t interval);
   void FinishCopyOut(size_t interval);
 
-  void RunAccess(uint32_t access);
-  void ReadInFastMemory(uint32_t access);
-  void WriteInFastMemory(uint32_t access);
-  void ReadInHbm(uint32_t access);
-  void WriteInHbm(uint32_t access);
+  void RunAccess(AccessIndex access);
+  void ReadInFastMemory(AccessIndex access);
+  void WriteInFastMemory(AccessIndex access);
+  void ReadInHbm(AccessIndex access);
+  void WriteInHbm(AccessIndex access);
 
-  std::vector<Handover> HandoversOf(uint32_t loop, Crossing crossing) const;
+  std::vector<Handover> HandoversOf(LoopIndex loop, Crossing crossing) const;
   void CheckHandover(const Handover& handover);
-  void Cross(uint32_t loop, Crossing crossing);
+  void Cross(LoopIndex loop, Crossing crossing);
 
   void CheckLiveOuts();
 
   Version NewVersion() { return ++last_version_; }
-  bool HbmIsCurrent(uint32_t buffer) const {
+  bool HbmIsCurrent(BufferIndex buffer) const {
     return buffers_[buffer].hbm == buffers_[buffer].current;
   }
 
   // True if a copy of the buffer to HBM is in flight.
-  bool WriteBackInFlight(uint32_t buffer) const;
+  bool WriteBackInFlight(BufferIndex buffer) const;
 
   // Continues after a reported fault as if the buffer's value were current everywhere.
-  void AssumeCurrentEverywhere(uint32_t buffer);
+  void AssumeCurrentEverywhere(BufferIndex buffer);
 
   // Reports a violation, and appends the pass, such as ", in a later pass of loop 0 ('while.2')",
   // if it is a later one.
@@ -93,10 +93,10 @@ class ValueWalk {
   const Mapping& mapping_;
   Report& report_;
   Version last_version_ = kNone;
-  std::vector<BufferState> buffers_;
+  IndexVector<BufferIndex, BufferState> buffers_;
   std::vector<IntervalState> intervals_;
-  std::vector<uint32_t> later_passes_;  // loops whose second pass is running, outermost first
-  int depth_ = 0;                       // number of loops around the current instruction
+  std::vector<LoopIndex> later_passes_;  // loops whose second pass is running, outermost first
+  int depth_ = 0;                        // number of loops around the current instruction
 };
 
 }  // namespace mallocmuzero::validate

@@ -16,12 +16,12 @@ std::string CopyPositions(const Interval& it) {
 // Describes how the copies differ from the picture in validate.h, or returns "". Computes in 64
 // bits, because the fields may hold any numbers.
 std::string CopyFault(const Interval& it) {
-  const int64_t first = it.first;
-  const int64_t last = it.last;
-  const int64_t in_start = it.copy_in_start;
-  const int64_t in_done = it.copy_in_done;
-  const int64_t out_start = it.copy_out_start;
-  const int64_t out_done = it.copy_out_done;
+  const int64_t first = it.first.number();
+  const int64_t last = it.last.number();
+  const int64_t in_start = it.copy_in_start.number();
+  const int64_t in_done = it.copy_in_done.number();
+  const int64_t out_start = it.copy_out_start.number();
+  const int64_t out_done = it.copy_out_done.number();
   if ((in_start < 0) != (in_done < 0)) return "copy in needs both start and end";
   if ((out_start < 0) != (out_done < 0)) return "copy out needs both start and end";
   if (in_start >= 0 && !(first <= in_start && in_start <= in_done && in_done <= last)) {
@@ -39,29 +39,29 @@ std::string CopyFault(const Interval& it) {
 // The same for the slices of a copy in. `bytes` is the buffer's size.
 std::string SliceFault(const Interval& it, int64_t bytes) {
   if (it.copy_in_slices.empty()) return "";
-  int64_t earliest = it.copy_in_start;
+  InstructionIndex earliest = it.copy_in_start;
   int64_t rest = bytes;
   for (const CopySlice& slice : it.copy_in_slices) {
-    if (slice.start < earliest || slice.start > int64_t{it.copy_in_done} || slice.bytes <= 0 ||
+    if (slice.start < earliest || slice.start > it.copy_in_done || slice.bytes <= 0 ||
         slice.bytes > rest) {
       return "slices must ascend from start to done, have bytes, and not exceed the buffer";
     }
     earliest = slice.start;
     rest -= slice.bytes;
   }
-  const bool starts = int64_t{it.copy_in_slices[0].start} == int64_t{it.copy_in_start};
+  const bool starts = it.copy_in_slices[0].start == it.copy_in_start;
   return starts && rest == 0 ? "" : "slices must begin at start and fill the buffer";
 }
 
 void CheckInterval(const Program& program, const Mapping& mapping, size_t k, Report& report) {
   const Interval& it = mapping.intervals[k];
-  if (it.buffer >= program.buffer_count()) {
+  if (!program.buffers().contains(it.buffer)) {
     report.Add(Rule::kUnknownBuffer, k,
                absl::StrCat("interval ", k, " names buffer ", it.buffer, ", the program has ",
                             program.buffer_count(), " buffers"));
     return;
   }
-  if (it.first > it.last || it.last >= program.instruction_count()) {
+  if (it.first < 0 || it.first > it.last || !program.instructions().contains(it.last)) {
     report.Add(Rule::kIntervalBounds, k,
                absl::StrCat(report.DescribeInterval(k), " must have first <= last < ",
                             program.instruction_count(), " instructions"));

@@ -19,7 +19,7 @@ void DeriveLiveRanges(v1::Program& program) {
   std::vector<bool> seen(program.buffers_size(), false);
   for (int b = 0; b < program.buffers_size(); ++b) seen[b] = program.buffers(b).live_in();
   for (const v1::Access& access : program.accesses()) {
-    v1::Buffer& buffer = *program.mutable_buffers(static_cast<int>(access.buffer()));
+    v1::Buffer& buffer = *program.mutable_buffers(access.buffer());
     if (!seen[access.buffer()]) buffer.set_first(access.instruction());
     seen[access.buffer()] = true;
     uint32_t last = std::max(buffer.last(), access.instruction());
@@ -61,15 +61,15 @@ v1::Hardware SmallHardware() {
   return hardware;
 }
 
-AccessSpec Read(uint32_t buffer, double savings, int64_t bytes_accessed) {
+AccessSpec Read(BufferIndex buffer, double savings, int64_t bytes_accessed) {
   return {buffer, v1::Access::READ, savings, bytes_accessed};
 }
 
-AccessSpec Write(uint32_t buffer, double savings, int64_t bytes_accessed) {
+AccessSpec Write(BufferIndex buffer, double savings, int64_t bytes_accessed) {
   return {buffer, v1::Access::WRITE, savings, bytes_accessed};
 }
 
-AccessSpec Update(uint32_t buffer, double savings, int64_t bytes_accessed) {
+AccessSpec Update(BufferIndex buffer, double savings, int64_t bytes_accessed) {
   return {buffer, v1::Access::UPDATE, savings, bytes_accessed};
 }
 
@@ -80,45 +80,52 @@ ProgramBuilder::ProgramBuilder(v1::Hardware hardware) {
 
 v1::Hardware& ProgramBuilder::hardware() { return *proto_.mutable_hardware(); }
 
-uint32_t ProgramBuilder::AddBuffer(int64_t bytes, BufferSpec spec) {
+BufferIndex ProgramBuilder::AddBuffer(int64_t bytes, BufferSpec spec) {
   v1::Buffer& buffer = *proto_.add_buffers();
   buffer.set_bytes(bytes);
   buffer.set_live_in(spec.live_in);
   buffer.set_live_out(spec.live_out);
   buffer.set_pinned_to_hbm(spec.pinned_to_hbm);
-  return proto_.buffers_size() - 1;
+  return BufferIndex(proto_.buffers_size() - 1);
 }
 
-uint32_t ProgramBuilder::NextInstruction(const std::string& opcode, v1::Instruction::Kind kind) {
-  const int index = proto_.instructions_size();
+v1::Instruction& ProgramBuilder::InstructionAt(InstructionIndex index) {
+  return *proto_.mutable_instructions(index.number());
+}
+
+v1::LatencyClass& ProgramBuilder::ClassOf(InstructionIndex index) {
+  return *proto_.mutable_latency()->mutable_classes(index.number());
+}
+
+InstructionIndex ProgramBuilder::NextInstruction(const std::string& opcode,
+                                                 v1::Instruction::Kind kind) {
+  const InstructionIndex index(proto_.instructions_size());
   v1::Instruction& instruction = *proto_.add_instructions();
   instruction.set_name(absl::StrCat(opcode, ".", index));
   instruction.set_opcode(opcode);
   instruction.set_kind(kind);
   instruction.set_first_access(proto_.accesses_size());
   int64_t executions = 1;
-  for (const uint32_t loop : open_loops_) {
-    executions *= proto_.loops(static_cast<int>(loop)).trip_count();
-  }
+  for (const LoopIndex loop : open_loops_) executions *= proto_.loops(loop.number()).trip_count();
   instruction.set_execution_count(executions);
-  if (!open_loops_.empty()) instruction.set_loop(open_loops_.back());
-  proto_.mutable_latency()->add_instructions()->set_latency_class(index);
+  if (!open_loops_.empty()) instruction.set_loop(open_loops_.back().number());
+  proto_.mutable_latency()->add_instructions()->set_latency_class(index.number());
   proto_.mutable_latency()->add_classes()->set_members(1);
   return index;
 }
 
-uint32_t ProgramBuilder::AddWithAccesses(v1::Instruction::Kind kind,
-                                         const std::vector<AccessSpec>& accesses) {
-  const uint32_t index = NextInstruction("fusion", kind);
-  proto_.mutable_instructions(static_cast<int>(index))->set_access_count(accesses.size());
-  v1::LatencyClass& cls = *proto_.mutable_latency()->mutable_classes(static_cast<int>(index));
+InstructionIndex ProgramBuilder::AddWithAccesses(v1::Instruction::Kind kind,
+                                                 const std::vector<AccessSpec>& accesses) {
+  const InstructionIndex index = NextInstruction("fusion", kind);
+  InstructionAt(index).set_access_count(accesses.size());
+  v1::LatencyClass& cls = ClassOf(index);
   int32_t operand = 0;
   for (const AccessSpec& spec : accesses) {
     v1::Access& access = *proto_.add_accesses();
-    access.set_instruction(index);
-    access.set_buffer(spec.buffer);
+    access.set_instruction(index.number());
+    access.set_buffer(spec.buffer.number());
     access.set_kind(spec.kind);
-    access.set_bytes(proto_.buffers(static_cast<int>(spec.buffer)).bytes());
+    access.set_bytes(proto_.buffers(spec.buffer.number()).bytes());
     access.set_bytes_accessed(spec.bytes_accessed < 0 ? access.bytes() : spec.bytes_accessed);
     access.add_positions()->set_operand(spec.kind == v1::Access::WRITE ? -1 : operand++);
     cls.add_savings_cycles(spec.savings);
@@ -126,84 +133,84 @@ uint32_t ProgramBuilder::AddWithAccesses(v1::Instruction::Kind kind,
   return index;
 }
 
-uint32_t ProgramBuilder::AddInstruction(double all_hbm_cycles,
-                                        const std::vector<AccessSpec>& accesses) {
-  const uint32_t index = AddWithAccesses(v1::Instruction::ESTIMATED, accesses);
-  v1::LatencyClass& cls = *proto_.mutable_latency()->mutable_classes(static_cast<int>(index));
+InstructionIndex ProgramBuilder::AddInstruction(double all_hbm_cycles,
+                                                const std::vector<AccessSpec>& accesses) {
+  const InstructionIndex index = AddWithAccesses(v1::Instruction::ESTIMATED, accesses);
+  v1::LatencyClass& cls = ClassOf(index);
   cls.set_base_cycles(all_hbm_cycles);
   cls.set_ceiling_cycles(9e15);
   return index;
 }
 
-uint32_t ProgramBuilder::AddModelled(double flops, const std::vector<AccessSpec>& accesses) {
-  const uint32_t index = AddWithAccesses(v1::Instruction::MODELLED, accesses);
-  v1::LatencyClass& cls = *proto_.mutable_latency()->mutable_classes(static_cast<int>(index));
+InstructionIndex ProgramBuilder::AddModelled(double flops,
+                                             const std::vector<AccessSpec>& accesses) {
+  const InstructionIndex index = AddWithAccesses(v1::Instruction::MODELLED, accesses);
+  v1::LatencyClass& cls = ClassOf(index);
   cls.set_modelled(true);
   cls.set_flops(flops);
   cls.clear_savings_cycles();
   return index;
 }
 
-uint32_t ProgramBuilder::BeginLoop(int64_t trip_count) {
-  const uint32_t begin = NextInstruction("while", v1::Instruction::LOOP_BEGIN);
+LoopIndex ProgramBuilder::BeginLoop(int64_t trip_count) {
+  const InstructionIndex begin = NextInstruction("while", v1::Instruction::LOOP_BEGIN);
   v1::Loop& loop = *proto_.add_loops();
   loop.set_name(absl::StrCat("while.", begin));
-  loop.set_begin(begin);
+  loop.set_begin(begin.number());
   loop.set_trip_count(trip_count);
   loop.set_trip_count_known(true);
-  if (!open_loops_.empty()) loop.set_parent(open_loops_.back());
-  open_loops_.push_back(proto_.loops_size() - 1);
+  if (!open_loops_.empty()) loop.set_parent(open_loops_.back().number());
+  open_loops_.push_back(LoopIndex(proto_.loops_size() - 1));
   return open_loops_.back();
 }
 
 void ProgramBuilder::EndLoop() {
-  const uint32_t end = NextInstruction("while", v1::Instruction::LOOP_END);
-  proto_.mutable_loops(static_cast<int>(open_loops_.back()))->set_end(end);
+  const InstructionIndex end = NextInstruction("while", v1::Instruction::LOOP_END);
+  proto_.mutable_loops(open_loops_.back().number())->set_end(end.number());
   open_loops_.pop_back();
 }
 
-uint32_t ProgramBuilder::AddCarriedGroup(uint32_t loop, uint32_t initial, uint32_t parameter,
-                                         uint32_t root, uint32_t result) {
+uint32_t ProgramBuilder::AddCarriedGroup(LoopIndex loop, BufferIndex initial, BufferIndex parameter,
+                                         BufferIndex root, BufferIndex result) {
   v1::CarriedGroup& group = *proto_.add_carried_groups();
-  group.set_loop(loop);
-  group.set_initial_buffer(initial);
-  group.set_parameter_buffer(parameter);
-  group.set_root_buffer(root);
-  group.set_result_buffer(result);
+  group.set_loop(loop.number());
+  group.set_initial_buffer(initial.number());
+  group.set_parameter_buffer(parameter.number());
+  group.set_root_buffer(root.number());
+  group.set_result_buffer(result.number());
   return proto_.carried_groups_size() - 1;
 }
 
-ProgramBuilder& ProgramBuilder::SetName(uint32_t instruction, const std::string& name) {
-  proto_.mutable_instructions(static_cast<int>(instruction))->set_name(name);
+ProgramBuilder& ProgramBuilder::SetName(InstructionIndex instruction, const std::string& name) {
+  InstructionAt(instruction).set_name(name);
   return *this;
 }
 
-ProgramBuilder& ProgramBuilder::SetFixedHbmBytes(uint32_t instruction, int64_t bytes) {
-  proto_.mutable_instructions(static_cast<int>(instruction))->set_fixed_hbm_bytes(bytes);
+ProgramBuilder& ProgramBuilder::SetFixedHbmBytes(InstructionIndex instruction, int64_t bytes) {
+  InstructionAt(instruction).set_fixed_hbm_bytes(bytes);
   return *this;
 }
 
-ProgramBuilder& ProgramBuilder::SetBounds(uint32_t instruction, double floor, double ceiling) {
-  v1::LatencyClass& cls = *proto_.mutable_latency()->mutable_classes(static_cast<int>(instruction));
+ProgramBuilder& ProgramBuilder::SetBounds(InstructionIndex instruction, double floor,
+                                          double ceiling) {
+  v1::LatencyClass& cls = ClassOf(instruction);
   cls.set_floor_cycles(floor);
   cls.set_ceiling_cycles(ceiling);
   return *this;
 }
 
-ProgramBuilder& ProgramBuilder::AddObserved(uint32_t instruction, uint64_t fast_mask,
+ProgramBuilder& ProgramBuilder::AddObserved(InstructionIndex instruction, uint64_t fast_mask,
                                             double cycles) {
-  v1::ObservedLatency& observed =
-      *proto_.mutable_latency()->mutable_classes(static_cast<int>(instruction))->add_observed();
+  v1::ObservedLatency& observed = *ClassOf(instruction).add_observed();
   observed.set_fast_accesses(fast_mask);
   observed.set_cycles(cycles);
   return *this;
 }
 
-ProgramBuilder& ProgramBuilder::AddException(uint32_t instruction, uint64_t fast_mask,
+ProgramBuilder& ProgramBuilder::AddException(InstructionIndex instruction, uint64_t fast_mask,
                                              double cycles) {
-  v1::ObservedLatency& exception = *proto_.mutable_latency()
-                                        ->mutable_instructions(static_cast<int>(instruction))
-                                        ->add_exceptions();
+  v1::ObservedLatency& exception =
+      *proto_.mutable_latency()->mutable_instructions(instruction.number())->add_exceptions();
   exception.set_fast_accesses(fast_mask);
   exception.set_cycles(cycles);
   return *this;

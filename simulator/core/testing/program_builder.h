@@ -18,15 +18,15 @@ v1::Hardware SmallHardware();
 
 // One access of an instruction that will be added. Make it with Read, Write or Update.
 struct AccessSpec {
-  uint32_t buffer = 0;
+  BufferIndex buffer = 0;
   v1::Access::Kind kind = v1::Access::READ;
   double savings = 0;           // cycles saved if the access is in fast memory
   int64_t bytes_accessed = -1;  // -1: as many as the buffer has
 };
 
-AccessSpec Read(uint32_t buffer, double savings = 0, int64_t bytes_accessed = -1);
-AccessSpec Write(uint32_t buffer, double savings = 0, int64_t bytes_accessed = -1);
-AccessSpec Update(uint32_t buffer, double savings = 0, int64_t bytes_accessed = -1);
+AccessSpec Read(BufferIndex buffer, double savings = 0, int64_t bytes_accessed = -1);
+AccessSpec Write(BufferIndex buffer, double savings = 0, int64_t bytes_accessed = -1);
+AccessSpec Update(BufferIndex buffer, double savings = 0, int64_t bytes_accessed = -1);
 
 struct BufferSpec {
   bool live_in = false;
@@ -36,8 +36,8 @@ struct BufferSpec {
 
 // Usage:
 //   ProgramBuilder builder;
-//   const uint32_t weights = builder.AddBuffer(100, {.live_in = true});
-//   const uint32_t result = builder.AddBuffer(50, {.live_out = true});
+//   const BufferIndex weights = builder.AddBuffer(100, {.live_in = true});
+//   const BufferIndex result = builder.AddBuffer(50, {.live_out = true});
 //   builder.AddInstruction(40, {Read(weights, 8), Write(result, 4)});
 //   const Program program = builder.Build();
 //
@@ -52,30 +52,31 @@ class ProgramBuilder {
   v1::Hardware& hardware();
 
   // The functions below return the index of what they add.
-  uint32_t AddBuffer(int64_t bytes, BufferSpec spec = {});
+  BufferIndex AddBuffer(int64_t bytes, BufferSpec spec = {});
 
   // Adds an instruction that takes `all_hbm_cycles` with everything in HBM. Savings are subtracted
   // down to 0 cycles.
-  uint32_t AddInstruction(double all_hbm_cycles, const std::vector<AccessSpec>& accesses = {});
+  InstructionIndex AddInstruction(double all_hbm_cycles,
+                                  const std::vector<AccessSpec>& accesses = {});
 
   // Adds an instruction that is priced by the roofline.
-  uint32_t AddModelled(double flops, const std::vector<AccessSpec>& accesses);
+  InstructionIndex AddModelled(double flops, const std::vector<AccessSpec>& accesses);
 
   // Opens a loop: everything added until EndLoop is in it. Returns the loop's index; loops may
   // nest.
-  uint32_t BeginLoop(int64_t trip_count);
+  LoopIndex BeginLoop(int64_t trip_count);
   void EndLoop();
 
-  uint32_t AddCarriedGroup(uint32_t loop, uint32_t initial, uint32_t parameter, uint32_t root,
-                           uint32_t result);
+  uint32_t AddCarriedGroup(LoopIndex loop, BufferIndex initial, BufferIndex parameter,
+                           BufferIndex root, BufferIndex result);
 
   // These set details of an instruction that was added before.
-  ProgramBuilder& SetName(uint32_t instruction, const std::string& name);
-  ProgramBuilder& SetFixedHbmBytes(uint32_t instruction, int64_t bytes);
-  ProgramBuilder& SetBounds(uint32_t instruction, double floor, double ceiling);
+  ProgramBuilder& SetName(InstructionIndex instruction, const std::string& name);
+  ProgramBuilder& SetFixedHbmBytes(InstructionIndex instruction, int64_t bytes);
+  ProgramBuilder& SetBounds(InstructionIndex instruction, double floor, double ceiling);
   // Calls for one instruction must be in ascending order of `fast_mask`.
-  ProgramBuilder& AddObserved(uint32_t instruction, uint64_t fast_mask, double cycles);
-  ProgramBuilder& AddException(uint32_t instruction, uint64_t fast_mask, double cycles);
+  ProgramBuilder& AddObserved(InstructionIndex instruction, uint64_t fast_mask, double cycles);
+  ProgramBuilder& AddException(InstructionIndex instruction, uint64_t fast_mask, double cycles);
 
   // The sealed message. A test that changes the message must seal it again.
   v1::Program BuildProto() const;
@@ -84,11 +85,15 @@ class ProgramBuilder {
   Program Build() const;
 
  private:
-  uint32_t NextInstruction(const std::string& opcode, v1::Instruction::Kind kind);
-  uint32_t AddWithAccesses(v1::Instruction::Kind kind, const std::vector<AccessSpec>& accesses);
+  InstructionIndex NextInstruction(const std::string& opcode, v1::Instruction::Kind kind);
+  InstructionIndex AddWithAccesses(v1::Instruction::Kind kind,
+                                   const std::vector<AccessSpec>& accesses);
+
+  v1::Instruction& InstructionAt(InstructionIndex index);
+  v1::LatencyClass& ClassOf(InstructionIndex index);  // of an instruction that was added
 
   v1::Program proto_;
-  std::vector<uint32_t> open_loops_;
+  std::vector<LoopIndex> open_loops_;
 };
 
 }  // namespace mallocmuzero::testing

@@ -159,7 +159,7 @@ absl::StatusOr<v1::PriceReport> PriceModule(const std::string& path, const v1::H
   report.set_seconds(price.total_cycles() / hardware.clock_hz());
   report.set_bytes_accessed(price.bytes_accessed);
   report.set_hbm_share(price.bytes_accessed > 0 ? price.hbm_bytes / price.bytes_accessed : 0);
-  report.set_instructions(static_cast<uint32_t>((*analyzed)->priced.size()));
+  report.set_instructions((*analyzed)->priced.size());
   report.set_copies(price.copies);
   return report;
 }

@@ -277,8 +277,7 @@ class BaselineMaker {
     for (int32_t i = first; i <= last; ++i) {
       const v1::Instruction& instruction = program_.instructions(i);
       for (uint32_t k = 0; k < instruction.access_count(); ++k) {
-        const v1::Access& access =
-            program_.accesses(static_cast<int>(instruction.first_access() + k));
+        const v1::Access& access = program_.accesses(instruction.first_access() + k);
         if (access.buffer() == buffer && access.kind() != v1::Access::READ) return true;
       }
     }
@@ -307,7 +306,7 @@ class BaselineMaker {
 
   v1::Interval MakeInterval(const Stay& stay) const {
     v1::Interval interval;
-    interval.set_buffer(static_cast<uint32_t>(stay.buffer));
+    interval.set_buffer(stay.buffer);
     const v1::Buffer& buffer = program_.buffers(stay.buffer);
     int32_t first = std::max(stay.first, static_cast<int32_t>(buffer.first()));
     int32_t last = std::min(stay.last, static_cast<int32_t>(buffer.last()));
@@ -315,22 +314,22 @@ class BaselineMaker {
     if (stay.copy_in_start >= 0 && !stay.cross_program_prefetch) {
       copied_in = std::max(stay.copy_in_done, stay.copy_in_start);
       first = stay.copy_in_start;
-      interval.set_copy_in_start(static_cast<uint32_t>(first));
-      interval.set_copy_in_done(static_cast<uint32_t>(copied_in));
+      interval.set_copy_in_start(first);
+      interval.set_copy_in_done(copied_in);
       AddSlices(stay, buffer.bytes(), interval);
       last = std::max(last, copied_in);
     }
     if (stay.copy_out_start >= 0) {
       const int32_t start = std::max(stay.copy_out_start, first);
       const int32_t done = std::max(stay.copy_out_done, start);
-      interval.set_copy_out_start(static_cast<uint32_t>(start));
-      interval.set_copy_out_done(static_cast<uint32_t>(done));
+      interval.set_copy_out_start(start);
+      interval.set_copy_out_done(done);
       // A piece may be copied out before a later piece is copied in.
       last = std::max({LastUse(stay, start), done - 1, copied_in});
     }
     interval.set_cross_program_prefetch(stay.cross_program_prefetch);
-    interval.set_first(static_cast<uint32_t>(std::max(first, 0)));
-    interval.set_last(static_cast<uint32_t>(std::max(last, first)));
+    interval.set_first(std::max(first, 0));
+    interval.set_last(std::max(last, first));
     return interval;
   }
 

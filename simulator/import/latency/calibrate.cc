@@ -12,8 +12,8 @@ namespace {
 
 // The parts of the program from which a latency table is made.
 struct Skeleton {
-  std::vector<Instruction> instructions;
-  std::vector<Access> accesses;
+  IndexVector<InstructionIndex, Instruction> instructions;
+  IndexVector<AccessIndex, Access> accesses;
 };
 
 Skeleton MakeSkeleton(const v1::Program& program) {
@@ -22,7 +22,7 @@ Skeleton MakeSkeleton(const v1::Program& program) {
     Instruction added;
     added.execution_count = static_cast<double>(instruction.execution_count());
     added.fixed_hbm_bytes = instruction.fixed_hbm_bytes();
-    added.first_access = instruction.first_access();
+    added.first_access = AccessIndex(instruction.first_access());
     added.access_count = instruction.access_count();
     added.kind = InstructionKind::kEstimated;
     skeleton.instructions.push_back(added);
@@ -31,8 +31,8 @@ Skeleton MakeSkeleton(const v1::Program& program) {
     Access added;
     added.bytes = access.bytes();
     added.bytes_accessed = access.bytes_accessed();
-    added.instruction = access.instruction();
-    added.buffer = access.buffer();
+    added.instruction = InstructionIndex(access.instruction());
+    added.buffer = BufferIndex(access.buffer());
     skeleton.accesses.push_back(added);
   }
   return skeleton;
@@ -44,11 +44,12 @@ void PredictInto(const Placement& placement, const LatencyTable& table, const Sk
   double compiled = 0;
   double predicted = 0;
   double absolute_error = 0;
-  for (size_t i = 0; i < placement.instructions.size(); ++i) {
-    const auto& placed = placement.instructions[i];
+  InstructionIndex next = 0;
+  for (const auto& placed : placement.instructions) {
+    const InstructionIndex i = next++;
     if (!placed || !placed->cycles) continue;
     const double count = skeleton.instructions[i].execution_count;
-    const double cycles = table.Cycles(static_cast<uint32_t>(i), placed->fast_accesses);
+    const double cycles = table.Cycles(i, placed->fast_accesses);
     compiled += count * *placed->cycles;
     predicted += count * cycles;
     absolute_error += count * std::abs(cycles - *placed->cycles);

@@ -178,8 +178,7 @@ class TableFitter {
     for (size_t c = 0; c < by_class_.size(); ++c) {
       const auto base = by_class_[c].find(0);
       if (base == by_class_[c].end()) continue;
-      const v1::Instruction& instruction =
-          program_.instructions(static_cast<int>(classes_.representative[c]));
+      const v1::Instruction& instruction = program_.instructions(classes_.representative[c]);
       for (const auto& [set, mean] : by_class_[c]) {
         saved += base->second.value() - mean.value();
         for (uint32_t k = 0; k < instruction.access_count(); ++k) {
@@ -198,15 +197,14 @@ class TableFitter {
   }
 
   const v1::Access& AccessOf(const v1::Instruction& instruction, uint32_t k) const {
-    return program_.accesses(static_cast<int>(instruction.first_access() + k));
+    return program_.accesses(instruction.first_access() + k);
   }
 
   void AddClass(size_t c) {
     v1::LatencyClass& added = *table_.add_classes();
     added.set_flops(classes_.flops[c]);
     const ObservedSets& observed = by_class_[c];
-    const v1::Instruction& instruction =
-        program_.instructions(static_cast<int>(classes_.representative[c]));
+    const v1::Instruction& instruction = program_.instructions(classes_.representative[c]);
     if (observed.empty()) {
       added.set_modelled(true);
       for (uint32_t k = 0; k < instruction.access_count(); ++k) added.add_savings_cycles(0);
@@ -232,7 +230,7 @@ class TableFitter {
     v1::InstructionLatency& added = *table_.add_instructions();
     const uint32_t c = classes_.class_of[i];
     added.set_latency_class(c);
-    v1::LatencyClass& latency_class = *table_.mutable_classes(static_cast<int>(c));
+    v1::LatencyClass& latency_class = *table_.mutable_classes(c);
     latency_class.set_members(latency_class.members() + 1);
     for (const auto& [set, mean] : by_instruction_[i]) {
       const double of_class = by_class_[c].at(set).value();
@@ -266,7 +264,7 @@ LatencyClasses ClassifyInstructions(const v1::Program& program, const AnalyzedMo
         step.kind == Step::Kind::kInstruction ? signatures.Of(priced) : std::string("marker");
     const v1::Instruction& instruction = program.instructions(i);
     for (uint32_t k = 0; k < instruction.access_count(); ++k) {
-      const v1::Access& access = program.accesses(static_cast<int>(instruction.first_access() + k));
+      const v1::Access& access = program.accesses(instruction.first_access() + k);
       absl::StrAppend(&key, "|", access.kind());
       for (const v1::Position& position : access.positions()) {
         absl::StrAppend(&key, ",", position.operand());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/fingerprint.h"
@@ -66,7 +67,7 @@ class Fitted {
     table_ = *std::move(table);
   }
 
-  double operator()(uint32_t instruction, Set set) const { return table_.Cycles(instruction, set); }
+  double operator()(InstructionIndex instruction, Set set) const { return table_.Cycles(instruction, set); }
   const v1::LatencyTable& proto() const { return proto_; }
 
  private:
@@ -79,9 +80,9 @@ class Fitted {
 // HBM.
 v1::Program ThreeReads() {
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(100, {.live_in = true});
-  const uint32_t b = builder.AddBuffer(200, {.live_in = true});
-  const uint32_t c = builder.AddBuffer(400, {.live_in = true});
+  const BufferIndex a = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(200, {.live_in = true});
+  const BufferIndex c = builder.AddBuffer(400, {.live_in = true});
   builder.AddInstruction(100, {Read(a), Read(b), Read(c)});
   return builder.BuildProto();
 }
@@ -118,8 +119,8 @@ TEST(LatencyFit, SlowerThanAllHbmIsPossibleUpToWhatWasObserved) {
 
 TEST(LatencyFit, AnAccessNeverSeenSavesTheUsualShare) {
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(100, {.live_in = true});
-  const uint32_t b = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex a = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(100, {.live_in = true});
   builder.AddInstruction(50, {Read(a)});
   builder.AddInstruction(50, {Read(b)});
   const v1::Program program = builder.BuildProto();
@@ -132,8 +133,8 @@ TEST(LatencyFit, AnAccessNeverSeenSavesTheUsualShare) {
 
 TEST(LatencyFit, AWriteNeverSeenSavesLessThanARead) {
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(100, {.live_in = true});
-  const uint32_t b = builder.AddBuffer(100, {.live_out = true});
+  const BufferIndex a = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(100, {.live_out = true});
   builder.AddInstruction(50, {Read(a)});
   builder.AddInstruction(50, {Write(b)});
   const v1::Program program = builder.BuildProto();
@@ -145,8 +146,8 @@ TEST(LatencyFit, AWriteNeverSeenSavesLessThanARead) {
 
 TEST(LatencyFit, ACopySavesAsMuchByItsWriteAsByItsRead) {
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(100, {.live_in = true});
-  const uint32_t b = builder.AddBuffer(100, {.live_out = true});
+  const BufferIndex a = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(100, {.live_out = true});
   builder.AddInstruction(50, {Read(a), Write(b)});
   v1::Program program = builder.BuildProto();
   program.mutable_instructions(0)->set_opcode("copy");
@@ -180,7 +181,7 @@ struct Twins {
 
 Twins MakeTwins() {
   ProgramBuilder builder;
-  const uint32_t a = builder.AddBuffer(100, {.live_in = true});
+  const BufferIndex a = builder.AddBuffer(100, {.live_in = true});
   builder.AddInstruction(50, {Read(a)});
   builder.AddInstruction(50, {Read(a)});
   return {builder.BuildProto(), {.class_of = {0, 0}, .representative = {0}, .flops = {0}}};
@@ -253,8 +254,8 @@ TEST(Classify, FusionsOfOneLargeComputationShareWhatItIs) {
 TEST(Calibrate, AProgramWhoseSavingsAddUpIsPredictedExactly) {
   ProgramBuilder builder;
   for (int64_t i = 0; i < 6; ++i) {
-    const uint32_t a = builder.AddBuffer(16 * (i + 1), {.live_in = true});
-    const uint32_t b = builder.AddBuffer(48 * (i + 1), {.live_in = true});
+    const BufferIndex a = builder.AddBuffer(16 * (i + 1), {.live_in = true});
+    const BufferIndex b = builder.AddBuffer(48 * (i + 1), {.live_in = true});
     builder.AddInstruction(100, {Read(a), Read(b)});
   }
   const v1::Program program = builder.BuildProto();

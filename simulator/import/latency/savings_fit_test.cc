@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/pair_index.h"

@@ -30,7 +30,7 @@ Placement ReadPlacement(const v1::Program& program, const AnalyzedModule& other,
     const v1::Instruction& instruction = program.instructions(i);
     InstructionPlacement placed;
     for (uint32_t k = 0; k < instruction.access_count(); ++k) {
-      const v1::Access& access = program.accesses(static_cast<int>(instruction.first_access() + k));
+      const v1::Access& access = program.accesses(instruction.first_access() + k);
       for (const v1::Position& position : access.positions()) {
         if (IsInFastMemory(other, priced, position, fast)) {
           placed.fast_accesses |= uint64_t{1} << k;

@@ -35,7 +35,7 @@ struct StorageInfo {
 v1::Position MakePosition(int32_t operand, absl::Span<const int32_t> index) {
   v1::Position position;
   position.set_operand(operand);
-  for (int32_t i : index) position.add_tuple_index(static_cast<uint32_t>(i));
+  for (int32_t i : index) position.add_tuple_index(i);
   return position;
 }
 
@@ -213,8 +213,8 @@ class Assembler {
       const LiveRange& range = live_ranges_[s];
       v1::Buffer& buffer = *program().add_buffers();
       buffer.set_bytes(storages_[s].bytes);
-      buffer.set_first(static_cast<uint32_t>(range.first));
-      buffer.set_last(static_cast<uint32_t>(range.last));
+      buffer.set_first(range.first);
+      buffer.set_last(range.last);
       buffer.set_live_in(range.live_in);
       buffer.set_live_out(range.live_out);
       buffer.set_pinned_to_hbm(storages_[s].pinned);
@@ -235,8 +235,8 @@ class Assembler {
       instruction.set_opcode(std::string(priced.instruction->opcode_text));
       instruction.set_op_name(std::string(priced.instruction->op_name));
       instruction.set_execution_count(priced.execution_count);
-      if (priced.loop >= 0) instruction.set_loop(static_cast<uint32_t>(priced.loop));
-      instruction.set_first_access(static_cast<uint32_t>(program().accesses_size()));
+      if (priced.loop >= 0) instruction.set_loop(priced.loop);
+      instruction.set_first_access(program().accesses_size());
       if (step.kind == Step::Kind::kLoopBegin) instruction.set_kind(v1::Instruction::LOOP_BEGIN);
       if (step.kind == Step::Kind::kLoopEnd) instruction.set_kind(v1::Instruction::LOOP_END);
       if (step.kind != Step::Kind::kInstruction) continue;
@@ -251,8 +251,8 @@ class Assembler {
   void AddAccesses(size_t priced, v1::Instruction& instruction) {
     for (Touch& touch : touches_[priced]) {
       v1::Access& access = *program().add_accesses();
-      access.set_instruction(static_cast<uint32_t>(priced));
-      access.set_buffer(static_cast<uint32_t>(assembly_.buffer_of_storage[touch.storage]));
+      access.set_instruction(priced);
+      access.set_buffer(assembly_.buffer_of_storage[touch.storage]);
       access.set_kind(!touch.writes  ? v1::Access::READ
                       : !touch.reads ? v1::Access::WRITE
                                      : v1::Access::UPDATE);
@@ -260,7 +260,7 @@ class Assembler {
       access.set_bytes_accessed(touch.bytes_accessed);
       for (v1::Position& position : touch.positions) *access.add_positions() = std::move(position);
     }
-    instruction.set_access_count(static_cast<uint32_t>(touches_[priced].size()));
+    instruction.set_access_count(touches_[priced].size());
   }
 
   void AddTensors() {
@@ -275,11 +275,11 @@ class Assembler {
       int32_t leaf = 0;
       hlo::ForEachLeaf(definition.shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
         if (leaf++ != value.leaf) return;
-        for (int32_t i : index) tensor.add_tuple_index(static_cast<uint32_t>(i));
+        for (int32_t i : index) tensor.add_tuple_index(i);
       });
       tensor.set_shape(hlo::ShapeToString(*value.shape));
       tensor.set_bytes(hlo::ShapeByteSize(*value.shape));
-      tensor.set_buffer(static_cast<uint32_t>(buffer));
+      tensor.set_buffer(buffer);
     }
   }
 
@@ -290,11 +290,11 @@ class Assembler {
       const hlo::Instruction& instruction =
           source_.schedule.ComputationOf(loop.instance).instructions[loop.instruction];
       added.set_name(std::string(instruction.name));
-      added.set_begin(static_cast<uint32_t>(PricedIndex(source_, loop.begin)));
-      added.set_end(static_cast<uint32_t>(PricedIndex(source_, loop.end)));
+      added.set_begin(PricedIndex(source_, loop.begin));
+      added.set_end(PricedIndex(source_, loop.end));
       added.set_trip_count(loop.trip_count);
       added.set_trip_count_known(loop.trip_count_known);
-      if (loop.parent >= 0) added.set_parent(static_cast<uint32_t>(loop.parent));
+      if (loop.parent >= 0) added.set_parent(loop.parent);
       if (!loop.trip_count_known) ++unknown;
     }
     if (unknown > 0) {
@@ -312,7 +312,7 @@ class Assembler {
       const auto buffer = [&](int i) {
         return static_cast<uint32_t>(assembly_.buffer_of_storage[members[i]]);
       };
-      group.set_loop(static_cast<uint32_t>(carried.loop));
+      group.set_loop(carried.loop);
       group.set_initial_buffer(buffer(0));
       group.set_parameter_buffer(buffer(1));
       group.set_root_buffer(buffer(2));

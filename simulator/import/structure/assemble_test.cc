@@ -46,7 +46,7 @@ std::vector<v1::Access> AccessesOf(const v1::Program& program, const std::string
   const v1::Instruction& instruction = program.instructions(Index(program, name));
   std::vector<v1::Access> accesses;
   for (uint32_t k = 0; k < instruction.access_count(); ++k) {
-    accesses.push_back(program.accesses(static_cast<int>(instruction.first_access() + k)));
+    accesses.push_back(program.accesses(instruction.first_access() + k));
   }
   return accesses;
 }
@@ -54,7 +54,7 @@ std::vector<v1::Access> AccessesOf(const v1::Program& program, const std::string
 const v1::Buffer& BufferOfTensor(const v1::Program& program, const std::string& name) {
   for (const v1::Tensor& tensor : program.tensors()) {
     if (tensor.instruction_name() == name) {
-      return program.buffers(static_cast<int>(tensor.buffer()));
+      return program.buffers(tensor.buffer());
     }
   }
   ADD_FAILURE() << "no tensor " << name;
@@ -163,9 +163,7 @@ TEST(Assemble, WhatALoopReadsFromOutsideLivesUntilItEnds) {
   // write to the end marker.
   ASSERT_EQ(program.carried_groups_size(), 1);
   const v1::CarriedGroup& group = program.carried_groups(0);
-  const auto buffer = [&](uint32_t b) -> const v1::Buffer& {
-    return program.buffers(static_cast<int>(b));
-  };
+  const auto buffer = [&](uint32_t b) -> const v1::Buffer& { return program.buffers(b); };
   EXPECT_EQ(buffer(group.initial_buffer()).last(), begin);
   EXPECT_EQ(buffer(group.parameter_buffer()).first(), begin);
   EXPECT_EQ(buffer(group.parameter_buffer()).last(), static_cast<uint32_t>(Index(program, "s")));
@@ -209,8 +207,7 @@ TEST(Assemble, OtherAsynchronousOperationsKeepTheirArraysInHbm) {
                        "%d = f32[128] all-gather-done(%s)\nROOT %e = f32[128] negate(%d)"));
   EXPECT_TRUE(BufferOfTensor(program, "b").pinned_to_hbm());
   EXPECT_FALSE(BufferOfTensor(program, "c").pinned_to_hbm());
-  EXPECT_TRUE(
-      program.buffers(static_cast<int>(AccessesOf(program, "e")[0].buffer())).pinned_to_hbm());
+  EXPECT_TRUE(program.buffers(AccessesOf(program, "e")[0].buffer()).pinned_to_hbm());
   EXPECT_THAT(program.notes(), ElementsAre(HasSubstr("1 asynchronous operations take no time")));
 }
 
@@ -234,8 +231,7 @@ TEST(Assemble, OperandsThatAnAsyncUpdateBringsStayInHbm) {
       "%u = ((f32[32,8], s32[4]), f32[4,8], s32[]{:S(11)}) async-update(%s, %t, %i)\n"
       "%d = f32[4,8] async-done(%u)\nROOT %n = f32[4,8] negate(%d)"));
   EXPECT_TRUE(BufferOfTensor(program, "t").pinned_to_hbm());
-  EXPECT_TRUE(
-      program.buffers(static_cast<int>(AccessesOf(program, "n")[0].buffer())).pinned_to_hbm());
+  EXPECT_TRUE(program.buffers(AccessesOf(program, "n")[0].buffer()).pinned_to_hbm());
 }
 
 // A custom call with `count` parameters of 1, 2, ... floats.
@@ -275,7 +271,7 @@ TEST(Assemble, WhatALoopCarriesInSeveralMemoriesIsNoGroupAndStaysInHbm) {
   const v1::Program program = AssembleText(text);
   ASSERT_EQ(program.carried_groups_size(), 1);
   const v1::CarriedGroup& group = program.carried_groups(0);
-  EXPECT_EQ(program.buffers(static_cast<int>(group.initial_buffer())).bytes(), 32);
+  EXPECT_EQ(program.buffers(group.initial_buffer()).bytes(), 32);
   EXPECT_TRUE(BufferOfTensor(program, "z").pinned_to_hbm());
 }
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "mallocmuzero/v1/program.pb.h"
+#include "simulator/core/indices.h"
 #include "simulator/hlo/module.h"
 #include "simulator/import/analysis/analyzed_module.h"
 #include "simulator/import/analysis/dataflow.h"
@@ -29,8 +30,13 @@ struct ProgramSource {
   InPlaceHints hints;
 
   // The buffer of a value of `all_hbm`, or -1 if it has none.
-  int32_t BufferOf(ValueId value) const {
-    return assembly.buffer_of_storage[all_hbm->flow.StorageOf(value)];
+  BufferIndex BufferOf(ValueId value) const {
+    return BufferIndex(assembly.buffer_of_storage[all_hbm->flow.StorageOf(value)]);
+  }
+
+  // The first instruction of the program that is at or after a step of the schedule of `all_hbm`.
+  InstructionIndex PricedAtOrAfter(int32_t step) const {
+    return InstructionIndex(all_hbm->priced_at_or_after[step]);
   }
 };
 

@@ -43,24 +43,24 @@ Placeable ImportWithDefault(xla::HloModuleProto module, const std::string& chip)
   return ImportFrom(std::move(module), chip, /*has_default=*/true);
 }
 
-uint32_t Number(const Program& program, absl::string_view instruction) {
-  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
-    if (program.proto().instructions(static_cast<int>(i)).name() == instruction) return i;
+InstructionIndex Number(const Program& program, absl::string_view instruction) {
+  for (const InstructionIndex i : program.instructions().indices()) {
+    if (program.MessageOf(i).name() == instruction) return i;
   }
   std::abort();
 }
 
-uint32_t BufferMadeBy(const Program& program, absl::string_view instruction) {
+BufferIndex BufferMadeBy(const Program& program, absl::string_view instruction) {
   for (const v1::Tensor& tensor : program.proto().tensors()) {
-    if (tensor.instruction_name() == instruction) return tensor.buffer();
+    if (tensor.instruction_name() == instruction) return BufferIndex(tensor.buffer());
   }
   std::abort();
 }
 
-void UseFast(const Program& program, uint32_t buffer, uint32_t first, uint32_t last,
+void UseFast(const Program& program, BufferIndex buffer, InstructionIndex first, InstructionIndex last,
              Mapping& mapping) {
-  for (const uint32_t a : program.AccessesOfBuffer(buffer)) {
-    const uint32_t instruction = program.accesses()[a].instruction;
+  for (const AccessIndex a : program.AccessesOfBuffer(buffer)) {
+    const InstructionIndex instruction = program.accesses()[a].instruction;
     if (first <= instruction && instruction <= last) mapping.in_fast_memory[a] = 1;
   }
 }

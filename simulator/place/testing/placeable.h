@@ -28,13 +28,13 @@ Placeable Import(xla::HloModuleProto module, const std::string& chip = "tpu_v6e"
 Placeable ImportWithDefault(xla::HloModuleProto module, const std::string& chip = "tpu_v6e");
 
 // Index of the instruction of that name in the program.
-uint32_t Number(const Program& program, absl::string_view instruction);
+InstructionIndex Number(const Program& program, absl::string_view instruction);
 
 // The buffer that holds the instruction's result.
-uint32_t BufferMadeBy(const Program& program, absl::string_view instruction);
+BufferIndex BufferMadeBy(const Program& program, absl::string_view instruction);
 
 // Puts into fast memory all accesses to a buffer by the instructions from `first` to `last`.
-void UseFast(const Program& program, uint32_t buffer, uint32_t first, uint32_t last,
+void UseFast(const Program& program, BufferIndex buffer, InstructionIndex first, InstructionIndex last,
              Mapping& mapping);
 
 }  // namespace mallocmuzero::place

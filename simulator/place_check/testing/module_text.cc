@@ -175,7 +175,7 @@ class Reader {
       alias.set_operand_index(Number(numbers[0]));
       if (numbers.size() > 1) alias.add_output_shape_index(Number(numbers[1]));
     } else if (key == "prefetch") {
-      instruction.set_cross_program_prefetch_index(static_cast<int>(Number(value)));
+      instruction.set_cross_program_prefetch_index(Number(value));
     } else if (key == "effect") {
       instruction.set_custom_call_has_side_effect(true);
     } else if (key == "config") {

@@ -13,7 +13,7 @@ class ProgramMaker {
   explicit ProgramMaker(std::mt19937_64& random) : random_(random) {}
 
   Program Make() {
-    std::vector<uint32_t> inputs;
+    std::vector<BufferIndex> inputs;
     for (int k = Uniform(1, 4); k > 0; --k) inputs.push_back(NewBuffer({.live_in = true}));
     Block(inputs, 0);
     return builder_.Build();
@@ -23,11 +23,11 @@ class ProgramMaker {
   int Uniform(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
   bool Chance(int percent) { return Uniform(1, 100) <= percent; }
 
-  uint32_t NewBuffer(BufferSpec spec = {}) {
+  BufferIndex NewBuffer(BufferSpec spec = {}) {
     // not always a multiple of the alignment
     return builder_.AddBuffer(int64_t{8} * Uniform(1, 40), spec);
   }
-  uint32_t NewValue(int depth) { return NewBuffer({.live_out = depth == 0 && Chance(30)}); }
+  BufferIndex NewValue(int depth) { return NewBuffer({.live_out = depth == 0 && Chance(30)}); }
   void AddInstruction(const std::vector<AccessSpec>& accesses) {
     builder_.AddInstruction(10, accesses);
   }
@@ -35,7 +35,7 @@ class ProgramMaker {
   // Adds instructions to a block. `visible` are the buffers of this block and of those around it.
   // The block's own buffers come last; the block may update only these, from the index
   // `visible.size()` at the start on.
-  void Block(std::vector<uint32_t> visible, int depth) {
+  void Block(std::vector<BufferIndex> visible, int depth) {
     const size_t outside = depth == 0 ? 0 : visible.size();
     for (int k = Uniform(2, 5); k > 0; --k) {
       if (depth < 2 && Chance(25)) {
@@ -50,11 +50,11 @@ class ProgramMaker {
 
   // Adds an instruction that reads one or two buffers, and writes a new one or updates one of the
   // block's own.
-  void AddStep(std::vector<uint32_t>& visible, size_t outside, int depth) {
-    std::vector<uint32_t> chosen;
+  void AddStep(std::vector<BufferIndex>& visible, size_t outside, int depth) {
+    std::vector<BufferIndex> chosen;
     std::sample(visible.begin(), visible.end(), std::back_inserter(chosen), Uniform(1, 2), random_);
     std::vector<AccessSpec> accesses;
-    for (const uint32_t buffer : chosen) accesses.push_back(Read(buffer));
+    for (const BufferIndex buffer : chosen) accesses.push_back(Read(buffer));
     const auto own = std::find(visible.begin() + outside, visible.end(), chosen.back());
     if (own != visible.end() && Chance(30)) {
       accesses.back() = Update(chosen.back());
@@ -67,16 +67,16 @@ class ProgramMaker {
 
   // Adds a loop that carries one value; returns its result. Parameter and result are accessed
   // before any inner loop is added, because live ranges are derived from accesses.
-  uint32_t AddLoop(const std::vector<uint32_t>& visible, int depth) {
-    const uint32_t initial = NewBuffer();
-    const uint32_t parameter = NewBuffer();
-    const uint32_t last_use = NewBuffer();
-    const uint32_t root = NewBuffer();
-    const uint32_t result = NewValue(depth);
+  BufferIndex AddLoop(const std::vector<BufferIndex>& visible, int depth) {
+    const BufferIndex initial = NewBuffer();
+    const BufferIndex parameter = NewBuffer();
+    const BufferIndex last_use = NewBuffer();
+    const BufferIndex root = NewBuffer();
+    const BufferIndex result = NewValue(depth);
     AddInstruction({Read(visible.front()), Write(initial)});
-    const uint32_t loop = builder_.BeginLoop(Uniform(1, 9));
+    const LoopIndex loop = builder_.BeginLoop(Uniform(1, 9));
     AddInstruction({Chance(30) ? Update(parameter) : Read(parameter)});
-    std::vector<uint32_t> inside = visible;
+    std::vector<BufferIndex> inside = visible;
     inside.push_back(parameter);
     Block(inside, depth + 1);
     AddInstruction({Read(parameter), Write(last_use)});
