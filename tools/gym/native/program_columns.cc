@@ -1,6 +1,7 @@
 #include "tools/gym/native/program_columns.h"
 
 #include "absl/types/span.h"
+#include "base/index.h"
 
 namespace mallocmuzero::gym {
 namespace {
@@ -14,15 +15,24 @@ Column MakeColumn(const char* name, absl::Span<const Row> rows, const Field& fie
   return {name, std::move(values)};
 }
 
+template <typename T>
+int64_t Number(T value) {
+  return static_cast<int64_t>(value);
+}
+template <typename Tag>
+int64_t Number(Index<Tag> index) {
+  return index.number();
+}
+
 template <typename Row, typename Member>
 Column Integers(const char* name, absl::Span<const Row> rows, Member Row::*member) {
-  return MakeColumn<int64_t>(name, rows, [member](const Row& row) { return row.*member; });
+  return MakeColumn<int64_t>(name, rows, [member](const Row& row) { return Number(row.*member); });
 }
 
 // Cycles of one execution of each instruction with no or all of its accesses in fast memory.
 Column Cycles(const char* name, const Program& program, bool fast) {
   std::vector<double> cycles;
-  for (uint32_t i = 0; i < program.instruction_count(); ++i) {
+  for (const InstructionIndex i : program.instructions().indices()) {
     const uint32_t accesses = fast ? program.instructions()[i].access_count : 0;
     const uint64_t mask = accesses == 64 ? ~uint64_t{0} : (uint64_t{1} << accesses) - 1;
     cycles.push_back(program.latency().Cycles(i, mask));
@@ -39,7 +49,7 @@ Columns InstructionColumns(const Program& program) {
     names.push_back(instruction.name());
     opcodes.push_back(instruction.opcode());
   }
-  const absl::Span<const Instruction> rows = program.instructions();
+  const absl::Span<const Instruction> rows = program.instructions().elements();
   return {{"name", std::move(names)},
           {"opcode", std::move(opcodes)},
           Integers("kind", rows, &Instruction::kind),
@@ -53,7 +63,7 @@ Columns InstructionColumns(const Program& program) {
 }
 
 Columns AccessColumns(const Program& program) {
-  const absl::Span<const Access> rows = program.accesses();
+  const absl::Span<const Access> rows = program.accesses().elements();
   std::vector<int64_t> in_default(rows.size(), -1);
   if (const Baseline* baseline = program.baseline(); baseline != nullptr) {
     in_default.assign(baseline->mapping.in_fast_memory.begin(),
@@ -68,7 +78,7 @@ Columns AccessColumns(const Program& program) {
 }
 
 Columns BufferColumns(const Program& program) {
-  const absl::Span<const Buffer> rows = program.buffers();
+  const absl::Span<const Buffer> rows = program.buffers().elements();
   return {Integers("bytes", rows, &Buffer::bytes),
           Integers("first", rows, &Buffer::first),
           Integers("last", rows, &Buffer::last),

@@ -54,9 +54,9 @@ std::string MemoryBar(const Game& game) {
   constexpr int64_t kParts = 64;
   std::string bar(kParts, '.');
   const FastMemory& memory = game.fast_memory();
-  const auto now =
-      static_cast<int32_t>(game.finished() ? game.program().instruction_count()
-                                           : game.program().accesses()[game.access()].instruction);
+  const InstructionIndex now = game.finished()
+                                   ? game.program().instructions().end_index()
+                                   : game.program().accesses()[game.access()].instruction;
   for (size_t r = 0; r < memory.regions().size(); ++r) {
     if (memory.regions()[r].last < now) continue;
     const int64_t begin = memory.regions()[r].offset * kParts / memory.bytes();
