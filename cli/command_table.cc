@@ -58,6 +58,8 @@ constexpr CommandInfo kCommands[] = {
      nullptr},
     {"fetch", "Fetch an export from object storage and check it against its manifest", nullptr},
     {"replay", "Run a shard of a cluster's replay, or administer running shards", nullptr},
+    {"shards", "List the shards of a running cluster, add one, or remove one with its games moved",
+     nullptr},
     {"status", "Ask every role of a cluster how it fares and what it waits for", nullptr},
     {"learner", "Run the learner of a cluster; it goes on from its last checkpoint", nullptr},
     {"actor", "Run an actor of a cluster: play with the learner's newest weights", nullptr},

@@ -2,6 +2,9 @@
 
 #include <grpcpp/client_context.h>
 
+#include <algorithm>
+#include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -93,31 +96,75 @@ std::string ToString(Health health) {
 
 StatusCollector::StatusCollector(const v1::ClusterConfig& config,
                                  std::shared_ptr<const Security> security)
-    : least_actors_(config.actor().expected()), security_(std::move(security)) {
-  const auto add = [this](v1::RoleStatus::Role role, const std::string& name,
-                          const std::string& address) {
-    Target target;
-    target.role.set_role(role);
-    target.role.set_name(name);
-    target.role.set_address(address);
-    target.stub = v1::Status::NewStub(MakeChannel(address, *security_));
-    targets_.push_back(std::move(target));
-  };
+    : least_actors_(config.actor().expected()),
+      security_(std::move(security)),
+      membership_(v1::Membership::NewStub(MakeChannel(config.learner().address(), *security_))) {
+  const absl::MutexLock lock(&mutex_);
   for (const v1::ReplayShard& shard : config.replay()) {
-    add(v1::RoleStatus::REPLAY, shard.name(), shard.address());
+    targets_.push_back(MakeTarget(v1::RoleStatus::REPLAY, shard.name(), shard.address()));
   }
-  add(v1::RoleStatus::LEARNER, config.learner().name(), config.learner().address());
+  targets_.push_back(
+      MakeTarget(v1::RoleStatus::LEARNER, config.learner().name(), config.learner().address()));
 }
 
 StatusCollector::~StatusCollector() = default;
 
+std::shared_ptr<StatusCollector::Target> StatusCollector::MakeTarget(
+    v1::RoleStatus::Role role, const std::string& name, const std::string& address) const {
+  auto target = std::make_shared<Target>();
+  target->role.set_role(role);
+  target->role.set_name(name);
+  target->role.set_address(address);
+  target->stub = v1::Status::NewStub(MakeChannel(address, *security_));
+  return target;
+}
+
+StatusCollector::Targets StatusCollector::targets() const {
+  const absl::MutexLock lock(&mutex_);
+  return targets_;
+}
+
+// Replaces the shards of the targets by those of the list that have not left.
+void StatusCollector::FollowShards(const v1::ShardRoster& roster) const {
+  const absl::MutexLock lock(&mutex_);
+  Targets targets;
+  for (const v1::ShardRoster::Shard& shard : roster.shards()) {
+    if (shard.state() == v1::ShardRoster::LEFT) continue;
+    const auto known = std::find_if(targets_.begin(), targets_.end(), [&](const auto& target) {
+      return target->role.name() == shard.name() && target->role.address() == shard.address();
+    });
+    targets.push_back(known != targets_.end()
+                          ? *known
+                          : MakeTarget(v1::RoleStatus::REPLAY, shard.name(), shard.address()));
+  }
+  targets.push_back(targets_.back());
+  targets_ = std::move(targets);
+}
+
 v1::ClusterStatus StatusCollector::Collect(absl::Duration timeout) const {
-  std::vector<Call> calls(targets_.size());
-  absl::BlockingCounter left(static_cast<int>(targets_.size()));
-  for (size_t i = 0; i < targets_.size(); ++i) {
+  const Targets before = targets();
+  v1::ShardRoster roster;
+  v1::ClusterStatus status = CollectOnce(timeout, roster);
+  if (roster.shards().empty()) return status;
+  FollowShards(roster);
+  return targets() == before ? status : CollectOnce(timeout, roster);
+}
+
+// Sets `roster` to the learner's list if the learner answers.
+v1::ClusterStatus StatusCollector::CollectOnce(absl::Duration timeout,
+                                               v1::ShardRoster& roster) const {
+  const Targets targets = this->targets();
+  std::vector<Call> calls(targets.size());
+  absl::BlockingCounter left(static_cast<int>(targets.size()) + 1);
+  grpc::ClientContext context;
+  const v1::GetShardsRequest request;
+  PrepareCall(context, *security_, timeout);
+  membership_->async()->GetShards(&context, &request, &roster,
+                                  [&left](const grpc::Status&) { left.DecrementCount(); });
+  for (size_t i = 0; i < targets.size(); ++i) {
     Call& call = calls[i];
     PrepareCall(call.context, *security_, timeout);
-    targets_[i].stub->async()->GetStatus(&call.context, &call.request, &call.response,
+    targets[i]->stub->async()->GetStatus(&call.context, &call.request, &call.response,
                                          [&call, &left](grpc::Status status) {
                                            call.status = std::move(status);
                                            left.DecrementCount();
@@ -127,12 +174,12 @@ v1::ClusterStatus StatusCollector::Collect(absl::Duration timeout) const {
   v1::ClusterStatus cluster;
   bool healthy = true;
   uint32_t actors = 0;
-  for (size_t i = 0; i < targets_.size(); ++i) {
+  for (size_t i = 0; i < targets.size(); ++i) {
     v1::RoleStatus& role = *cluster.add_roles();
-    role = targets_[i].role;
+    role = targets[i]->role;
     if (calls[i].status.ok()) {
       role = std::move(calls[i].response);
-      role.set_address(targets_[i].role.address());
+      role.set_address(targets[i]->role.address());
     } else {
       role.set_error(Reason(FromGrpc(calls[i].status)));
     }

@@ -227,6 +227,7 @@ void Checker::CheckLearner(bool programs) {
                         {"publish_updates", 1, 1e9},
                         {"checkpoint_seconds", 1, 86400},
                         {"processes", 1, 1024},
+                        {"group_timeout_seconds", 5, 3600},
                         {"prefetched_batches", 1, 1024},
                         {"scored_checkpoints", 0, 100000},
                         {"scored_checkpoint_bytes", kMebibyte, kHuge},

@@ -31,6 +31,7 @@ v1::LearnerRole DefaultLearnerRole() {
   learner.set_publish_updates(20);
   learner.set_checkpoint_seconds(60);
   learner.set_processes(1);
+  learner.set_group_timeout_seconds(60);
   learner.set_prefetched_batches(4);
   learner.set_scored_checkpoints(20);
   learner.set_scored_checkpoint_bytes(1024 * kBytesPerMebibyte);

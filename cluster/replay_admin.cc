@@ -76,4 +76,44 @@ absl::StatusOr<std::string> ReplayAdmin::Checkpoint() const {
   return response.path();
 }
 
+absl::StatusOr<v1::ReplayStats> ReplayAdmin::Stats() const {
+  grpc::ClientContext context;
+  PrepareCall(context, *security_, kTimeout);
+  v1::ReplayStats stats;
+  const absl::Status status =
+      FromGrpc(stub_->replay->GetStats(&context, v1::GetStatsRequest(), &stats));
+  if (!status.ok()) return Error(status);
+  return stats;
+}
+
+absl::Status ReplayAdmin::Retire() const {
+  grpc::ClientContext context;
+  PrepareAdminCall(context, *security_, kLongTimeout);
+  v1::RetireResponse response;
+  return Error(FromGrpc(stub_->replay->Retire(&context, v1::RetireRequest(), &response)));
+}
+
+absl::Status ReplayAdmin::Export(
+    const std::function<absl::Status(const v1::MovedItems&)>& take) const {
+  grpc::ClientContext context;
+  PrepareAdminCall(context, *security_, absl::InfiniteDuration());
+  const auto reader = stub_->replay->Export(&context, v1::ExportRequest());
+  v1::MovedItems part;
+  absl::Status taken;
+  while (taken.ok() && reader->Read(&part)) taken = take(part);
+  if (!taken.ok()) context.TryCancel();
+  const grpc::Status end = reader->Finish();
+  return taken.ok() ? Error(FromGrpc(end)) : taken;
+}
+
+absl::StatusOr<v1::TakeOverResponse> ReplayAdmin::TakeOver(
+    const v1::TakeOverRequest& request) const {
+  grpc::ClientContext context;
+  PrepareAdminCall(context, *security_, kLongTimeout);
+  v1::TakeOverResponse response;
+  const absl::Status status = FromGrpc(stub_->replay->TakeOver(&context, request, &response));
+  if (!status.ok()) return Error(status);
+  return response;
+}
+
 }  // namespace mallocmuzero

@@ -41,6 +41,19 @@ class ReplayAdmin {
   // FailedPrecondition for a shard in mode MEMORY.
   absl::StatusOr<std::string> Checkpoint() const;
 
+  // The shard's statistics, which every caller may read.
+  absl::StatusOr<v1::ReplayStats> Stats() const;
+
+  // Takes the shard out of the cluster for good; see replay.proto.
+  absl::Status Retire() const;
+
+  // Passes everything that a retired shard holds to `take`, part by part. Ends with the first error
+  // of `take`. Takes as long as it takes.
+  absl::Status Export(const std::function<absl::Status(const v1::MovedItems&)>& take) const;
+
+  // Gives the shard a part of another one; see replay.proto.
+  absl::StatusOr<v1::TakeOverResponse> TakeOver(const v1::TakeOverRequest& request) const;
+
  private:
   struct Stub;
 

@@ -14,12 +14,15 @@
 #include "absl/time/clock.h"
 #include "base/child_process.h"
 #include "base/log_file.h"
+#include "base/status_macros.h"
 
 namespace mallocmuzero {
 namespace {
 
 // Longer lines are cut into several.
 constexpr size_t kMostLineBytes = 16 << 10;
+
+constexpr absl::Duration kRefreshInterval = absl::Seconds(1);
 
 }  // namespace
 
@@ -29,7 +32,7 @@ struct Supervisor::Slot {
         log(std::move(file)),
         backoff(std::hash<std::string>()(given.name), options) {}
 
-  const SupervisedProcess& process;
+  const SupervisedProcess process;
   LogFile log;
   Backoff backoff;
   std::unique_ptr<ChildProcess> child;  // null if it does not run
@@ -38,7 +41,11 @@ struct Supervisor::Slot {
   uint64_t starts = 0;
   int hopeless_exits = 0;
   bool was_ready = false;  // whether it was ever ready
-  std::string partial;     // the output after the last complete line
+
+  // When a process that is to end for good is killed; InfiniteFuture if the process is to run.
+  absl::Time kill_at = absl::InfiniteFuture();
+  bool is_leaving = false;
+  std::string partial;  // the output after the last complete line
 };
 
 absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions options) {
@@ -50,12 +57,49 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions
     return absl::InvalidArgumentError(absl::StrCat(given.log_folder, ": ", error.message()));
   }
   for (const SupervisedProcess& process : given.processes) {
-    const auto path = std::filesystem::path(given.log_folder) / (process.name + ".log");
-    absl::StatusOr<LogFile> log = LogFile::Open(path.string(), given.most_log_bytes);
-    if (!log.ok()) return log.status();
-    supervisor->slots_.push_back(std::make_unique<Slot>(process, *std::move(log), given.backoff));
+    MMZ_RETURN_IF_ERROR(supervisor->AddSlot(process));
   }
+  supervisor->processes_ = static_cast<uint32_t>(given.processes.size());
   return supervisor;
+}
+
+absl::Status Supervisor::AddSlot(const SupervisedProcess& process) {
+  const auto path = std::filesystem::path(options_.log_folder) / (process.name + ".log");
+  absl::StatusOr<LogFile> log = LogFile::Open(path.string(), options_.most_log_bytes);
+  if (!log.ok()) return log.status();
+  slots_.push_back(std::make_unique<Slot>(process, *std::move(log), options_.backoff));
+  return absl::OkStatus();
+}
+
+// Starts and stops processes as the new list says.
+void Supervisor::Refresh() {
+  const absl::Time now = absl::Now();
+  if (options_.refresh == nullptr || now < refresh_at_) return;
+  refresh_at_ = now + kRefreshInterval;
+  const std::optional<std::vector<SupervisedProcess>> processes = options_.refresh();
+  if (!processes.has_value()) return;
+  for (auto& slot : slots_) {
+    const bool stays = std::any_of(processes->begin(), processes->end(), [&](const auto& process) {
+      return process.name == slot->process.name;
+    });
+    if (stays || slot->is_leaving) continue;
+    slot->is_leaving = true;
+    slot->next_start = absl::InfiniteFuture();
+    slot->kill_at = now + std::max(options_.grace, slot->process.grace);
+    options_.on_event(LogLevel::kInfo, absl::StrCat(slot->process.name, ": stops for good"));
+    if (slot->child != nullptr) slot->child->Signal(SIGTERM);
+  }
+  for (const SupervisedProcess& process : *processes) {
+    const bool known = std::any_of(slots_.begin(), slots_.end(), [&](const auto& slot) {
+      return slot->process.name == process.name;
+    });
+    if (known) continue;
+    if (const absl::Status status = AddSlot(process); !status.ok()) {
+      options_.on_event(LogLevel::kError, absl::StrCat(process.name, ": ", status.message()));
+    } else if (process.stage <= stage_) {
+      slots_.back()->next_start = now;
+    }
+  }
 }
 
 Supervisor::Supervisor(SupervisorOptions options) : options_(std::move(options)) {}
@@ -71,10 +115,16 @@ int Supervisor::HighestStage() const {
 absl::Status Supervisor::Run(int stop_fd, absl::Time deadline) {
   stage_deadline_ = absl::InfinitePast();
   while (!stop_asked_ && hopeless_.empty() && absl::Now() < deadline) {
+    Refresh();
     StartNextStage();
     StartDue();
     Poll(stop_fd, deadline, /*stopping=*/false);
+    // A process that has left for good needs its place no more.
+    std::erase_if(slots_,
+                  [](const auto& slot) { return slot->is_leaving && slot->child == nullptr; });
+    processes_ = static_cast<uint32_t>(slots_.size());
   }
+  refresh_at_ = absl::InfiniteFuture();
   for (auto& slot : slots_) slot->next_start = absl::InfiniteFuture();
   for (int stage = HighestStage(); stage >= 0; --stage) StopStage(stage);
   if (hopeless_.empty()) return absl::OkStatus();
@@ -85,7 +135,7 @@ void Supervisor::StartNextStage() {
   if (stage_ >= HighestStage()) return;
   bool ready = true;
   for (const auto& slot : slots_) {
-    if (slot->process.stage > stage_) continue;
+    if (slot->process.stage > stage_ || slot->is_leaving) continue;
     ready = ready && slot->child != nullptr && slot->child->ready();
   }
   const absl::Time now = absl::Now();
@@ -103,6 +153,9 @@ void Supervisor::StartNextStage() {
 void Supervisor::StartDue() {
   for (auto& slot : slots_) {
     if (slot->child == nullptr && slot->next_start <= absl::Now()) Launch(*slot);
+    if (slot->child == nullptr || slot->kill_at > absl::Now()) continue;
+    slot->kill_at = absl::InfiniteFuture();
+    slot->child->Signal(SIGKILL);
   }
 }
 
@@ -127,8 +180,9 @@ void Supervisor::Launch(Slot& slot) {
 
 absl::Time Supervisor::NextEvent() const {
   absl::Time next = stage_ < HighestStage() ? stage_deadline_ : absl::InfiniteFuture();
+  if (options_.refresh != nullptr) next = std::min(next, refresh_at_);
   for (const auto& slot : slots_) {
-    if (slot->child == nullptr) next = std::min(next, slot->next_start);
+    next = std::min(next, slot->child == nullptr ? slot->next_start : slot->kill_at);
   }
   return next;
 }
@@ -194,7 +248,7 @@ void Supervisor::NoteEnd(Slot& slot, bool stopping) {
   slot.child.reset();
   slot.partial.clear();
   --running_;
-  if (stopping) {
+  if (stopping || slot.is_leaving) {
     return options_.on_event(LogLevel::kInfo, absl::StrCat(slot.process.name, ": ", how));
   }
   if (settled) slot.backoff.Reset();

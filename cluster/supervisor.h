@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,11 @@ struct SupervisorOptions {
   int hopeless_exit_code = 2;
   int most_hopeless_exits = 3;
 
+  // Called from Run once a second; may be null. If it returns a list, Run starts the processes
+  // whose names are new, and stops those whose names are no longer in the list. The others run on
+  // as they are.
+  std::function<std::optional<std::vector<SupervisedProcess>>()> refresh;
+
   // Called from Run for each line that a process wrote, without the line's end. Required.
   std::function<void(absl::string_view name, absl::string_view line)> on_line;
 
@@ -80,8 +86,9 @@ class Supervisor {
   // stopping all, if a process has made its most_hopeless_exits.
   absl::Status Run(int stop_fd, absl::Time deadline);
 
-  // The number of running processes, and the number of starts beyond the first of each process. May
-  // be called from any thread.
+  // The number of processes to keep running, of running processes, and of starts beyond the first
+  // of each process. May be called from any thread.
+  uint32_t processes() const { return processes_; }
   uint32_t running() const { return running_; }
   uint64_t restarts() const { return restarts_; }
 
@@ -91,6 +98,8 @@ class Supervisor {
   explicit Supervisor(SupervisorOptions options);
 
   int HighestStage() const;
+  absl::Status AddSlot(const SupervisedProcess& process);
+  void Refresh();
   void StartDue();
   void Launch(Slot& slot);
   void StartNextStage();
@@ -104,8 +113,10 @@ class Supervisor {
   std::vector<std::unique_ptr<Slot>> slots_;
   int stage_ = -1;  // the highest stage that has been started
   absl::Time stage_deadline_;
+  absl::Time refresh_at_ = absl::InfinitePast();
   bool stop_asked_ = false;
   std::string hopeless_;  // which process cannot run and why; empty if all can
+  std::atomic<uint32_t> processes_ = 0;
   std::atomic<uint32_t> running_ = 0;
   std::atomic<uint64_t> restarts_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -122,6 +123,29 @@ TEST_F(SupervisorTest, StopsAProcessThatIsSuspended) {
   Add("a", "trap 'echo end; exit 0' TERM; (sleep 0.1; echo stop) & kill -STOP $$; sleep 60");
   EXPECT_TRUE(RunAll().ok());
   EXPECT_THAT(lines_, ElementsAre("a: stop", "a: end"));
+}
+
+TEST_F(SupervisorTest, FollowsAListThatChanges) {
+  Add("a", absl::StrCat(kReady, "trap 'echo ended; exit 0' TERM; while :; do sleep 0.05; done"));
+  Add("b", absl::StrCat(kReady, "sleep 100"));
+  int looks = 0;
+  options_.refresh = [&]() -> std::optional<std::vector<SupervisedProcess>> {
+    if (++looks != 2) return std::nullopt;
+    const SupervisedProcess b = options_.processes[1];
+    // The new process ends the test once the one that left has ended.
+    return std::vector<SupervisedProcess>{
+        b,
+        {"c",
+         {"/bin/sh", "-c",
+          absl::StrCat("until grep -q ended ", folder_,
+                       "/logs/a.log; do sleep 0.05; done; echo stop; "
+                       "sleep 100")}}};
+  };
+  EXPECT_TRUE(RunAll().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: ended", "c: stop"));
+  EXPECT_EQ(restarts_, 0);
+  EXPECT_THAT(absl::StrJoin(events_, "\n"),
+              testing::AllOf(HasSubstr("a: stops for good"), HasSubstr("a: exited with code 0")));
 }
 
 TEST_F(SupervisorTest, GivesUpWhatCannotRun) {

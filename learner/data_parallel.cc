@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -51,6 +52,17 @@ absl::Status Guarded(absl::string_view what, const std::function<void()>& call) 
         absl::StrCat("learner processes: ", what, ": ", message.substr(0, message.find('\n'))));
   }
 }
+
+#ifdef USE_C10D_NCCL
+// Makes wait() block until NCCL is done and return an error if a process is lost. Without this,
+// wait() returns at once, and a thread of LibTorch aborts the whole process when another one is
+// lost. An operator's own setting stays. The second name is that of older releases.
+void WaitForNccl() {
+  for (const char* variable : {"TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT"}) {
+    setenv(variable, "1", /*overwrite=*/0);
+  }
+}
+#endif
 
 // The address that Gloo listens on. By default it uses the address of the machine's name.
 std::shared_ptr<gloo::transport::Device> GlooDevice(const HostPort& rendezvous) {
@@ -132,6 +144,7 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
     const auto size = static_cast<int>(options.processes);
 #ifdef USE_C10D_NCCL
     if (options.device == Device::kCuda) {
+      WaitForNccl();
       auto nccl = c10d::ProcessGroupNCCL::Options::create();
       nccl->timeout = group->timeout;
       group->backend =
@@ -156,7 +169,17 @@ DataParallel::DataParallel(const DataParallelOptions& options, std::unique_ptr<G
 
 DataParallel::~DataParallel() = default;
 
+bool DataParallel::MustRestart(Device device) {
+#ifdef USE_C10D_NCCL
+  return device == Device::kCuda;
+#else
+  (void)device;
+  return false;
+#endif
+}
+
 absl::Status DataParallel::Average(Network& network, absl::Span<double> numbers) {
+  if (options_.on_call) options_.on_call();
   return Guarded("averaging gradients", [&] {
     const torch::NoGradGuard no_gradients;
     std::vector<torch::Tensor> gradients;
@@ -185,6 +208,7 @@ absl::Status DataParallel::Average(Network& network, absl::Span<double> numbers)
 }
 
 absl::Status DataParallel::Maximum(absl::Span<double> numbers) {
+  if (options_.on_call) options_.on_call();
   return Guarded("agreeing", [&] {
     const torch::Tensor all =
         torch::from_blob(numbers.data(), {static_cast<int64_t>(numbers.size())}, torch::kFloat64);
@@ -193,6 +217,7 @@ absl::Status DataParallel::Maximum(absl::Span<double> numbers) {
 }
 
 absl::Status DataParallel::Broadcast(std::string& bytes) {
+  if (options_.on_call) options_.on_call();
   return Guarded("taking over process 0's state", [&] {
     const torch::Tensor size = torch::tensor({static_cast<int64_t>(bytes.size())}, torch::kInt64);
     group_->Broadcast(size);

@@ -4,6 +4,7 @@
 #define MALLOCMUZERO_LEARNER_DATA_PARALLEL_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -29,6 +30,9 @@ struct DataParallelOptions {
 
   // kCuda uses NCCL if LibTorch was built with it. Otherwise Gloo is used.
   Device device = Device::kCpu;
+
+  // Called at the begin of each call that waits for the other processes, if it is not null.
+  std::function<void()> on_call;
 };
 
 // Uses c10d of torch.distributed. All processes must make the same calls in the same order; each
@@ -40,6 +44,10 @@ class DataParallel {
   // InvalidArgument if the options are out of range; Unavailable if the other processes do not
   // come.
   static absl::StatusOr<std::unique_ptr<DataParallel>> Connect(const DataParallelOptions& options);
+
+  // Whether processes that have lost one cannot meet again and must be started anew. NCCL may leave
+  // the GPU in a state that only a new process mends.
+  static bool MustRestart(Device device);
 
   ~DataParallel();
   DataParallel(const DataParallel&) = delete;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -36,6 +37,7 @@
 #include "replay/client/replay_sampler.h"
 #include "replay/client/replay_writer.h"
 #include "replay/client/shard_address.h"
+#include "replay/client/shard_roster.h"
 #include "rpc/peer_state.h"
 #include "rpc/security.h"
 
@@ -118,6 +120,7 @@ class ActorRole::Impl {
   absl::Status StartSampler();
   LearnerClientHooks Hooks();
   v1::ActorReport Report();
+  void TakeShards(const v1::ShardRoster& roster);
   absl::Status TakeWeights(uint64_t step, const std::string& bytes);
   void PlayOn(uint32_t thread);
   void Tick();
@@ -134,6 +137,7 @@ class ActorRole::Impl {
   ActorMetrics metrics_;
   std::unique_ptr<ReplayWriter> writer_;
   std::unique_ptr<ReplaySampler> sampler_;
+  std::atomic<uint64_t> shards_fingerprint_ = 0;  // of the learner's list; 0: none yet
   std::unique_ptr<LearnerClient> learner_;
   absl::Notification stop_;
   absl::Notification played_;  // notified when all player threads have ended
@@ -220,6 +224,7 @@ LearnerClientHooks ActorRole::Impl::Hooks() {
                      const v1::ActorOrders& orders) {
                 if (status.ok()) {
                   state_.SetOrders(orders, absl::Now());
+                  if (orders.has_shards()) TakeShards(orders.shards());
                 } else {
                   state_.PutBackOutcomes(report);
                 }
@@ -243,6 +248,7 @@ v1::ActorReport ActorRole::Impl::Report() {
   report.set_rules_version(kGameRulesVersion);
   report.set_reanalyse(reanalyse_);
   report.set_network_step(state_.network_step());
+  report.set_shards_fingerprint(shards_fingerprint_);
   report.set_games(figures.stats.games);
   report.set_decisions(figures.stats.decisions);
   report.set_simulations(figures.stats.simulations);
@@ -254,6 +260,14 @@ v1::ActorReport ActorRole::Impl::Report() {
   report.set_rss_bytes(ResidentBytes());
   state_.TakeOutcomes(report);
   return report;
+}
+
+// Follows the learner's list of shards, which may be newer or older than the configuration.
+void ActorRole::Impl::TakeShards(const v1::ShardRoster& roster) {
+  if (!CheckRoster(roster).ok()) return;
+  writer_->SetRoster(roster);
+  if (sampler_ != nullptr) sampler_->SetShards(ActiveShards(roster));
+  shards_fingerprint_ = RosterFingerprint(roster);
 }
 
 absl::Status ActorRole::Impl::TakeWeights(uint64_t step, const std::string& bytes) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -152,6 +153,7 @@ Round RoundPlayer::StoredGames(PlayBlock& why_none) {
   }
   TaskMaker maker = MakeTasks();
   absl::flat_hash_set<std::string> ids;
+  absl::flat_hash_map<std::string, std::string> shards;
   for (SampledPosition& position : *drawn) {
     const v1::Trajectory& game = *position.trajectory;
     const PlayedProgram* program = inputs_.assigned->programs.Find(game.program_sha256());
@@ -159,13 +161,14 @@ Round RoundPlayer::StoredGames(PlayBlock& why_none) {
         !CheckRecordedGame(*program, game).ok() || !ids.insert(game.id()).second) {
       continue;
     }
+    shards.emplace(game.id(), sampler_->shard_name(position.shard));
     maker.AddReanalysis(*program, std::move(position.trajectory));
   }
   if (maker.tasks().empty()) {
     why_none = {
         .on = PlayBlock::On::kReplay, .why = "no games of older weights", .flow_control = true};
   }
-  return {.tasks = std::move(maker).Take()};
+  return {.tasks = std::move(maker).Take(), .shards = std::move(shards)};
 }
 
 void RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) {
@@ -189,7 +192,7 @@ void RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) 
   const absl::Time start = absl::Now();
   for (const v1::Trajectory& game : games) {
     // The result is false only during a stop, or for a game that no shard would accept.
-    (void)(is_new ? writer_.Write(game) : writer_.Replace(game));
+    (void)(is_new ? writer_.Write(game) : writer_.Replace(game, round.shards.at(game.id())));
   }
   state_.AddSeconds(0, absl::ToDoubleSeconds(absl::Now() - start));
 }

@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
@@ -30,6 +32,9 @@ struct Round {
   // The number of evaluation games, which come first in `tasks`. They measure the policy: they do
   // not explore and search every decision.
   size_t evaluations = 0;
+
+  // The names of the shards of stored games, by the games' ids.
+  absl::flat_hash_map<std::string, std::string> shards;
 };
 
 // The settings of one thread.

@@ -18,6 +18,7 @@
 #include "replay/client/item_writer.h"
 #include "replay/client/metrics.h"
 #include "replay/client/replay_sampler.h"
+#include "replay/client/shard_roster.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero::bench {
@@ -43,7 +44,7 @@ class InsertClient {
  public:
   InsertClient(const std::string& address, size_t item_bytes, uint32_t client)
       : next_(uint64_t{client + 1} << 48),
-        writer_({.shards = {{.name = "bench", .address = address}},
+        writer_({.roster = RosterOf({{.name = "bench", .address = address}}),
                  .security = std::make_shared<Security>(),
                  .spool_bytes = std::max(kInFlightBytes, 2 * item_bytes),
                  .on_settled = [this](const SpooledItem&) { OnSettled(); }}) {
@@ -59,12 +60,12 @@ class InsertClient {
     std::string id(16, '\0');
     std::memcpy(id.data(), &next_, sizeof(next_));
     fields_.set_id(id);
-    SpooledItem item{.wire = EncodeItem(fields_, payloads_[next_++ % kPayloads])};
+    SpooledItem item{.id = id, .wire = EncodeItem(fields_, payloads_[next_++ % kPayloads])};
     {
       const absl::MutexLock lock(&mutex_);
       begun_.push_back(absl::Now());
     }
-    writer_.Write(id, std::move(item));
+    writer_.Write(std::move(item));
   }
 
   // Waits for all acknowledgements.
@@ -129,7 +130,7 @@ absl::StatusOr<ClientResult> MeasureSamples(const std::string& address, size_t i
   const ReplaySamplerOptions options{.shards = {{.name = "bench", .address = address}},
                                      .security = std::make_shared<Security>(),
                                      .prefetch = 512};
-  SamplerMetrics metrics(nullptr, options.shards);
+  SamplerMetrics metrics(nullptr);
   ItemSampler sampler(options, /*decode=*/false, metrics);
   const uint32_t batch = BatchOf(item_bytes);
   ClientResult result;

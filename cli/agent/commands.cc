@@ -16,7 +16,7 @@ void AddAgentCommands(CLI::App& app, CommandBody& body) {
   for (const AddCommand add :
        {AddActorCommand, AddCheckpointsCommand, AddDashboardCommand, AddExportCommand,
         AddFetchCommand, AddLearnerCommand, AddReplayCommand, AddReportCommand, AddServeCommand,
-        AddStatusCommand, AddTrainCommand, AddUpCommand}) {
+        AddShardsCommand, AddStatusCommand, AddTrainCommand, AddUpCommand}) {
     add(app, body);
   }
   CLI::App* launch = AddSubcommand(app, "launch");

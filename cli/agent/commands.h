@@ -21,6 +21,7 @@ void AddLearnerCommand(CLI::App& app, CommandBody& body);
 void AddReplayCommand(CLI::App& app, CommandBody& body);
 void AddReportCommand(CLI::App& app, CommandBody& body);
 void AddServeCommand(CLI::App& app, CommandBody& body);
+void AddShardsCommand(CLI::App& app, CommandBody& body);
 void AddStatusCommand(CLI::App& app, CommandBody& body);
 void AddTrainCommand(CLI::App& app, CommandBody& body);
 void AddUpCommand(CLI::App& app, CommandBody& body);

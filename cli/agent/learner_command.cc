@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/log.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/run_role.h"
 #include "cli/command_table.h"
@@ -48,6 +49,9 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
              LearnerRole::Start(loaded->config, flags.rank, loaded->security, registry);
          if (!started.ok()) return started.status();
          const std::shared_ptr<LearnerRole> role = *std::move(started);
+         for (const std::string& note : role->notes()) {
+           Log(LogLevel::kWarning, learner.name(), note);
+         }
          return RunningRole{
              .description = absl::StrCat(
                  "step ", role->step(),

@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -97,10 +98,8 @@ void ShowLine(absl::string_view name, absl::string_view line) {
 // Logs the state of the cluster at intervals, on a thread of its own.
 class StatusReporter {
  public:
-  StatusReporter(const LoadedConfig& loaded, const Supervisor& supervisor, size_t processes,
-                 absl::Duration interval)
+  StatusReporter(const LoadedConfig& loaded, const Supervisor& supervisor, absl::Duration interval)
       : supervisor_(supervisor),
-        processes_(processes),
         collector_(loaded.config, loaded.security),
         thread_([this, interval] {
           while (!stop_.WaitForNotificationWithTimeout(interval)) Report();
@@ -116,15 +115,58 @@ class StatusReporter {
   void Report() const {
     const v1::ClusterStatus status = collector_.Collect(kStatusTimeout);
     Log(status.healthy() ? LogLevel::kInfo : LogLevel::kWarning, kName,
-        absl::StrFormat("%u of %u processes, %u restarts; %s", supervisor_.running(), processes_,
-                        supervisor_.restarts(), SummaryLine(status)));
+        absl::StrFormat("%u of %u processes, %u restarts; %s", supervisor_.running(),
+                        supervisor_.processes(), supervisor_.restarts(), SummaryLine(status)));
   }
 
   const Supervisor& supervisor_;
-  const size_t processes_;
   const StatusCollector collector_;
   absl::Notification stop_;
   std::thread thread_;
+};
+
+// Looks whether the configuration has other shards than before. Other changes of the file take
+// effect at the next start.
+class ShardSections {
+ public:
+  ShardSections(std::vector<SupervisedProcess> processes, std::string binary, std::string file,
+                UpFlags flags)
+      : processes_(std::move(processes)),
+        binary_(std::move(binary)),
+        file_(std::move(file)),
+        flags_(std::move(flags)),
+        changed_(LastChange()) {}
+
+  // The processes by the file as it is now, if the file has changed since the last call.
+  std::optional<std::vector<SupervisedProcess>> Look() {
+    const std::filesystem::file_time_type changed = LastChange();
+    if (changed == changed_) return std::nullopt;
+    changed_ = changed;
+    const absl::StatusOr<LoadedConfig> loaded =
+        LoadClusterConfig(flags_.config, ConfigScope::kWithPrograms);
+    if (!loaded.ok()) {
+      Log(LogLevel::kError, kName,
+          absl::StrCat("keeps the configuration as it was: ", loaded.status().message()));
+      return std::nullopt;
+    }
+    std::erase_if(processes_, [](const auto& process) { return process.stage == kReplay; });
+    for (SupervisedProcess& process : Processes(loaded->config, binary_, file_, flags_)) {
+      if (process.stage == kReplay) processes_.push_back(std::move(process));
+    }
+    return processes_;
+  }
+
+ private:
+  std::filesystem::file_time_type LastChange() const {
+    std::error_code error;
+    return std::filesystem::last_write_time(file_, error);
+  }
+
+  std::vector<SupervisedProcess> processes_;
+  const std::string binary_;
+  const std::string file_;
+  const UpFlags flags_;
+  std::filesystem::file_time_type changed_;
 };
 
 absl::StatusOr<ExitCode> Supervise(const UpFlags& flags, const LoadedConfig& loaded,
@@ -137,6 +179,9 @@ absl::StatusOr<ExitCode> Supervise(const UpFlags& flags, const LoadedConfig& loa
   options.processes = Processes(loaded.config, binary.string(), file.string(), flags);
   options.log_folder = flags.logs.empty() ? (file.parent_path() / "logs").string() : flags.logs;
   options.hopeless_exit_code = static_cast<int>(ExitCode::kBadInput);
+  const auto sections =
+      std::make_shared<ShardSections>(options.processes, binary.string(), file.string(), flags);
+  options.refresh = [sections] { return sections->Look(); };
   options.on_line = ShowLine;
   options.on_event = [](LogLevel level, const std::string& text) { Log(level, kName, text); };
   // A terminal that takes no more output must not block the supervisor.
@@ -149,7 +194,7 @@ absl::StatusOr<ExitCode> Supervise(const UpFlags& flags, const LoadedConfig& loa
       absl::StrCat(options.processes.size(), " processes, logs in ", options.log_folder));
   absl::Status status;
   {
-    const StatusReporter reporter(loaded, **supervisor, options.processes.size(), status_interval);
+    const StatusReporter reporter(loaded, **supervisor, status_interval);
     status = (*supervisor)->Run(signal.fd(), deadline);
   }
   if (status.ok()) {

@@ -20,6 +20,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "actor/role/actor_role.h"
@@ -37,6 +38,7 @@
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "replay/client/item_codec.h"
+#include "replay/client/membership_client.h"
 #include "replay/service/replay_shard.h"
 #include "replay/testing/shards.h"
 #include "rpc/channel.h"
@@ -290,6 +292,23 @@ TEST_F(HostileActor, FetchesOnlyWeightsAndPrograms) {
   EXPECT_EQ(fetch("", std::numeric_limits<uint64_t>::max()), grpc::StatusCode::NOT_FOUND);
 }
 
+TEST_F(HostileActor, MayNotChangeTheListOfShards) {
+  std::ofstream(folder_ + "/admin_token") << "0123456789abcdef\n";
+  v1::Security with_token;
+  with_token.set_admin_token_file("admin_token");
+  StartShard();
+  auto learner = LearnerRole::Start(config_, 0, *Security::Load(with_token, folder_), registry_);
+  ASSERT_TRUE(learner.ok()) << learner.status();
+  v1::ChangeShardsRequest request;
+  request.mutable_add()->set_name("mine");
+  request.mutable_add()->set_address("127.0.0.1:7411");
+  EXPECT_TRUE(absl::IsPermissionDenied(
+      ChangeShards((*learner)->address(), *security_, request, kLong).status()));
+  const auto roster = GetShards((*learner)->address(), *security_, kLong);
+  ASSERT_TRUE(roster.ok()) << roster.status();
+  EXPECT_EQ(roster->shards_size(), 1);
+}
+
 TEST(HostileActorOfAShard, MayNotAdministerIt) {
   std::ofstream(::testing::TempDir() + "/hostile_admin_token") << "0123456789abcdef\n";
   v1::Security with_token;
@@ -320,6 +339,24 @@ TEST(HostileActorOfAShard, MayNotAdministerIt) {
               return stub->Checkpoint(context, v1::CheckpointRequest(), &response);
             }),
             grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(code([&](auto* context) {
+              v1::RetireResponse response;
+              return stub->Retire(context, v1::RetireRequest(), &response);
+            }),
+            grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(code([&](auto* context) {
+              v1::TakeOverResponse response;
+              return stub->TakeOver(context, v1::TakeOverRequest(), &response);
+            }),
+            grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_EQ(code([&](auto* context) {
+              v1::MovedItems part;
+              const auto stream = stub->Export(context, v1::ExportRequest());
+              while (stream->Read(&part)) ADD_FAILURE() << "it hands over games";
+              return stream->Finish();
+            }),
+            grpc::StatusCode::PERMISSION_DENIED);
+  EXPECT_FALSE(shard->Stats().retired());
   EXPECT_EQ(code([&](auto* context) {
               v1::ListIdsResponse response;
               const auto stream = stub->ListIds(context, v1::ListIdsRequest());

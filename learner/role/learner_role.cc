@@ -25,9 +25,11 @@
 #include "learner/role/actor_book.h"
 #include "learner/role/batch_source.h"
 #include "learner/role/game_book.h"
+#include "learner/role/group_watch.h"
 #include "learner/role/learner_block.h"
 #include "learner/role/learner_rates.h"
 #include "learner/role/learner_service.h"
+#include "learner/role/membership.h"
 #include "learner/role/metrics.h"
 #include "learner/role/scored_versions.h"
 #include "learner/role/set_up.h"
@@ -36,7 +38,6 @@
 #include "learner/run_lock.h"
 #include "metrics/process_usage.h"
 #include "replay/client/replay_sampler.h"
-#include "replay/client/shard_address.h"
 #include "rpc/peer_state.h"
 #include "rpc/security.h"
 #include "rpc/server.h"
@@ -83,10 +84,13 @@ class LearnerRole::Impl {
   const std::string& address() const { return address_; }
   absl::Status health() const { return DiskHealth(training_->figures(), absl::Now()); }
   uint64_t step() const { return training_->figures().step; }
-  std::vector<PeerState> peers() const { return sampler_->peers(); }
+  std::vector<PeerState> peers() const;
+  std::vector<std::string> notes() const { return membership_->notes(); }
 
  private:
   absl::Status StartTraining();
+  absl::Status OpenRun(std::optional<RunDirectory>& directory);
+  absl::Status StartSampler();
   absl::Status StartServing();
   void RequestStop();
   void Join();
@@ -110,6 +114,8 @@ class LearnerRole::Impl {
   std::unique_ptr<GameBook> book_;
   std::unique_ptr<LearnerService> service_;
   std::unique_ptr<RoleStatusService> status_service_;
+  std::unique_ptr<Membership> membership_;
+  std::unique_ptr<GroupWatch> watch_;  // if there are several processes
   std::unique_ptr<Training> training_;
   std::unique_ptr<ReplaySampler> sampler_;
   std::unique_ptr<BatchSource> batches_;
@@ -149,15 +155,12 @@ absl::Status LearnerRole::Impl::Start() {
 absl::Status LearnerRole::Impl::StartTraining() {
   const v1::LearnerRole& learner = config_.learner();
   std::optional<RunDirectory> directory;
-  if (rank_ == 0) {
-    MMZ_RETURN_IF_ERROR(CheckThatNoLearnerServes(learner, *security_));
-    absl::StatusOr<RunLock> lock = RunLock::Acquire(learner.run_dir());
-    if (!lock.ok()) return lock.status();
-    run_lock_ = *std::move(lock);
-    MMZ_RETURN_IF_ERROR(CheckThatRunIsThere(config_, *security_));
-    absl::StatusOr<RunDirectory> opened = OpenRunDirectory(learner);
-    if (!opened.ok()) return opened.status();
-    directory = *std::move(opened);
+  if (rank_ == 0) MMZ_RETURN_IF_ERROR(OpenRun(directory));
+  if (learner.processes() > 1) {
+    watch_ = std::make_unique<GroupWatch>(GroupWatchOptions{.rank = rank_,
+                                                            .processes = learner.processes(),
+                                                            .address = learner.address(),
+                                                            .security = security_});
   }
   absl::StatusOr<std::unique_ptr<GameBook>> book =
       GameBook::Create(programs_, rank_ > 0, RankedQuantile(learner.options()));
@@ -178,14 +181,41 @@ absl::Status LearnerRole::Impl::StartTraining() {
       .mean_returns = [this] { return actors_.MeanReturns(); },
       .scored =
           [this] { return DescribeScored(config_.learner(), programs_, versions_.TakeScored()); },
+      .met = [this] { watch_->Meet(); },
+      .joint_call = [this] { watch_->BeginCall(); },
+      .lost = [this](const absl::Notification& stop) { return watch_->WhoIsLost(stop); },
       .may_write = [this] { return run_lock_->Check(); }};
   absl::StatusOr<std::unique_ptr<Training>> training =
       Training::Create(learner, rank_, *book_, std::move(directory), std::move(hooks));
   if (!training.ok()) return training.status();
   training_ = *std::move(training);
+  return StartSampler();
+}
 
+// Takes the run's folder, which only process 0 uses.
+absl::Status LearnerRole::Impl::OpenRun(std::optional<RunDirectory>& directory) {
+  const v1::LearnerRole& learner = config_.learner();
+  MMZ_RETURN_IF_ERROR(CheckThatNoLearnerServes(learner, *security_));
+  absl::StatusOr<RunLock> lock = RunLock::Acquire(learner.run_dir());
+  if (!lock.ok()) return lock.status();
+  run_lock_ = *std::move(lock);
+  MMZ_RETURN_IF_ERROR(CheckThatRunIsThere(config_, *security_));
+  absl::StatusOr<RunDirectory> opened = OpenRunDirectory(learner);
+  if (!opened.ok()) return opened.status();
+  directory = *std::move(opened);
+  return absl::OkStatus();
+}
+
+absl::Status LearnerRole::Impl::StartSampler() {
+  const v1::LearnerRole& learner = config_.learner();
   ReplaySamplerOptions options;
-  options.shards = ShardAddresses(config_);
+  absl::StatusOr<std::unique_ptr<Membership>> membership =
+      Membership::Open(config_, rank_, security_);
+  if (!membership.ok()) return membership.status();
+  membership_ = *std::move(membership);
+  membership_->Connect([this] { return run_lock_->Check(); },
+                       [this](const auto& shards) { sampler_->SetShards(shards); });
+  options.shards = membership_->active();
   options.security = security_;
   options.prefetch = training_->rows();
   options.seed = learner.seed() + rank_;
@@ -216,10 +246,12 @@ absl::Status LearnerRole::Impl::StartServing() {
   if (!assignment.ok()) return assignment.status();
   service_->SetAssignment(std::move(assignment->assignment), std::move(assignment->files));
   training_->Publish();
+  std::vector<grpc::Service*> services = {service_.get(), status_service_.get(), membership_.get()};
+  if (watch_ != nullptr) services.push_back(watch_.get());
   absl::StatusOr<std::unique_ptr<RpcServer>> server =
       RpcServer::Start({.address = config_.learner().listen_address(),
                         .security = security_,
-                        .services = {service_.get(), status_service_.get()},
+                        .services = std::move(services),
                         .registry = &registry_});
   if (!server.ok()) {
     return {server.status().code(),
@@ -228,6 +260,15 @@ absl::Status LearnerRole::Impl::StartServing() {
   server_ = *std::move(server);
   address_ = server_->address();
   return absl::OkStatus();
+}
+
+std::vector<PeerState> LearnerRole::Impl::peers() const {
+  std::vector<PeerState> peers = sampler_->peers();
+  if (watch_ != nullptr) {
+    peers.push_back(
+        {.name = "the group of learner processes", .trouble = training_->figures().group_error});
+  }
+  return peers;
 }
 
 void LearnerRole::Impl::RequestStop() {
@@ -296,6 +337,7 @@ LearnerFigures LearnerRole::Impl::Figures() {
 }
 
 void LearnerRole::Impl::Tick() {
+  if (rank_ > 0) membership_->Follow();
   const LearnerFigures figures = Figures();
   metrics_.Update(figures);
   const absl::Time now = absl::Now();
@@ -310,6 +352,7 @@ absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::AcceptReport(const v1::ActorR
   book_->AcceptReport(report, service_->published_step(), now);
   versions_.AcceptReport(report);
   v1::ActorOrders orders;
+  membership_->AddTo(orders, report);
   const absl::MutexLock lock(&mutex_);
   if (config_.learner().demonstration_seconds() > 0) {
     // Each report gets another beginning, so that actors demonstrate different programs.
@@ -343,6 +386,7 @@ v1::RoleStatus LearnerRole::Impl::Describe() const {
   status.set_uptime_seconds(absl::ToDoubleSeconds(now - started_));
   status.set_rss_bytes(ResidentBytes());
   status.set_blocked_on(Blocked(training).why);
+  status.set_trouble(membership_->trouble());
   for (v1::RoleStatus& actor : actors_.Describe(published, now)) {
     *status.add_peers() = std::move(actor);
   }
@@ -390,6 +434,8 @@ absl::Status LearnerRole::status() const { return impl_->status(); }
 absl::Status LearnerRole::health() const { return impl_->health(); }
 const std::string& LearnerRole::address() const { return impl_->address(); }
 uint64_t LearnerRole::step() const { return impl_->step(); }
+std::vector<std::string> LearnerRole::notes() const { return impl_->notes(); }
+
 std::vector<PeerState> LearnerRole::peers() const { return impl_->peers(); }
 
 }  // namespace mallocmuzero

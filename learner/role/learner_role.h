@@ -56,6 +56,10 @@ class LearnerRole {
   // host:port with the port that it listens on; empty for a rank above 0.
   const std::string& address() const;
 
+  // Facts that Start found and an operator should know, a line each, such as shards of the
+  // configuration that have left the cluster.
+  std::vector<std::string> notes() const;
+
   // The state of the shards that it draws from.
   std::vector<PeerState> peers() const;
 

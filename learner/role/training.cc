@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
@@ -24,10 +25,8 @@ namespace {
 // How long to wait for a batch before checking the other processes and a stop.
 constexpr absl::Duration kBatchPatience = absl::Milliseconds(200);
 
-// How long to wait for the other processes to connect, short enough not to delay a stop; and how
-// long to wait in a call, long enough for another process to save a checkpoint meanwhile.
+// How long to wait for the other processes to connect, short enough not to delay a stop.
 constexpr absl::Duration kMeetPatience = absl::Seconds(2);
-constexpr absl::Duration kCallPatience = absl::Seconds(60);
 
 // About the number of updates in the mean losses.
 constexpr double kLossMemory = 100;
@@ -74,7 +73,7 @@ absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop)
       const absl::Status joined = Join();
       if (absl::IsInvalidArgument(joined)) return joined;
       if (!joined.ok()) {
-        Leave(joined);
+        NoteApart(joined.message());
         stop.WaitForNotificationWithTimeout(backoff.Next());
         continue;
       }
@@ -101,7 +100,7 @@ absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop)
       status = AfterUpdate();
     }
     // After an error the batch is kept for the next attempt.
-    if (!status.ok()) Leave(status);
+    if (!status.ok()) MMZ_RETURN_IF_ERROR(LeaveAfterLoss(status, stop));
   }
   group_ = nullptr;
   return absl::OkStatus();
@@ -144,10 +143,12 @@ absl::Status Training::Join() {
                              .processes = config_.processes(),
                              .address = config_.rendezvous_address(),
                              .meeting_timeout = kMeetPatience,
-                             .timeout = kCallPatience,
-                             .device = device_});
+                             .timeout = absl::Seconds(config_.group_timeout_seconds()),
+                             .device = device_,
+                             .on_call = hooks_.joint_call});
   if (!group.ok()) return group.status();
   group_ = *std::move(group);
+  hooks_.met();
   std::string state;
   if (rank_ == 0) state = SerializeCheckpoint(Capture());
   MMZ_RETURN_IF_ERROR(group_->Broadcast(state));
@@ -161,11 +162,24 @@ absl::Status Training::Join() {
   return absl::OkStatus();
 }
 
-void Training::Leave(const absl::Status& why) {
+// The processes could not meet. An earlier reason stays: it tells which process is lost.
+void Training::NoteApart(absl::string_view why) {
+  group_ = nullptr;
+  const absl::MutexLock lock(&mutex_);
+  if (figures_.group_error.empty()) figures_.group_error = std::string(why);
+}
+
+// Returns an error if the processes must start anew.
+absl::Status Training::LeaveAfterLoss(const absl::Status& why, const absl::Notification& stop) {
+  if (group_ == nullptr) return why;
+  // The group ends first, so that the other processes notice the loss at once, too.
   group_ = nullptr;
   book_shared_ = false;
-  const absl::MutexLock lock(&mutex_);
-  figures_.group_error = std::string(why.message());
+  const std::string lost = absl::StrCat(hooks_.lost(stop), " (", why.message(), ")");
+  if (stop.HasBeenNotified()) return absl::OkStatus();
+  NoteApart(lost);
+  if (!config_.restart_together() && !DataParallel::MustRestart(device_)) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(lost, "; all processes of the learner start anew"));
 }
 
 // Gives the baselines of process 0 to all processes, so that all normalize values in the same way.

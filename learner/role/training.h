@@ -15,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
@@ -85,6 +86,13 @@ struct TrainingHooks {
   // 0 only.
   std::function<std::vector<ScoredCheckpoint>()> scored;
 
+  // These three are for several processes. The processes have met; a call that waits for the others
+  // begins; such a call has failed, and the hook says which process is lost. The last one may take
+  // seconds, but returns soon after `stop`.
+  std::function<void()> met;
+  std::function<void()> joint_call;
+  std::function<std::string(const absl::Notification& stop)> lost;
+
   // FailedPrecondition if another process has taken over the run, so that this one must not write
   // any more. Process 0 only.
   std::function<absl::Status()> may_write;
@@ -105,7 +113,9 @@ class Training {
   void Publish();
 
   // Makes updates from `batches` until `stop`, publishes weights and saves checkpoints. Blocks.
-  // Returns an error if training cannot go on; lost processes and failed saves are retried instead.
+  // Returns an error if training cannot go on; failed saves are retried instead. After the loss of
+  // another process it waits for that process to come back, or returns Unavailable if all are to
+  // start anew.
   absl::Status Run(BatchSource& batches, const absl::Notification& stop);
 
   // Saves the final state after Run, in process 0 only. Errors name the file, or say that another
@@ -138,7 +148,8 @@ class Training {
   absl::Status Update(PreparedBatch& batch);
   absl::Status AfterUpdate();
   void NoteUpdate(const UpdateResult& result, const PreparedBatch& batch);
-  void Leave(const absl::Status& why);
+  void NoteApart(absl::string_view why);
+  absl::Status LeaveAfterLoss(const absl::Status& why, const absl::Notification& stop);
   void NoteSavingSince(absl::Time since);
   absl::Status SaveWhenDue();
   void SaveMetrics();

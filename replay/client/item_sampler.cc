@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -30,9 +31,75 @@ constexpr size_t kNone = SIZE_MAX;
 
 ItemSampler::ItemSampler(const ReplaySamplerOptions& options, bool decode, SamplerMetrics& metrics)
     : options_(options), decode_(decode), metrics_(metrics), random_(options.seed) {
-  for (const ShardAddress& shard : options_.shards) {
-    channels_.push_back(MakeChannel(shard.address, *options_.security));
+  const absl::MutexLock lock(&board_.mutex);
+  for (const ShardAddress& shard : options_.shards) AddShard(shard);
+}
+
+void ItemSampler::AddShard(const ShardAddress& address) {
+  shards_.push_back(
+      {.address = address, .channel = MakeChannel(address.address, *options_.security)});
+  for (auto& [selection, sources] : sources_) {
+    sources.push_back(MakeSource(shards_.back(), selection));
   }
+}
+
+std::unique_ptr<SampleSource> ItemSampler::MakeSource(const Shard& shard, v1::Selection selection) {
+  if (shard.channel == nullptr) return nullptr;
+  return std::make_unique<SampleSource>(
+      SampleSourceOptions{.channel = shard.channel,
+                          .security = options_.security,
+                          .metrics = metrics_.Of(shard.address.name),
+                          .selection = selection,
+                          .prefetch = options_.prefetch,
+                          .unlimited = options_.unlimited,
+                          .decode = decode_,
+                          .seed = random_()},
+      board_, metrics_);
+}
+
+std::vector<size_t> ItemSampler::SetShards(const std::vector<ShardAddress>& shards) {
+  std::vector<size_t> left;
+  Sources stopped;
+  {
+    const absl::MutexLock lock(&board_.mutex);
+    if (stopped_) return left;
+    const size_t before = shards_.size();
+    for (const ShardAddress& shard : shards) {
+      const bool known = std::any_of(shards_.begin(), shards_.end(), [&](const Shard& other) {
+        return other.channel != nullptr && other.address == shard;
+      });
+      if (!known) AddShard(shard);
+    }
+    for (size_t i = 0; i < before; ++i) {
+      if (shards_[i].channel == nullptr || absl::c_linear_search(shards, shards_[i].address)) {
+        continue;
+      }
+      left.push_back(i);
+      shards_[i].channel = nullptr;
+      for (auto& [selection, sources] : sources_) {
+        sources[i]->Stop();
+        stopped.push_back(std::move(sources[i]));
+      }
+    }
+    board_.changed.SignalAll();
+  }
+  for (const std::unique_ptr<SampleSource>& source : stopped) source->Join();
+  return left;
+}
+
+size_t ItemSampler::shards() const {
+  const absl::MutexLock lock(&board_.mutex);
+  return shards_.size();
+}
+
+std::shared_ptr<grpc::Channel> ItemSampler::channel(size_t shard) const {
+  const absl::MutexLock lock(&board_.mutex);
+  return shards_[shard].channel;
+}
+
+std::string ItemSampler::shard_name(uint32_t shard) const {
+  const absl::MutexLock lock(&board_.mutex);
+  return shard < shards_.size() ? shards_[shard].address.name : "";
 }
 
 ItemSampler::~ItemSampler() {
@@ -43,7 +110,9 @@ ItemSampler::~ItemSampler() {
     sources = std::exchange(sources_, {});
   }
   for (const auto& [selection, of_shards] : sources) {
-    for (const std::unique_ptr<SampleSource>& source : of_shards) source->Join();
+    for (const std::unique_ptr<SampleSource>& source : of_shards) {
+      if (source != nullptr) source->Join();
+    }
   }
 }
 
@@ -51,7 +120,9 @@ void ItemSampler::Stop() {
   const absl::MutexLock lock(&board_.mutex);
   stopped_ = true;
   for (const auto& [selection, sources] : sources_) {
-    for (const std::unique_ptr<SampleSource>& source : sources) source->Stop();
+    for (const std::unique_ptr<SampleSource>& source : sources) {
+      if (source != nullptr) source->Stop();
+    }
   }
   board_.changed.SignalAll();
 }
@@ -59,18 +130,7 @@ void ItemSampler::Stop() {
 ItemSampler::Sources& ItemSampler::SourcesOf(v1::Selection selection) {
   const auto [found, is_new] = sources_.try_emplace(selection);
   if (is_new) {
-    for (size_t shard = 0; shard < channels_.size(); ++shard) {
-      found->second.push_back(
-          std::make_unique<SampleSource>(SampleSourceOptions{.channel = channels_[shard],
-                                                             .security = options_.security,
-                                                             .shard = shard,
-                                                             .selection = selection,
-                                                             .prefetch = options_.prefetch,
-                                                             .unlimited = options_.unlimited,
-                                                             .decode = decode_,
-                                                             .seed = random_()},
-                                         board_, metrics_));
-    }
+    for (const Shard& shard : shards_) found->second.push_back(MakeSource(shard, selection));
   }
   return found->second;
 }
@@ -80,13 +140,14 @@ ItemSampler::Sources& ItemSampler::SourcesOf(v1::Selection selection) {
 size_t ItemSampler::Choose(const Sources& sources, double& probability) {
   double total = 0;
   for (const std::unique_ptr<SampleSource>& source : sources) {
-    if (source->available()) total += source->weight();
+    if (source != nullptr && source->available()) total += source->weight();
   }
   double point = std::uniform_real_distribution<double>(0, 1)(random_) * total;
   size_t chosen = kNone;
   for (size_t shard = 0; shard < sources.size(); ++shard) {
+    if (sources[shard] == nullptr || !sources[shard]->available()) continue;
     const double weight = sources[shard]->weight();
-    if (!sources[shard]->available() || weight <= 0) continue;
+    if (weight <= 0) continue;
     chosen = shard;
     if (point < weight) break;
     point -= weight;
@@ -119,9 +180,10 @@ absl::Status ItemSampler::DrawOne(Sources& sources, absl::Time deadline, ShardDr
       }
       if (absl::Status status = CheckTime(deadline); !status.ok()) return status;
       board_.changed.WaitWithDeadline(&board_.mutex, std::min(deadline, patience));
-      if (shard == kNone) break;
+      // The shard may have left meanwhile.
+      if (shard == kNone || sources[shard] == nullptr) break;
     }
-    if (shard == kNone || sources[shard]->ready().empty()) continue;
+    if (shard == kNone || sources[shard] == nullptr || sources[shard]->ready().empty()) continue;
     draw = {.drawn = sources[shard]->Pop(), .shard = static_cast<uint32_t>(shard)};
     draw.probability = probability * draw.drawn.probability;
     return absl::OkStatus();
@@ -147,7 +209,7 @@ absl::StatusOr<std::vector<ShardDraw>> ItemSampler::Draw(v1::Selection selection
   metrics_.wait_seconds->Increment(absl::ToDoubleSeconds(absl::Now() - start));
   if (status.ok()) return draws;
   for (auto draw = draws.rbegin(); draw != draws.rend(); ++draw) {
-    sources[draw->shard]->PutBack(std::move(draw->drawn));
+    if (sources[draw->shard] != nullptr) sources[draw->shard]->PutBack(std::move(draw->drawn));
   }
   return status;
 }
@@ -159,7 +221,7 @@ uint64_t ItemSampler::positions() const {
   for (const auto& [selection, sources] : sources_) {
     uint64_t sum = 0;
     for (const std::unique_ptr<SampleSource>& source : sources) {
-      if (source->available()) sum += source->positions();
+      if (source != nullptr && source->available()) sum += source->positions();
     }
     if (sum > 0) return sum;
   }
@@ -170,8 +232,8 @@ std::string ItemSampler::Troubles() const {
   std::string text;
   for (const auto& [selection, sources] : sources_) {
     for (size_t shard = 0; shard < sources.size(); ++shard) {
-      if (!sources[shard]->ready().empty()) continue;
-      absl::StrAppend(&text, text.empty() ? "" : "; ", "shard ", options_.shards[shard].name, ": ",
+      if (sources[shard] == nullptr || !sources[shard]->ready().empty()) continue;
+      absl::StrAppend(&text, text.empty() ? "" : "; ", "shard ", shards_[shard].address.name, ": ",
                       sources[shard]->trouble());
     }
     if (!text.empty()) break;
@@ -181,11 +243,12 @@ std::string ItemSampler::Troubles() const {
 
 std::vector<PeerState> ItemSampler::peers() const {
   std::vector<PeerState> peers;
-  for (const ShardAddress& shard : options_.shards) peers.push_back({.name = PeerName(shard)});
   const absl::MutexLock lock(&board_.mutex);
-  for (const auto& [selection, sources] : sources_) {
-    for (size_t shard = 0; shard < sources.size(); ++shard) {
-      if (peers[shard].trouble.empty()) peers[shard].trouble = sources[shard]->lost_by();
+  for (size_t shard = 0; shard < shards_.size(); ++shard) {
+    if (shards_[shard].channel == nullptr) continue;
+    PeerState& peer = peers.emplace_back(PeerState{.name = PeerName(shards_[shard].address)});
+    for (const auto& [selection, sources] : sources_) {
+      if (peer.trouble.empty()) peer.trouble = sources[shard]->lost_by();
     }
   }
   return peers;

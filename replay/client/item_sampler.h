@@ -27,7 +27,7 @@
 
 namespace mallocmuzero {
 
-// A draw, and the shard that it came from (its index in the options).
+// A draw, and the shard that it came from (SampledPosition::shard).
 struct ShardDraw {
   DrawnItem drawn;
   uint32_t shard = 0;
@@ -48,14 +48,27 @@ class ItemSampler {
   uint64_t positions() const;
   std::vector<PeerState> peers() const;
   std::string blocked_on() const;
+  std::string shard_name(uint32_t shard) const;
   void Stop();
 
-  // The channel to a shard, by its index in the options.
-  const std::shared_ptr<grpc::Channel>& channel(size_t shard) const { return channels_[shard]; }
+  // Like ReplaySampler::SetShards. Returns the numbers of the shards that have left.
+  std::vector<size_t> SetShards(const std::vector<ShardAddress>& shards);
+
+  // The number of shards, with those that have left, and the channel to one of them.
+  size_t shards() const;
+  std::shared_ptr<grpc::Channel> channel(size_t shard) const;
 
  private:
-  using Sources = std::vector<std::unique_ptr<SampleSource>>;  // by shard
+  struct Shard {
+    ShardAddress address;
+    std::shared_ptr<grpc::Channel> channel;  // null once the shard has left
+  };
 
+  using Sources = std::vector<std::unique_ptr<SampleSource>>;  // by shard; null if it has left
+
+  void AddShard(const ShardAddress& address) ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_.mutex);
+  std::unique_ptr<SampleSource> MakeSource(const Shard& shard, v1::Selection selection)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_.mutex);
   Sources& SourcesOf(v1::Selection selection) ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_.mutex);
   size_t Choose(const Sources& sources, double& probability)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(board_.mutex);
@@ -67,9 +80,9 @@ class ItemSampler {
   const ReplaySamplerOptions options_;
   const bool decode_;
   SamplerMetrics& metrics_;
-  std::vector<std::shared_ptr<grpc::Channel>> channels_;
 
   mutable SampleBoard board_;
+  std::vector<Shard> shards_ ABSL_GUARDED_BY(board_.mutex);
   std::map<v1::Selection, Sources> sources_ ABSL_GUARDED_BY(board_.mutex);
   std::mt19937_64 random_ ABSL_GUARDED_BY(board_.mutex);
   uint32_t waiting_ ABSL_GUARDED_BY(board_.mutex) = 0;  // threads in Draw

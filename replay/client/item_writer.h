@@ -1,4 +1,4 @@
-// Delivers items to the shards that their ids select, and bounds the bytes that wait.
+// Delivers items to the shards of a list that may change, and bounds the bytes that wait.
 
 #ifndef MALLOCMUZERO_REPLAY_CLIENT_ITEM_WRITER_H_
 #define MALLOCMUZERO_REPLAY_CLIENT_ITEM_WRITER_H_
@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "mallocmuzero/v1/shards.pb.h"
 #include "replay/client/metrics.h"
 #include "replay/client/shard_address.h"
 #include "replay/client/shard_writer.h"
@@ -26,7 +27,7 @@
 namespace mallocmuzero {
 
 struct ItemWriterOptions {
-  std::vector<ShardAddress> shards;  // at least one
+  v1::ShardRoster roster;  // at least one active shard
   std::shared_ptr<const Security> security;
   // The most bytes of items that are not settled.
   size_t spool_bytes = 0;
@@ -40,24 +41,35 @@ struct ItemWriterOptions {
   std::function<void(const SpooledItem&)> on_acknowledged;
 };
 
-// An item is settled once its shard has acknowledged or refused it. Thread-safe.
+// An item is settled once its shard has acknowledged or refused it. An item that was given to a
+// shard stays with it, because the shard may have stored it and only the answer may be missing.
+// Other items go to the shard that their id selects, unless that shard is slow and another one is
+// not. Each shard has a rate limiter of its own, and a shard that holds items back must not hold
+// back the others. A new shard with few games is such a shard. Thread-safe.
 class ItemWriter {
  public:
   // Starts a thread for each shard.
   explicit ItemWriter(const ItemWriterOptions& options);
 
-  // Takes an item with the id `id`. Blocks while it does not fit into the spool; an empty spool
-  // takes an item of any size. Returns false, and does not take the item, after Close was called.
-  bool Write(absl::string_view id, SpooledItem item);
+  // Takes an item. Blocks while it does not fit into the spool; an empty spool takes an item of any
+  // size. With `by_id` the id alone selects the shard, so that all writers choose the same one.
+  // Returns false, and does not take the item, after Close was called.
+  bool Write(SpooledItem item, bool by_id = false);
 
   // Takes an item without blocking, even if it exceeds the spool.
-  void Force(absl::string_view id, SpooledItem item);
+  void Force(SpooledItem item);
+
+  // Takes over another list of shards. Items that wait for a shard that has left go to its heirs.
+  // Items for a shard that is not in the list wait until a list has it. Blocks until the streams to
+  // shards that have left are closed. Has no effect after Close.
+  void SetRoster(const v1::ShardRoster& roster);
 
   // Makes blocked and later calls of Write return false, then blocks until all items are settled or
   // `grace` has passed.
   void Close(absl::Duration grace);
 
-  // Stops all delivery and returns the items that are not settled. Call after Close.
+  // Stops all delivery and returns the items that are not settled, with their shards. Call after
+  // Close.
   std::vector<SpooledItem> TakeRest();
 
   // These do what the functions of ReplayWriter with the same names do.
@@ -70,21 +82,31 @@ class ItemWriter {
   uint64_t refused() const;
 
  private:
-  void OnSettled(size_t shard, const SpooledItem& item, bool acknowledged);
+  using Writers = std::vector<std::unique_ptr<ShardWriter>>;
+
+  void OnSettled(const WriterMetrics::OfShard& metrics, const SpooledItem& item, bool acknowledged);
   bool HasRoom(size_t bytes) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  void Add(absl::string_view id, SpooledItem item);
+  void Add(SpooledItem item, bool by_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ShardWriter& Choose(absl::string_view id, bool by_id) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  ShardWriter* Find(absl::string_view name) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  std::unique_ptr<ShardWriter> Connect(const ShardAddress& shard);
 
   const ItemWriterOptions options_;
   WriterMetrics metrics_;
 
+  absl::Mutex changing_;  // held while the list changes, and before mutex_
   mutable absl::Mutex mutex_;
+  v1::ShardRoster roster_ ABSL_GUARDED_BY(mutex_);
   size_t spooled_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t blocked_ ABSL_GUARDED_BY(mutex_) = 0;  // threads in Write
   uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::vector<std::unique_ptr<ShardWriter>> writers_;  // by shard
+  // Items of shards that are not in the list.
+  std::vector<SpooledItem> homeless_ ABSL_GUARDED_BY(mutex_);
+
+  Writers writers_ ABSL_GUARDED_BY(mutex_);  // of the active shards, in their order
 };
 
 }  // namespace mallocmuzero

@@ -4,43 +4,57 @@
 #define MALLOCMUZERO_REPLAY_CLIENT_METRICS_H_
 
 #include <prometheus/counter.h>
+#include <prometheus/family.h>
 #include <prometheus/gauge.h>
 #include <prometheus/registry.h>
 
 #include <memory>
 #include <string>
-#include <vector>
-
-#include "absl/types/span.h"
-#include "replay/client/shard_address.h"
 
 namespace mallocmuzero {
 
-// The metrics of a writer. A vector has one metric for each shard, in the shards' order.
-// Thread-safe.
+// The metrics of a writer. Thread-safe.
 struct WriterMetrics {
   // Registers the metrics in `registry`, which is not owned and must outlive them. If it is null,
   // in a registry of their own that is not served.
-  WriterMetrics(prometheus::Registry* registry, absl::Span<const ShardAddress> shards);
+  explicit WriterMetrics(prometheus::Registry* registry);
+
+  // The metrics of one shard, which stay as long as the registry. The same name gives the same
+  // metrics.
+  struct OfShard {
+    prometheus::Counter* acknowledged = nullptr;
+    prometheus::Counter* refused = nullptr;
+    prometheus::Counter* resent = nullptr;
+    prometheus::Counter* lost_streams = nullptr;
+    prometheus::Gauge* connected = nullptr;
+  };
+  OfShard Of(const std::string& shard) const;
 
   std::unique_ptr<prometheus::Registry> own_registry;
-  std::vector<prometheus::Counter*> acknowledged;
-  std::vector<prometheus::Counter*> refused;
-  std::vector<prometheus::Counter*> resent;
-  std::vector<prometheus::Counter*> lost_streams;
-  std::vector<prometheus::Gauge*> connected;
+  prometheus::Family<prometheus::Counter>* acknowledged;
+  prometheus::Family<prometheus::Counter>* refused;
+  prometheus::Family<prometheus::Counter>* resent;
+  prometheus::Family<prometheus::Counter>* lost_streams;
+  prometheus::Family<prometheus::Gauge>* connected;
   prometheus::Gauge* spooled_bytes;
   prometheus::Counter* blocked_seconds;
 };
 
 // The metrics of a sampler, with the same rules. Thread-safe.
 struct SamplerMetrics {
-  SamplerMetrics(prometheus::Registry* registry, absl::Span<const ShardAddress> shards);
+  explicit SamplerMetrics(prometheus::Registry* registry);
+
+  struct OfShard {
+    prometheus::Counter* draws = nullptr;
+    prometheus::Counter* lost_streams = nullptr;
+    prometheus::Gauge* connected = nullptr;
+  };
+  OfShard Of(const std::string& shard) const;
 
   std::unique_ptr<prometheus::Registry> own_registry;
-  std::vector<prometheus::Counter*> draws;
-  std::vector<prometheus::Counter*> lost_streams;
-  std::vector<prometheus::Gauge*> connected;
+  prometheus::Family<prometheus::Counter>* draws;
+  prometheus::Family<prometheus::Counter>* lost_streams;
+  prometheus::Family<prometheus::Gauge>* connected;
   prometheus::Counter* invalid_items;
   prometheus::Counter* wait_seconds;
   prometheus::Counter* sent_priorities;

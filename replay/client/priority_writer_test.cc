@@ -20,7 +20,7 @@ namespace {
 TEST(PriorityWriter, AnUpdateThatComesLateHasAllItsTime) {
   const auto shard = StartShard(ShardConfig());
   const auto security = std::make_shared<const Security>();
-  SamplerMetrics metrics(nullptr, {AddressOf(*shard)});
+  SamplerMetrics metrics(nullptr);
   constexpr absl::Duration kTimeout = absl::Seconds(1);
   PriorityWriter writer(MakeChannel(shard->address(), *security), security, metrics, kTimeout);
   // Like a learner whose updates take longer than the timeout of a call.

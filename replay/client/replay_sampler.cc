@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
@@ -32,11 +34,20 @@ constexpr uint32_t kMaxPrefetch = 1 << 16;
 class ReplaySampler::Impl {
  public:
   explicit Impl(const ReplaySamplerOptions& options)
-      : metrics_(options.registry, options.shards), items_(options, /*decode=*/true, metrics_) {
-    for (size_t shard = 0; shard < options.shards.size(); ++shard) {
-      priorities_.push_back(
-          std::make_unique<PriorityWriter>(items_.channel(shard), options.security, metrics_));
-    }
+      : security_(options.security),
+        metrics_(options.registry),
+        items_(options, /*decode=*/true, metrics_) {
+    const absl::MutexLock lock(&mutex_);
+    AddPriorityWriters(options.shards.size());
+  }
+
+  void SetShards(const std::vector<ShardAddress>& shards) {
+    const absl::MutexLock change(&changing_);
+    const std::vector<size_t> left = items_.SetShards(shards);
+    std::vector<std::unique_ptr<PriorityWriter>> stopped;
+    const absl::MutexLock lock(&mutex_);
+    AddPriorityWriters(items_.shards());
+    for (const size_t shard : left) stopped.push_back(std::move(priorities_[shard]));
   }
 
   absl::StatusOr<std::vector<SampledPosition>> Draw(v1::Selection selection, size_t count,
@@ -56,6 +67,7 @@ class ReplaySampler::Impl {
 
   void UpdatePriorities(absl::Span<const SampledPosition> drawn,
                         absl::Span<const double> priorities) {
+    const absl::MutexLock lock(&mutex_);
     std::vector<std::vector<v1::UpdatePrioritiesRequest::Update>> updates(priorities_.size());
     for (size_t i = 0; i < drawn.size() && i < priorities.size(); ++i) {
       if (!std::isfinite(priorities[i]) || priorities[i] < 0) continue;
@@ -65,16 +77,29 @@ class ReplaySampler::Impl {
       update.set_priority(priorities[i]);
     }
     for (size_t shard = 0; shard < updates.size(); ++shard) {
-      if (!updates[shard].empty()) priorities_[shard]->Add(std::move(updates[shard]));
+      if (updates[shard].empty() || priorities_[shard] == nullptr) continue;
+      priorities_[shard]->Add(std::move(updates[shard]));
     }
   }
 
   ItemSampler& items() { return items_; }
 
  private:
+  void AddPriorityWriters(size_t shards) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    while (priorities_.size() < shards) {
+      priorities_.push_back(std::make_unique<PriorityWriter>(items_.channel(priorities_.size()),
+                                                             security_, metrics_));
+    }
+  }
+
+  const std::shared_ptr<const Security> security_;
   SamplerMetrics metrics_;
   ItemSampler items_;
-  std::vector<std::unique_ptr<PriorityWriter>> priorities_;  // by shard
+  absl::Mutex changing_;  // held while the list changes, and before mutex_
+  absl::Mutex mutex_;
+
+  // One for each shard; null for a shard that has left.
+  std::vector<std::unique_ptr<PriorityWriter>> priorities_ ABSL_GUARDED_BY(mutex_);
 };
 
 absl::StatusOr<std::unique_ptr<ReplaySampler>> ReplaySampler::Start(ReplaySamplerOptions options) {
@@ -95,6 +120,14 @@ absl::StatusOr<std::vector<SampledPosition>> ReplaySampler::Draw(v1::Selection s
                                                                  size_t count,
                                                                  absl::Duration timeout) {
   return impl_->Draw(selection, count, timeout);
+}
+
+void ReplaySampler::SetShards(const std::vector<ShardAddress>& shards) {
+  if (CheckShards(shards).ok()) impl_->SetShards(shards);
+}
+
+std::string ReplaySampler::shard_name(uint32_t shard) const {
+  return impl_->items().shard_name(shard);
 }
 
 uint64_t ReplaySampler::positions() const { return impl_->items().positions(); }

@@ -54,7 +54,9 @@ struct SampledPosition {
   // the shards that were available.
   double probability = 0;
 
-  uint32_t shard = 0;  // its index in ReplaySamplerOptions::shards
+  // The number of the shard, for shard_name: its index in ReplaySamplerOptions::shards, and for
+  // shards that were added later the next numbers.
+  uint32_t shard = 0;
 };
 
 // Chooses a shard in proportion to its total weight (PRIORITIZED) or its number of positions
@@ -71,6 +73,13 @@ class ReplaySampler {
 
   ReplaySampler(const ReplaySampler&) = delete;
   ReplaySampler& operator=(const ReplaySampler&) = delete;
+
+  // Draws from these shards from now on. Shards that are no longer in the list get no priorities
+  // either. Blocks until the streams to them are closed. Ignores an empty list.
+  void SetShards(const std::vector<ShardAddress>& shards);
+
+  // The name of a shard by its number; also of a shard that has left.
+  std::string shard_name(uint32_t shard) const;
 
   // Makes `count` independent draws, with replacement. Blocks until the shards have delivered them.
   // DeadlineExceeded, which names what it waited for, if that takes longer than `timeout`; draws

@@ -23,6 +23,7 @@
 #include "replay/client/item_codec.h"
 #include "replay/client/item_writer.h"
 #include "replay/client/shard_address.h"
+#include "replay/client/shard_roster.h"
 #include "replay/client/shard_writer.h"
 #include "replay/client/spool_file.h"
 #include "rpc/peer_state.h"
@@ -57,14 +58,14 @@ class ReplayWriter::Impl {
        std::unique_ptr<SpoolFile> spool_file)
       : acknowledged_log_(std::move(acknowledged_log)),
         spool_file_(std::move(spool_file)),
-        items_({.shards = options.shards,
+        items_({.roster = RosterOf(options.shards),
                 .security = options.security,
                 .spool_bytes = options.spool_bytes,
                 .registry = options.registry,
                 .on_settled = [this](const SpooledItem& item) { OnSettled(item); },
                 .on_acknowledged =
                     [this](const SpooledItem& item) {
-                      if (acknowledged_log_ != nullptr) acknowledged_log_->Append(IdOf(item));
+                      if (acknowledged_log_ != nullptr) acknowledged_log_->Append(item.id);
                     }}) {}
 
   ~Impl() {
@@ -84,21 +85,34 @@ class ReplayWriter::Impl {
     from_file_ = count;
     found_ = count;
     if (count == 0) spool_file_->Remove();
-    for (const v1::InsertRequest& request : spool->requests()) {
+    for (int r = 0; r < spool->requests_size(); ++r) {
+      const v1::InsertRequest& request = spool->requests(r);
       for (const v1::ReplayItem& item : request.items()) {
         const std::string wire = item.SerializeAsString();
-        items_.Force(item.id(), {.wire = grpc::Slice(wire.data(), wire.size()),
-                                 .replace = request.replace(),
-                                 .from_file = true});
+        items_.Force({.id = item.id(),
+                      .wire = grpc::Slice(wire.data(), wire.size()),
+                      .replace = request.replace(),
+                      .from_file = true,
+                      .shard = r < spool->shards_size() ? spool->shards(r) : std::string()});
       }
     }
     return absl::OkStatus();
   }
 
-  bool Write(const v1::Trajectory& trajectory, bool replace) {
+  // `shard` is empty for a new trajectory.
+  bool Write(const v1::Trajectory& trajectory, const std::string& shard) {
     absl::StatusOr<grpc::Slice> wire = EncodeTrajectory(trajectory);
     if (!wire.ok()) return false;
-    return items_.Write(trajectory.id(), {.wire = *std::move(wire), .replace = replace});
+    // A demonstration has the same id from every actor, so all must send it to the same shard.
+    return items_.Write({.id = trajectory.id(),
+                         .wire = *std::move(wire),
+                         .replace = !shard.empty(),
+                         .shard = shard},
+                        /*by_id=*/trajectory.source() == v1::Trajectory::DEMONSTRATION);
+  }
+
+  void SetRoster(const v1::ShardRoster& roster) {
+    if (CheckRoster(roster).ok()) items_.SetRoster(roster);
   }
 
   absl::Status Close(absl::Duration grace) {
@@ -133,6 +147,7 @@ class ReplayWriter::Impl {
     for (const SpooledItem& item : rest) {
       v1::InsertRequest& request = *spool.add_requests();
       request.set_replace(item.replace);
+      spool.add_shards(item.shard);
       if (!request.add_items()->ParseFromArray(item.wire.begin(),
                                                static_cast<int>(item.wire.size()))) {
         return absl::InternalError("an item that cannot be read");
@@ -143,12 +158,6 @@ class ReplayWriter::Impl {
 
   void OnSettled(const SpooledItem& item) {
     if (item.from_file && --from_file_ == 0) spool_file_->Remove();
-  }
-
-  static std::string IdOf(const SpooledItem& item) {
-    v1::ReplayItem parsed;
-    parsed.ParseFromArray(item.wire.begin(), static_cast<int>(item.wire.size()));
-    return parsed.id();
   }
 
   const std::unique_ptr<AcknowledgedLog> acknowledged_log_;  // null if no log is wanted
@@ -187,12 +196,14 @@ ReplayWriter::ReplayWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 ReplayWriter::~ReplayWriter() = default;
 
 bool ReplayWriter::Write(const v1::Trajectory& trajectory) {
-  return impl_->Write(trajectory, /*replace=*/false);
+  return impl_->Write(trajectory, /*shard=*/"");
 }
 
-bool ReplayWriter::Replace(const v1::Trajectory& trajectory) {
-  return impl_->Write(trajectory, /*replace=*/true);
+bool ReplayWriter::Replace(const v1::Trajectory& trajectory, const std::string& shard) {
+  return impl_->Write(trajectory, shard);
 }
+
+void ReplayWriter::SetRoster(const v1::ShardRoster& roster) { impl_->SetRoster(roster); }
 
 size_t ReplayWriter::found_in_spool() const { return impl_->found(); }
 

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "mallocmuzero/v1/shards.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "replay/client/shard_address.h"
 #include "rpc/peer_state.h"
@@ -48,10 +49,10 @@ struct ReplayWriterOptions {
   prometheus::Registry* registry = nullptr;
 };
 
-// Sends each trajectory to the shard that its id selects and keeps it in the spool until that shard
-// has acknowledged it. After a lost connection the trajectory is sent again; a shard that has it
-// already acknowledges it and stores nothing. A shard that is away does not delay the others until
-// its trajectories have filled the spool. Thread-safe.
+// Sends each trajectory to one of the shards (ItemWriter says to which) and keeps it in the spool
+// until that shard has acknowledged it. After a lost connection the trajectory is sent again; a
+// shard that has it already acknowledges it and stores nothing. A shard that is away does not delay
+// the others until its trajectories have filled the spool. Thread-safe.
 class ReplayWriter {
  public:
   // Makes a writer and begins to send the trajectories of its spool file. InvalidArgument for an
@@ -66,14 +67,20 @@ class ReplayWriter {
   ReplayWriter(const ReplayWriter&) = delete;
   ReplayWriter& operator=(const ReplayWriter&) = delete;
 
+  // Takes over another list of shards, unless CheckRoster refuses it. Trajectories that wait for a
+  // shard that has left go to its heirs. Blocks until the streams to shards that have left are
+  // closed.
+  void SetRoster(const v1::ShardRoster& roster);
+
   // Takes a trajectory, which must have an id of 16 bytes, a program_sha256 of 32 bytes and at
   // least one decision. Blocks while the spool is full. Returns false, and does not take the
   // trajectory, if it is not valid or after Close was called.
   bool Write(const v1::Trajectory& trajectory);
 
-  // Like Write, but the trajectory takes the place of the stored one with the same id: the same
-  // game, searched again. If that one has left, this one is acknowledged and not stored.
-  bool Replace(const v1::Trajectory& trajectory);
+  // Like Write, but the trajectory takes the place of the stored one with the same id in the shard
+  // with the name `shard`: the same game, searched again. If that one has left, this one is
+  // acknowledged and not stored.
+  bool Replace(const v1::Trajectory& trajectory, const std::string& shard);
 
   // The number of trajectories that Start has found in the spool folder, and that Close has written
   // there.

@@ -311,8 +311,8 @@ TEST(ReplayWriter, ReplacesWhatIsStoredAndPutsNothingBack) {
   const uint64_t bytes = shard->Stats().bytes();
   v1::Trajectory again = MakeTrajectory(1, 10);
   for (int i = 0; i < 30; ++i) again.add_policies(0.37F * static_cast<float>(i));
-  EXPECT_TRUE(writer->Replace(again));
-  EXPECT_TRUE(writer->Replace(MakeTrajectory(2, 10)));
+  EXPECT_TRUE(writer->Replace(again, "a"));
+  EXPECT_TRUE(writer->Replace(MakeTrajectory(2, 10), "a"));
   EXPECT_EQ(writer->Close(absl::Seconds(30)), absl::OkStatus());
   EXPECT_EQ(writer->acknowledged(), 3);
   EXPECT_GT(shard->Stats().bytes(), bytes);

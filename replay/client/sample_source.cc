@@ -52,13 +52,13 @@ std::string SampleSource::trouble() const {
 void SampleSource::Run() {
   while (true) {
     const absl::Status status = RunStream();
-    metrics_.connected[options_.shard]->Set(0);
+    options_.metrics.connected->Set(0);
     const absl::MutexLock lock(&board_.mutex);
     context_ = nullptr;
     const bool was_connected = std::exchange(connected_, false);
     if (was_connected) backoff_.Reset();
     if (stopping_) return;
-    if (was_connected) metrics_.lost_streams[options_.shard]->Increment();
+    if (was_connected) options_.metrics.lost_streams->Increment();
     trouble_ = status.ok() ? "the stream has ended" : Reason(status);
     board_.changed.SignalAll();
     const absl::Time until = absl::Now() + backoff_.Next();
@@ -158,9 +158,9 @@ bool SampleSource::Take(v1::SampleResponse& response) {
   // of the answer from consisting of a few items.
   std::shuffle(drawn.begin(), drawn.end(), random_);
   asked_ -= count;
-  metrics_.draws[options_.shard]->Increment(static_cast<double>(count));
+  options_.metrics.draws->Increment(static_cast<double>(count));
   const absl::MutexLock lock(&board_.mutex);
-  if (!std::exchange(connected_, true)) metrics_.connected[options_.shard]->Set(1);
+  if (!std::exchange(connected_, true)) options_.metrics.connected->Set(1);
   stalled_ = false;
   waited_for_since_ = absl::InfiniteFuture();
   trouble_.clear();

@@ -43,7 +43,7 @@ struct DrawnItem {
 struct SampleSourceOptions {
   std::shared_ptr<grpc::Channel> channel;
   std::shared_ptr<const Security> security;
-  size_t shard = 0;  // its index in the vectors of SamplerMetrics
+  SamplerMetrics::OfShard metrics;  // of the shard
   v1::Selection selection = v1::PRIORITIZED;
   uint32_t prefetch = 0;
   bool unlimited = false;

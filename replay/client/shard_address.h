@@ -18,6 +18,8 @@ namespace mallocmuzero {
 struct ShardAddress {
   std::string name;     // for messages and metrics
   std::string address;  // host:port
+
+  bool operator==(const ShardAddress&) const = default;
 };
 
 // The shards of a cluster's configuration, in its order.

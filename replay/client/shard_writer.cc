@@ -41,6 +41,9 @@ constexpr char kInsertMethod[] = "/mallocmuzero.v1.Replay/Insert";
 // The most requests without an answer: the shard stores one, receives one, and one is ready.
 constexpr size_t kMaxRequests = 3;
 
+// A shard that has kept items waiting for this time is slow. A commit to a disk takes less.
+constexpr absl::Duration kSlow = absl::Seconds(1);
+
 // Makes an InsertRequest of items[begin, end) without copying their bytes. All must have the same
 // `replace`.
 grpc::ByteBuffer MakeRequest(const std::deque<SpooledItem>& items, size_t begin, size_t end) {
@@ -136,6 +139,7 @@ ShardWriter::~ShardWriter() { Stop(); }
 
 void ShardWriter::Add(SpooledItem item) {
   const absl::MutexLock lock(&mutex_);
+  if (items_.empty()) moved_ = absl::Now();
   items_.push_back(std::move(item));
   changed_.Signal();
 }
@@ -154,6 +158,16 @@ std::deque<SpooledItem> ShardWriter::Stop() {
 size_t ShardWriter::held_back() const {
   const absl::MutexLock lock(&mutex_);
   return connected_ ? items_.size() : 0;
+}
+
+bool ShardWriter::connected() const {
+  const absl::MutexLock lock(&mutex_);
+  return connected_;
+}
+
+bool ShardWriter::is_slow() const {
+  const absl::MutexLock lock(&mutex_);
+  return connected_ && !items_.empty() && absl::Now() - moved_ > kSlow;
 }
 
 std::string ShardWriter::trouble() const {
@@ -243,6 +257,7 @@ void ShardWriter::SetConnected() {
   {
     const absl::MutexLock lock(&mutex_);
     connected_ = true;
+    moved_ = absl::Now();
     trouble_.clear();
   }
   events_.on_connected();
@@ -261,6 +276,7 @@ absl::Status ShardWriter::Settle(const v1::InsertResponse& response) {
     items_.erase(items_.begin(), end);
     sent_ -= settled.size();
     requests_.pop_front();
+    moved_ = absl::Now();
     answered_ = true;
     changed_.SignalAll();
   }

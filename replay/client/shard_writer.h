@@ -19,6 +19,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/client/shard_address.h"
 #include "rpc/backoff.h"
@@ -29,9 +30,14 @@ namespace mallocmuzero {
 
 // An item that waits for its shard.
 struct SpooledItem {
+  std::string id;          // of the item, 16 bytes
   grpc::Slice wire;        // a serialized ReplayItem
   bool replace = false;    // takes the place of the stored item with its id
   bool from_file = false;  // read from the spool file of an earlier writer
+
+  // The name of the shard that the item belongs to, since that shard may have got it. Empty: any
+  // shard may take it.
+  std::string shard;
 };
 
 // Owns a thread and a connection. Does not bound the number of items; its owner must. Thread-safe.
@@ -63,9 +69,16 @@ class ShardWriter {
   // away.
   size_t held_back() const;
 
+  // Whether the shard's stream is open, and whether the shard has kept items waiting for a while
+  // without an answer. The rate limiter of a shard makes it do so.
+  bool connected() const;
+  bool is_slow() const;
+
   // Why the shard's items cannot be delivered and how many wait, in a few words. Empty if the shard
   // is connected or nothing waits.
   std::string trouble() const;
+
+  const ShardAddress& address() const { return shard_; }
 
   // The shard's name and why it could not be reached at the last attempt.
   PeerState peer() const;
@@ -94,6 +107,10 @@ class ShardWriter {
   bool connected_ ABSL_GUARDED_BY(mutex_) = false;  // the current stream is open
   bool answered_ ABSL_GUARDED_BY(mutex_) = false;   // the current stream has had an answer
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+
+  // When the stream was opened, the shard has answered, or the first of the waiting items has come,
+  // whichever was last.
+  absl::Time moved_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   Backoff backoff_;  // used by the thread only
   std::thread thread_;
 };

@@ -234,6 +234,13 @@ std::vector<StoredBytes> DurableStorageImpl::Get(absl::Span<const Slot> slots) {
   return found;
 }
 
+absl::Status DurableStorageImpl::Sync() {
+  const DiskWatch::Use use(*watch_);
+  // The records come last, so that none of them names bytes that the disk does not have.
+  MMZ_RETURN_IF_ERROR(segments_->SyncAll());
+  return database_->Sync();
+}
+
 uint64_t DurableStorageImpl::bytes_in_memory() const {
   const absl::MutexLock lock(&mutex_);
   return cache_.bytes();

@@ -46,6 +46,7 @@ class DurableStorageImpl final : public Storage {
   std::vector<LostItem> Tidy() override;
   void Remove(Slot slot) override;
   std::vector<StoredBytes> Get(absl::Span<const Slot> slots) override;
+  absl::Status Sync() override;
   uint64_t bytes_on_disk() const override { return bytes_on_disk_; }
   uint64_t bytes_in_memory() const override;
   absl::StatusOr<std::string> Checkpoint() override;

@@ -55,7 +55,7 @@ void InsertQueue::Add(std::unique_ptr<InsertJob> job) {
     const absl::MutexLock lock(&mutex_);
     taken = !stopping_;
     if (taken) {
-      bytes_[job->insert.replace ? 1 : 0] += job->bytes;
+      bytes_[job->insert.is_limited() ? 0 : 1] += job->bytes;
       jobs_.push_back(std::move(job));
     }
   }
@@ -82,7 +82,7 @@ void InsertQueue::DropUnwanted() {
   const auto is_unwanted = [this](const std::unique_ptr<InsertJob>& job)
                                ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
                                  if (job->wanted()) return false;
-                                 bytes_[job->insert.replace ? 1 : 0] -= job->bytes;
+                                 bytes_[job->insert.is_limited() ? 0 : 1] -= job->bytes;
                                  return true;
                                };
   jobs_.erase(std::remove_if(jobs_.begin(), jobs_.end(), is_unwanted), jobs_.end());
@@ -109,13 +109,13 @@ InsertQueue::Jobs InsertQueue::TakeGroup() {
   absl::flat_hash_set<const void*> held_back;  // streams
   for (size_t i = 0; i < jobs_.size() && bytes < group_bytes;) {
     InsertJob& job = *jobs_[i];
-    const bool may_go = job.insert.replace || table_.MayInsert(pending);
+    const bool may_go = !job.insert.is_limited() || table_.MayInsert(pending);
     if (!may_go || held_back.contains(job.stream)) {
       held_back.insert(job.stream);
       ++i;
       continue;
     }
-    if (!job.insert.replace) pending += job.positions;
+    if (job.insert.is_limited()) pending += job.positions;
     bytes += job.bytes;
     group.push_back(std::move(jobs_[i]));
     jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -131,7 +131,7 @@ void InsertQueue::Store(Jobs jobs) {
   for (const std::unique_ptr<InsertJob>& job : jobs) {
     inserts.push_back(&job->insert);
     items += job->insert.items.size();
-    bytes[job->insert.replace ? 1 : 0] += job->bytes;
+    bytes[job->insert.is_limited() ? 0 : 1] += job->bytes;
   }
   const absl::Time start = absl::Now();
   const absl::Status status = table_.Insert(inserts);

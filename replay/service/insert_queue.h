@@ -91,8 +91,8 @@ class InsertQueue {
   absl::CondVar changed_;
   std::deque<std::unique_ptr<InsertJob>> jobs_ ABSL_GUARDED_BY(mutex_);
 
-  // Index 0 is for new items, 1 for replacements: the streams that wait for room, and the bytes of
-  // jobs that wait and of the group being stored.
+  // Index 0 is for items that the limiter may hold back, 1 for the others: the streams that
+  // wait for room, and the bytes of jobs that wait and of the group being stored.
   std::deque<std::function<void()>> readers_[2] ABSL_GUARDED_BY(mutex_);
   size_t bytes_[2] ABSL_GUARDED_BY(mutex_) = {0, 0};
   absl::Time retry_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // after a failed group

@@ -354,6 +354,12 @@ absl::Status ItemDatabase::Rewrite(const std::vector<Record>& records,
   return Commit(fill, sync);
 }
 
+absl::Status ItemDatabase::Sync() {
+  const absl::StatusOr<std::shared_ptr<Files>> open = Use();
+  if (!open.ok()) return open.status();
+  return FromRocks((*open)->db->SyncWAL());
+}
+
 absl::Status ItemDatabase::CopyTo(const std::string& folder) {
   const absl::StatusOr<std::shared_ptr<Files>> open = Use();
   if (!open.ok()) return open.status();

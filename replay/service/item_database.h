@@ -53,6 +53,9 @@ class ItemDatabase {
   absl::Status Rewrite(const std::vector<Record>& records, const std::vector<uint64_t>& erased,
                        bool sync);
 
+  // Waits until the disk has all earlier writes.
+  absl::Status Sync();
+
   // Makes a consistent copy, by hard links, in `folder`, which must not exist.
   absl::Status CopyTo(const std::string& folder);
 

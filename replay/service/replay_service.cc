@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -83,6 +85,10 @@ class IdLister final : public grpc::ServerWriteReactor<v1::ListIdsResponse> {
   v1::ListIdsResponse answer_;
 };
 
+grpc::Status Retired() {
+  return {grpc::StatusCode::UNAVAILABLE, "the shard was removed from the cluster"};
+}
+
 // The reason why streams of a shard without faults wait: the rate limiter or the first positions.
 ReplayBlock FlowControl(const v1::ReplayStats& stats) {
   using On = ReplayBlock::On;
@@ -106,12 +112,18 @@ ReplayBlock FlowControl(const v1::ReplayStats& stats) {
 }  // namespace
 
 ReplayService::ReplayService(ReplayTable& table, ReplayMetrics& metrics,
-                             std::shared_ptr<const Security> security)
+                             std::shared_ptr<const Security> security, std::string retired_file)
     : table_(table),
       metrics_(metrics),
       security_(std::move(security)),
+      retired_file_(std::move(retired_file)),
       inserts_(table, metrics, [this] { OnInserted(); }) {
   if (table.on_disk()) workers_.emplace(kReaders);
+  std::error_code error;
+  if (retired_file_.empty() || !std::filesystem::exists(retired_file_, error)) return;
+  inserts_.Stop();
+  const absl::MutexLock lock(&mutex_);
+  retired_ = true;
 }
 
 ReplayService::~ReplayService() { Stop(); }
@@ -124,13 +136,20 @@ void ReplayService::Stop() {
     streams = sample_streams_;
     streams.insert(streams.end(), insert_streams_.begin(), insert_streams_.end());
   }
+  EndStreams(streams, {grpc::StatusCode::UNAVAILABLE, "the shard is stopping"});
+}
+
+void ReplayService::EndStreams(const Streams& streams, const grpc::Status& why) {
   // The queue stops first, so that inserts that it has stored are also acknowledged.
   inserts_.Stop();
   for (const std::weak_ptr<Stream>& weak : streams) {
-    if (const std::shared_ptr<Stream> stream = weak.lock()) {
-      stream->Close({grpc::StatusCode::UNAVAILABLE, "the shard is stopping"});
-    }
+    if (const std::shared_ptr<Stream> stream = weak.lock()) stream->Close(why);
   }
+}
+
+bool ReplayService::retired() const {
+  const absl::MutexLock lock(&mutex_);
+  return retired_;
 }
 
 grpc::Status ReplayService::Register(Streams ReplayService::*list,
@@ -138,6 +157,7 @@ grpc::Status ReplayService::Register(Streams ReplayService::*list,
   const absl::MutexLock lock(&mutex_);
   Streams& streams = this->*list;
   if (stopping_) return {grpc::StatusCode::UNAVAILABLE, "the shard is stopping"};
+  if (retired_) return Retired();
   // Before the list grows, streams that have ended are removed.
   if (streams.size() == streams.capacity()) {
     streams.erase(std::remove_if(streams.begin(), streams.end(),
@@ -205,6 +225,7 @@ v1::ReplayStats ReplayService::Stats() const {
   stats.set_draining(draining_);
   if (!table_.MayInsert(0)) stats.set_blocked_inserts(inserts_.waiting());
   const absl::MutexLock lock(&mutex_);
+  stats.set_retired(retired_);
   stats.set_insert_streams(CountOpen(insert_streams_));
   stats.set_sample_streams(CountOpen(sample_streams_));
   stats.set_blocked_samples(std::count_if(waiting_.begin(), waiting_.end(),
@@ -217,6 +238,9 @@ ReplayBlock ReplayService::Blocked() const {
     return {.on = ReplayBlock::On::kDisk, .why = absl::StrCat("disk: ", trouble)};
   }
   const v1::ReplayStats stats = Stats();
+  if (stats.retired()) {
+    return {.on = ReplayBlock::On::kDraining, .why = "removed from the cluster"};
+  }
   if (stats.draining()) {
     return {.on = ReplayBlock::On::kDraining, .why = "draining: inserts are refused"};
   }

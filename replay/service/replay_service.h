@@ -30,18 +30,21 @@
 namespace mallocmuzero {
 
 // Insert and Sample get and send raw bytes, so that payloads are not copied into messages.
-using ReplayServiceBase = v1::Replay::WithRawCallbackMethod_Insert<
-    v1::Replay::WithRawCallbackMethod_Sample<v1::Replay::WithCallbackMethod_UpdatePriorities<
-        v1::Replay::WithCallbackMethod_GetStats<v1::Replay::WithCallbackMethod_SetRateLimit<
-            v1::Replay::WithCallbackMethod_Drain<v1::Replay::WithCallbackMethod_Checkpoint<
-                v1::Replay::WithCallbackMethod_ListIds<v1::Replay::Service>>>>>>>>;
+using ReplayServiceBase =
+    v1::Replay::WithRawCallbackMethod_Insert<v1::Replay::WithRawCallbackMethod_Sample<
+        v1::Replay::WithCallbackMethod_UpdatePriorities<v1::Replay::WithCallbackMethod_GetStats<
+            v1::Replay::WithCallbackMethod_SetRateLimit<v1::Replay::WithCallbackMethod_Drain<
+                v1::Replay::WithCallbackMethod_Checkpoint<v1::Replay::WithCallbackMethod_Retire<
+                    v1::Replay::WithCallbackMethod_Export<v1::Replay::WithCallbackMethod_TakeOver<
+                        v1::Replay::WithCallbackMethod_ListIds<v1::Replay::Service>>>>>>>>>>>;
 
 // A stream that waits holds no thread. Thread-safe.
 class ReplayService final : public ReplayServiceBase, private SampleHost {
  public:
-  // `table` and `metrics` are not owned and must outlive the service.
+  // `table` and `metrics` are not owned and must outlive the service. The file `retired_file`
+  // exists if the shard was retired; empty: the shard does not remember this.
   ReplayService(ReplayTable& table, ReplayMetrics& metrics,
-                std::shared_ptr<const Security> security);
+                std::shared_ptr<const Security> security, std::string retired_file = {});
 
   // Calls Stop. The server must have shut down before.
   ~ReplayService() override;
@@ -49,6 +52,9 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
   // Waits for a group of inserts that is being stored, flushes the table, ends all streams and
   // refuses new ones.
   void Stop();
+
+  // Whether the shard was taken out of the cluster.
+  bool retired() const;
 
   // The table's statistics with the fields about streams.
   v1::ReplayStats Stats() const;
@@ -76,6 +82,14 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
   grpc::ServerUnaryReactor* Checkpoint(grpc::CallbackServerContext* context,
                                        const v1::CheckpointRequest* request,
                                        v1::CheckpointResponse* response) override;
+  grpc::ServerUnaryReactor* Retire(grpc::CallbackServerContext* context,
+                                   const v1::RetireRequest* request,
+                                   v1::RetireResponse* response) override;
+  grpc::ServerWriteReactor<v1::MovedItems>* Export(grpc::CallbackServerContext* context,
+                                                   const v1::ExportRequest* request) override;
+  grpc::ServerUnaryReactor* TakeOver(grpc::CallbackServerContext* context,
+                                     const v1::TakeOverRequest* request,
+                                     v1::TakeOverResponse* response) override;
   grpc::ServerWriteReactor<v1::ListIdsResponse>* ListIds(
       grpc::CallbackServerContext* context, const v1::ListIdsRequest* request) override;
 
@@ -91,6 +105,10 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
   void Wait(const std::shared_ptr<SampleStream>& stream) override;
   void OnDrawn() override { inserts_.Wake(); }
   void OnInserted();
+  absl::Status BecomeRetired();
+
+  // Ends all open streams with `why`, after the inserts that the queue has stored were answered.
+  void EndStreams(const Streams& streams, const grpc::Status& why);
 
   // Adds a stream to one of the two lists. UNAVAILABLE if the service is stopping.
   grpc::Status Register(Streams ReplayService::*streams, const std::shared_ptr<Stream>& stream);
@@ -101,7 +119,10 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
   const std::shared_ptr<const Security> security_;
   std::atomic<bool> draining_ = false;
 
+  const std::string retired_file_;
+
   mutable absl::Mutex mutex_;
+  bool retired_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   Streams insert_streams_ ABSL_GUARDED_BY(mutex_);
   Streams sample_streams_ ABSL_GUARDED_BY(mutex_);

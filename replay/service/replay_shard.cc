@@ -83,7 +83,14 @@ class ReplayShard::Impl {
         registry_(registry),
         metrics_(registry),
         table_(std::move(table)),
-        service_(std::make_unique<ReplayService>(*table_, metrics_, security_)) {}
+        service_(std::make_unique<ReplayService>(
+            *table_, metrics_, security_,
+            table_->on_disk() ? absl::StrCat(config_.data_dir(), "/retired") : std::string())),
+        notes_(table_->notes()) {
+    if (!service_->retired()) return;
+    notes_.push_back(absl::StrCat("was removed from the cluster and takes no games; to use ",
+                                  config_.data_dir(), " for a new shard, empty the folder first"));
+  }
 
   ~Impl() { Stop(absl::ZeroDuration()); }
 
@@ -104,7 +111,7 @@ class ReplayShard::Impl {
   }
 
   const std::string& address() const { return server_->address(); }
-  const std::vector<std::string>& notes() const { return table_->notes(); }
+  const std::vector<std::string>& notes() const { return notes_; }
   v1::ReplayStats Stats() const { return service_->Stats(); }
 
   v1::RoleStatus Status() const {
@@ -195,6 +202,7 @@ class ReplayShard::Impl {
   ReplayMetrics metrics_;
   const std::unique_ptr<ReplayTable> table_;
   const std::unique_ptr<ReplayService> service_;
+  std::vector<std::string> notes_;
   std::unique_ptr<StatusService> status_service_;
   std::unique_ptr<RpcServer> server_;
 

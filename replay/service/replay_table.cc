@@ -216,7 +216,7 @@ void ReplayTable::PlanNew(TableInsert& insert, size_t index, Plan& plan) {
   }
   const Slot slot = TakeSlot();
   plan.new_slots.push_back(slot);
-  plan.new_positions += item.metadata.positions;
+  if (!insert.moved) plan.new_positions += item.metadata.positions;
   plan.batch.puts.push_back(
       {.slot = slot, .serial = counters_.next_serial++, .item = std::move(item)});
   plan.origins.push_back({&insert, index});
@@ -245,16 +245,22 @@ void ReplayTable::Apply(const Plan& plan) {
   const int64_t now = UnixSeconds();
   ids_.Forget(now);
   storage_->Publish(plan.batch);
-  for (const StorageBatch::Put& put : plan.batch.puts) {
+  for (size_t i = 0; i < plan.batch.puts.size(); ++i) {
+    const StorageBatch::Put& put = plan.batch.puts[i];
     Record& record = records_[put.slot];
     const uint64_t bytes = put.item.wire.size();
     if (record.serial == put.serial) {
       bytes_ += bytes - record.bytes;
       record.bytes = bytes;
     } else {
-      AddRecord(put.slot, put.serial, put.item.metadata, bytes, {});
+      const Plan::Origin& origin = plan.origins[i];
+      const bool has_priorities = origin.index < origin.insert->priorities.size();
+      AddRecord(put.slot, put.serial, put.item.metadata, bytes,
+                has_priorities ? origin.insert->priorities[origin.index] : std::vector<float>());
+      if (has_priorities) NotePriorities(put.slot);
     }
   }
+  for (const auto& [insert, response] : plan.answers) RememberEvicted(insert->evicted, now);
   counters_.inserted_items += plan.new_slots.size();
   counters_.duplicate_items += plan.duplicates;
   limiter_.CountInserted(plan.new_positions);

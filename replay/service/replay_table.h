@@ -36,6 +36,15 @@ namespace mallocmuzero {
 struct TableInsert {
   std::vector<Item> items;  // Insert moves from them
   bool replace = false;
+
+  // The items come from another shard. The rate limiter does not count them.
+  bool moved = false;
+  std::vector<std::vector<float>> priorities;  // of each moved item; may be empty
+  std::vector<ItemId> evicted;                 // ids that the other shard has evicted
+
+  // Whether the rate limiter may hold the items back.
+  bool is_limited() const { return !replace && !moved; }
+
   v1::InsertResponse response;  // may hold refusals already; `items` has the other items, in order
   std::vector<uint32_t> indices;  // the index in the request of each of `items`
 };
@@ -75,6 +84,21 @@ class ReplayTable {
   // Makes up to `count` draws. Makes fewer, or none, if the rate limiter admits no more (which
   // `unlimited` ignores), if there is nothing to draw, or once the items have about `max_bytes`.
   Draws Draw(v1::Selection selection, uint32_t count, size_t max_bytes, bool unlimited);
+
+  // The slots of all items, oldest first.
+  std::vector<Slot> SlotsByAge() const;
+
+  // An item as another shard takes it over.
+  struct Exported {
+    StoredBytes bytes;
+    std::vector<float> priorities;
+  };
+  // Returns the item in a slot. The table must take no inserts any more.
+  Exported Export(Slot slot) const;
+
+  // Stores priorities, counters and evictions, and waits until the disk has everything. The rules
+  // of Flush hold.
+  absl::Status Sync();
 
   // Tells that the bytes of a drawn item are damaged. The item leaves with the next Flush.
   void MarkLost(const LostItem& item);
@@ -147,6 +171,8 @@ class ReplayTable {
   void EvictLost(absl::Span<const LostItem> lost) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void Undo(Plan& plan);
   void Apply(const Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RememberEvicted(absl::Span<const ItemId> ids, int64_t now)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AddRecord(Slot slot, uint64_t serial, const ItemMetadata& metadata, uint64_t bytes,
                  absl::Span<const float> priorities) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeRoom(int64_t now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -152,6 +152,18 @@ absl::Status SegmentLog::Sync(const SegmentPlace& place) const {
   return SyncFolder();
 }
 
+absl::Status SegmentLog::SyncAll() const {
+  std::vector<std::shared_ptr<SegmentFile>> files;
+  {
+    const absl::MutexLock lock(&mutex_);
+    for (const auto& [number, segment] : segments_) files.push_back(segment.file);
+  }
+  for (const std::shared_ptr<SegmentFile>& file : files) {
+    if (fdatasync(file->descriptor()) != 0) return ErrnoStatus(file->path(), errno);
+  }
+  return SyncFolder();
+}
+
 absl::Status SegmentLog::BeginSegment() {
   uint32_t number = 0;
   {

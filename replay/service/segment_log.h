@@ -79,6 +79,9 @@ class SegmentLog {
   // Waits until the disk has all that was appended to the file of `place`, and the file's name.
   absl::Status Sync(const SegmentPlace& place) const;
 
+  // Waits until the disk has all files and their names.
+  absl::Status SyncAll() const;
+
   // Counts bytes of an earlier run as in use. Returns false if their file is missing or too short.
   bool Use(const SegmentPlace& place);
 

@@ -117,8 +117,8 @@ class StoredBytes {
   Reader read_;
 };
 
-// Thread-safe, except that only one thread at a time may call Commit, Publish or Tidy. A batch is
-// stored by Commit and becomes readable by Publish.
+// Thread-safe, except that only one thread at a time may call Commit, Publish, Tidy or Sync. A
+// batch is stored by Commit and becomes readable by Publish.
 class Storage {
  public:
   virtual ~Storage() = default;
@@ -151,6 +151,9 @@ class Storage {
   // Returns the bytes of slots in use, in the order of `slots`.
   virtual std::vector<StoredBytes> Get(absl::Span<const Slot> slots) = 0;
 
+  // Waits until the disk has all batches that Commit has stored. A storage in memory does nothing.
+  virtual absl::Status Sync() = 0;
+
   // The bytes of all files, measured at most once a second when something is stored; 0 for a
   // storage in memory.
   virtual uint64_t bytes_on_disk() const = 0;
@@ -181,6 +184,7 @@ class MemoryStorage final : public Storage {
   std::vector<LostItem> Tidy() override { return {}; }
   void Remove(Slot slot) override;
   std::vector<StoredBytes> Get(absl::Span<const Slot> slots) override;
+  absl::Status Sync() override { return absl::OkStatus(); }
   uint64_t bytes_on_disk() const override { return 0; }
   uint64_t bytes_in_memory() const override;
   absl::StatusOr<std::string> Checkpoint() override;

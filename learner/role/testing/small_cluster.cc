@@ -71,6 +71,7 @@ void SmallCluster::Configure() {
   learner.set_publish_updates(4);
   learner.set_checkpoint_seconds(1);
   learner.set_processes(1);
+  learner.set_group_timeout_seconds(60);
   learner.set_prefetched_batches(2);
   learner.set_threads(1);
   v1::ActorRole& actor = *config_.mutable_actor();

@@ -1,0 +1,206 @@
+// The calls of ReplayService by which the items of a shard move to other shards.
+
+#include <grpcpp/support/server_callback.h>
+#include <grpcpp/support/slice.h>
+#include <grpcpp/support/status.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "base/file_io.h"
+#include "base/status_macros.h"
+#include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/crc32c.h"
+#include "replay/service/id_set.h"
+#include "replay/service/insert_queue.h"
+#include "replay/service/item.h"
+#include "replay/service/replay_service.h"
+#include "replay/service/replay_table.h"
+#include "replay/service/wire.h"
+#include "rpc/security.h"
+#include "rpc/status.h"
+
+namespace mallocmuzero {
+namespace {
+
+// A message of Export ends once it has this many bytes of items, or this many ids.
+constexpr size_t kPartBytes = 1 << 20;
+constexpr int kPartIds = 20000;
+
+// The server's side of one Export call: sends the items, then the evicted ids. Deletes itself at
+// the end.
+class Exporter final : public grpc::ServerWriteReactor<v1::MovedItems> {
+ public:
+  using Run = std::function<void(std::function<void()>)>;
+
+  // `run` calls a function that may wait for the disk.
+  Exporter(const ReplayTable& table, const grpc::Status& status, Run run)
+      : table_(table), run_(std::move(run)) {
+    if (!status.ok()) {
+      Finish(status);
+      return;
+    }
+    slots_ = table.SlotsByAge();
+    run_([this] { WriteNext(); });
+  }
+
+  void OnWriteDone(bool ok) override {
+    if (ok) return run_([this] { WriteNext(); });
+    Finish(grpc::Status::CANCELLED);
+  }
+
+  void OnDone() override { delete this; }
+
+ private:
+  void WriteNext() {
+    part_.Clear();
+    AddItems();
+    if (part_.items().empty()) AddIds();
+    part_.set_damaged(damaged_);
+    if (part_.items().empty() && part_.evicted().empty()) return Finish(grpc::Status::OK);
+    StartWrite(&part_);
+  }
+
+  void AddItems() {
+    size_t bytes = 0;
+    while (next_slot_ < slots_.size() && bytes < kPartBytes) {
+      const ReplayTable::Exported item = table_.Export(slots_[next_slot_++]);
+      const absl::StatusOr<grpc::Slice> wire = item.bytes.Load();
+      if (!wire.ok()) {
+        ++damaged_;
+        continue;
+      }
+      v1::MovedItems::Moved& moved = *part_.add_items();
+      moved.set_item(wire->begin(), wire->size());
+      moved.mutable_priorities()->Add(item.priorities.begin(), item.priorities.end());
+      bytes += moved.ByteSizeLong();
+    }
+  }
+
+  void AddIds() {
+    while (next_ids_ < IdSet::kParts && part_.evicted_size() < kPartIds) {
+      std::vector<ItemId> stored;
+      std::vector<ItemId> evicted;
+      table_.ListIds(next_ids_++, stored, evicted);
+      for (const ItemId& id : evicted) part_.add_evicted(id.data(), id.size());
+    }
+  }
+
+  const ReplayTable& table_;
+  const Run run_;
+  std::vector<Slot> slots_;
+  size_t next_slot_ = 0;
+  size_t next_ids_ = 0;
+  uint64_t damaged_ = 0;
+  v1::MovedItems part_;
+};
+
+absl::Status AddMoved(const v1::MovedItems::Moved& moved, InsertJob& job) {
+  absl::StatusOr<ItemMetadata> metadata = ReadItem(moved.item());
+  if (!metadata.ok()) return metadata.status();
+  std::vector<float> priorities(moved.priorities().begin(), moved.priorities().end());
+  for (const float priority : priorities) {
+    if (std::isfinite(priority) && priority >= 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat("priorities: ", priority, ", must be finite"));
+  }
+  if (priorities.size() != metadata->positions) priorities.clear();
+  job.insert.indices.push_back(static_cast<uint32_t>(job.insert.items.size()));
+  job.insert.items.push_back({.metadata = *std::move(metadata),
+                              .wire = grpc::Slice(moved.item().data(), moved.item().size()),
+                              .crc32c = Crc32c(moved.item())});
+  job.insert.priorities.push_back(std::move(priorities));
+  job.bytes += moved.item().size();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<InsertJob>> MakeJob(const v1::MovedItems& moved) {
+  auto job = std::make_unique<InsertJob>();
+  job->insert.moved = true;
+  for (const v1::MovedItems::Moved& item : moved.items()) {
+    MMZ_RETURN_IF_ERROR(AddMoved(item, *job));
+  }
+  for (const std::string& id : moved.evicted()) {
+    if (id.size() != kItemIdBytes) return absl::InvalidArgumentError("evicted: ids of 16 bytes");
+    std::memcpy(job->insert.evicted.emplace_back().data(), id.data(), kItemIdBytes);
+  }
+  return job;
+}
+
+}  // namespace
+
+grpc::ServerUnaryReactor* ReplayService::Retire(grpc::CallbackServerContext* context,
+                                                const v1::RetireRequest* /*request*/,
+                                                v1::RetireResponse* /*response*/) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const grpc::Status status = security_->CheckAdministrator(*context);
+  if (status.ok()) {
+    Run([this, reactor] { reactor->Finish(ToGrpc(BecomeRetired())); });
+  } else {
+    reactor->Finish(status);
+  }
+  return reactor;
+}
+
+absl::Status ReplayService::BecomeRetired() {
+  Streams streams;
+  {
+    const absl::MutexLock lock(&mutex_);
+    retired_ = true;
+    streams = sample_streams_;
+    streams.insert(streams.end(), insert_streams_.begin(), insert_streams_.end());
+  }
+  EndStreams(streams, {grpc::StatusCode::UNAVAILABLE, "the shard was removed from the cluster"});
+  if (retired_file_.empty()) return absl::OkStatus();
+  return WriteFileAtomically(retired_file_, "This shard was removed from its cluster.\n");
+}
+
+grpc::ServerWriteReactor<v1::MovedItems>* ReplayService::Export(
+    grpc::CallbackServerContext* context, const v1::ExportRequest* /*request*/) {
+  grpc::Status status = security_->CheckAdministrator(*context);
+  if (status.ok() && !retired()) {
+    status = {grpc::StatusCode::FAILED_PRECONDITION, "the shard is not retired"};
+  }
+  return new Exporter(table_, status, [this](std::function<void()> work) { Run(std::move(work)); });
+}
+
+grpc::ServerUnaryReactor* ReplayService::TakeOver(grpc::CallbackServerContext* context,
+                                                  const v1::TakeOverRequest* request,
+                                                  v1::TakeOverResponse* response) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  grpc::Status status = security_->CheckAdministrator(*context);
+  if (status.ok() && retired()) {
+    status = {grpc::StatusCode::FAILED_PRECONDITION, "the shard was removed from the cluster"};
+  }
+  absl::StatusOr<std::unique_ptr<InsertJob>> job = nullptr;
+  if (status.ok()) {
+    job = MakeJob(request->moved());
+    status = ToGrpc(job.status());
+  }
+  if (!status.ok()) {
+    reactor->Finish(status);
+    return reactor;
+  }
+  (*job)->stream = reactor;
+  (*job)->done = [this, reactor, response, sync = request->sync()](
+                     absl::Status stored, const v1::InsertResponse& answer) {
+    response->set_refused(answer.refusals_size());
+    if (!answer.refusals().empty()) response->set_why(answer.refusals(0).message());
+    // The queue calls this where the table may be flushed.
+    if (stored.ok() && sync) stored = table_.Sync();
+    reactor->Finish(ToGrpc(stored));
+  };
+  inserts_.Add(*std::move(job));
+  return reactor;
+}
+
+}  // namespace mallocmuzero
