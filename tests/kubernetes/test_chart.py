@@ -203,8 +203,12 @@ def test_files_of_the_configuration_are_mounted(objects: list[Object]) -> None:
         for container in pod["spec"]["containers"]:
             mounted = {each["mountPath"] for each in container["volumeMounts"]}
             wanted = {f"/etc/mallocmuzero/{folder}" for folder in files}
-            # Only shards need the token of administrators.
-            if labels_of(pod)["app.kubernetes.io/component"] != "replay":
+            # Only shards and process 0 of the learner need the token of administrators.
+            labels = labels_of(pod)
+            if (
+                labels["app.kubernetes.io/component"] != "replay"
+                and labels.get("mallocmuzero/rank") != "0"
+            ):
                 wanted -= {"/etc/mallocmuzero/admin-token"}
             assert wanted == {
                 path
@@ -306,10 +310,11 @@ def checksums(objects: list[Object]) -> set[str]:
     }
 
 
-def test_pods_restart_for_other_settings_but_not_for_more_actors() -> None:
+def test_pods_restart_for_other_settings_but_not_for_more_actors_or_shards() -> None:
     before = checksums(chart.render(VALUE_SETS["small"]))
     assert len(before) == 1
     assert checksums(chart.render([*VALUE_SETS["small"], "actor.replicas=5"])) == before
+    assert checksums(chart.render([*VALUE_SETS["small"], "replay.shards=5"])) == before
     assert checksums(chart.render([*VALUE_SETS["small"], "actor.threads=2"])) != before
 
 

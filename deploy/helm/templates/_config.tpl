@@ -1,7 +1,14 @@
 {{/* The ClusterConfig of all roles. */}}
 {{- define "mallocmuzero.config" -}}
+{{- include "mallocmuzero.configOf" (dict "root" . "shards" (int .Values.replay.shards)) -}}
+{{- end -}}
+
+{{/* The same for another number of shards. Arguments: root, shards. */}}
+{{- define "mallocmuzero.configOf" -}}
+{{- $shards := .shards -}}
+{{- $root := .root -}}
+{{- with .root -}}
 {{- include "mallocmuzero.check" . -}}
-{{- $root := . -}}
 {{- $security := .Values.security -}}
 # Made by the chart mallocmuzero {{ .Chart.Version }}. All pods of the release read this file.
 security {
@@ -24,7 +31,7 @@ security {
   allow_insecure_network: true
 {{- end }}
 }
-{{- range $index := until (int .Values.replay.shards) }}
+{{- range $index := until $shards }}
 {{- $name := include "mallocmuzero.shard" (dict "root" $root "index" $index) }}
 {{- $host := include "mallocmuzero.host" (dict "root" $root "host" $name "component" "replay") }}
 {{- with $root.Values.replay }}
@@ -81,4 +88,5 @@ reanalyse {
   {{- end }}
 }
 {{- end }}
+{{- end -}}
 {{- end -}}

@@ -23,8 +23,9 @@ metadata:
     mallocmuzero/rank: {{ .rank | quote }}
     {{- end }}
   annotations:
-    # Other settings need new processes. The number of actors concerns `mallocmuzero status` alone.
-    checksum/config: {{ regexReplaceAll "\\n  expected: [0-9]+" (include "mallocmuzero.config" .root) "" | sha256sum }}
+    # Other settings need new processes. The number of actors concerns `mallocmuzero status` alone, and
+    # `mallocmuzero shards` tells running processes that there is another number of shards.
+    checksum/config: {{ regexReplaceAll "\\n  expected: [0-9]+" (include "mallocmuzero.configOf" (dict "root" .root "shards" 1)) "" | sha256sum }}
     {{- if and $security.tls.restartOnChange $secrets }}
     secret.reloader.stakater.com/reload: {{ join "," $secrets | quote }}
     {{- end }}
