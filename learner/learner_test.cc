@@ -294,7 +294,7 @@ TEST(Learner, MixedPrecisionEndsWithTheUpdateHoweverThatEnds) {
 TEST(Learner, GoesOnAfterUpdatesThatWereAllNaN) {
   Trained a = MakeLearner();
   UnrollBatch broken = MakeBatch(1);
-  for (float& value : broken.values) value = std::numeric_limits<float>::quiet_NaN();
+  for (float& weight : broken.weights) weight = std::numeric_limits<float>::quiet_NaN();
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(std::isnan(a.learner->Update(broken, 0, 16).gradient_norm));
   }
