@@ -71,9 +71,10 @@ class Mover {
       MMZ_RETURN_IF_ERROR(
           heir.admin->ListIds([&heir = heir](absl::string_view id, bool) { heir.ids.erase(id); }));
       if (heir.ids.size() <= moved_.refused) continue;
-      return absl::UnavailableError(absl::StrCat("shard ", name, " lacks ", heir.ids.size(),
-                                              " of the games that it took over, as after a power "
-                                              "cut: run the command again"));
+      return absl::UnavailableError(
+          absl::StrCat("shard ", name, " lacks ", heir.ids.size(),
+                       " of the games that it took over, as after a power "
+                       "cut: run the command again"));
     }
     return absl::OkStatus();
   }
