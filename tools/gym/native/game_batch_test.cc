@@ -88,9 +88,9 @@ TEST(GameBatch, PlaysTheSameOnAnyNumberOfThreads) {
     const std::vector<int64_t> actions = RandomActions(one, random);
     ASSERT_TRUE(one.Step(actions).ok());
     ASSERT_TRUE(four.Step(actions).ok());
-    ASSERT_THAT(four.arrays().observations, ElementsAreArray(one.arrays().observations));
-    ASSERT_THAT(four.arrays().rewards, ElementsAreArray(one.arrays().rewards));
-    ASSERT_THAT(four.arrays().terminated, ElementsAreArray(one.arrays().terminated));
+    ASSERT_EQ(four.arrays().observations, one.arrays().observations);
+    ASSERT_EQ(four.arrays().rewards, one.arrays().rewards);
+    ASSERT_EQ(four.arrays().terminated, one.arrays().terminated);
   }
 }
 
