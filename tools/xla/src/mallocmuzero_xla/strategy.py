@@ -295,7 +295,7 @@ def _limit_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
             step = Step(Kind.COMPILE, Candidate(limit), f"a {name} limit of scoped memory")
             outer.append(_Arm((step,), gain, costs.compile))
     yield from outer
-    if outer or not seen.limits():
+    if any(arm.gain > _LEAST_GAIN for arm in outer) or not seen.limits():
         return
     found, finer = seen.limits()[0], int(space.own * _FINER)
     gain = max(_LEAST_GAIN, _DECAY * (1 - seen.cycles(Candidate(found)) / (seen.default or 1.0)))
