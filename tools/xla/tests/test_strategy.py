@@ -250,7 +250,7 @@ def test_overrides_go_on_while_they_gain_and_give_way_when_they_do_not() -> None
 
 
 def test_overrides_come_before_steps_that_exclude_them_and_are_worth_less() -> None:
-    # A lower limit promises 3 % in 10 s, overrides 6 % in 39 s. Of 44 s a limit leaves too little.
+    # A lower limit promises 3 % in 10 s, overrides 6 % in 39 s. A limit leaves too little of 44 s.
     record = [compiled(1000.0), *(tried(1001.0, 16, kind) for kind in SETTINGS[:8])]
     record.append(compiled(1001.0, 24))
     assert following(record, remaining=1000.0)[0].kind == Kind.COMPILE

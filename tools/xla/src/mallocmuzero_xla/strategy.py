@@ -347,7 +347,7 @@ def _promotions(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
     for each in seen.record:
         if each.step.kind == Kind.TRIAL and each.cycles is not None:
             promised[each.step.candidate] = each.cycles
-    # What a setting saves under one limit it may save under the best.
+    # A setting that saves cycles under one limit may save them under the best.
     for limit in seen.limits()[:1]:
         under = seen.cycles(Candidate(limit))
         for candidate, cycles in list(promised.items()):
