@@ -41,7 +41,7 @@ from mallocmuzero_xla.variants import DEFAULT, Variant
 from mallocmuzero_xla.verified import Verified
 
 # A trial compile takes about this share of a whole compile, before one has been timed.
-_TRIAL_SHARE = 0.15
+_TRIAL_SHARE = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
