@@ -3,7 +3,8 @@
 Compiles each program by default and under options that misstate bandwidth, sizes or loop counts to
 the memory-space assignment. An instruction with the same operands, results and memories must have
 the same estimate in all of them. Appends one record a line to OUTPUT and prints a Markdown table; a
-second run continues where the first stopped.
+second run continues where the first stopped. With --captures it compares the captured texts of each
+program instead, and compiles nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from mallocmuzero_xla.capture import lower_job
 from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.errors import CompileError, WorkerLostError
 from mallocmuzero_xla.estimates import Estimates
+from mallocmuzero_xla.store import SUFFIX, read_text
 from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 # Each makes another placement than the default on most programs.
@@ -67,6 +69,19 @@ def check(entry: corpus.Entry) -> dict[str, Any]:
     }
 
 
+def check_captures(entry: corpus.Entry) -> str:
+    """Returns a line about the captured texts of a program."""
+    estimates = Estimates()
+    known = differ = texts = 0
+    folder = entry.workloads / "captures" / entry.chip / entry.name
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        text = read_text(path)
+        counts = estimates.compare(text)
+        estimates.learn(text)
+        known, differ, texts = known + counts[0], differ + counts[1], texts + 1
+    return f"{entry.chip}/{entry.name}: {texts} texts, {known} known, {differ} differ"
+
+
 def table(records: list[dict[str, Any]]) -> str:
     """Returns a row for each program and set of beliefs."""
     rows = [
@@ -93,7 +108,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=pathlib.Path)
     corpus.add_arguments(parser)
+    parser.add_argument("--captures", action="store_true", help="write about captured texts")
     arguments = parser.parse_args()
+    if arguments.captures:
+        lines = [check_captures(entry) for entry in corpus.chosen(arguments)]
+        arguments.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return
     print(table(corpus.record_each(corpus.chosen(arguments), arguments.output, check)))
 
 

@@ -250,7 +250,7 @@ def test_overrides_go_on_while_they_gain_and_give_way_when_they_do_not() -> None
 
 
 def test_overrides_come_before_steps_that_exclude_them_and_are_worth_less() -> None:
-    # A lower limit promises 3 % in 10 s, overrides 6 % in 39 s. Of 44 s a limit leaves too little.
+    # A lower limit promises 3 % in 10 s, overrides 6 % in 39 s. A limit leaves too little of 44 s.
     record = [compiled(1000.0), *(tried(1001.0, 16, kind) for kind in SETTINGS[:8])]
     record.append(compiled(1001.0, 24))
     assert following(record, remaining=1000.0)[0].kind == Kind.COMPILE
@@ -261,11 +261,11 @@ def test_overrides_come_before_steps_that_exclude_them_and_are_worth_less() -> N
 
 
 def test_a_limit_must_make_up_what_its_side_is_behind() -> None:
-    # 12 MiB gained 2 %, but 24 MiB gained 10 %: the next lower limit is hardly worth a compile.
-    record = [compiled(1000.0), compiled(900.0, 24), compiled(980.0, 12)]
+    # 12 MiB gained 2 %, but 24 MiB gained 10 %: 8 MiB promises less than the limits beside 24 MiB.
+    record = [compiled(1000.0), compiled(900.0, 24), compiled(905.0, 32), compiled(980.0, 12)]
     limits_only = space(settings=(), overrides=False)
     (step,) = next_steps(limits_only, record, 1e6, 1e6, COSTS)
-    assert step.candidate == Candidate(32 * 1024)
+    assert step.candidate == Candidate(20 * 1024)
 
 
 def test_two_steps_at_once_are_different_and_fit_together() -> None:

@@ -41,7 +41,7 @@ from mallocmuzero_xla.variants import DEFAULT, Variant
 from mallocmuzero_xla.verified import Verified
 
 # A trial compile takes about this share of a whole compile, before one has been timed.
-_TRIAL_SHARE = 0.15
+_TRIAL_SHARE = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +59,16 @@ class Scope:
     limits: bool = True
     settings: bool = True
     overrides: bool = True
+
+
+def costs_at_once(outcomes: Sequence[Outcome], seconds: float) -> list[Outcome]:
+    """Divides the `seconds` that steps at once took among them: they shared the cores.
+
+    An outcome that was stored by an earlier search keeps the share that it would have.
+    """
+    total = sum(each.seconds for each in outcomes)
+    share = max(1 / len(outcomes), min(1.0, seconds / total)) if total > 0 else 1.0
+    return [dataclasses.replace(each, seconds=share * each.seconds) for each in outcomes]
 
 
 class JointSearch:
@@ -122,7 +132,9 @@ class JointSearch:
                 steps = self._next(width)
                 if not steps:
                     break
-                self.record += pool.map(self._do, steps)
+                started = time.monotonic()
+                outcomes = list(pool.map(self._do, steps))
+                self.record += costs_at_once(outcomes, time.monotonic() - started)
                 if len(self.record) == 1 and self.record[0].cycles is not None:
                     self._advise(self.record[0].seconds)
         except KeyboardInterrupt:

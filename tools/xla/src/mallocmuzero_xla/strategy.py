@@ -295,7 +295,7 @@ def _limit_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
             step = Step(Kind.COMPILE, Candidate(limit), f"a {name} limit of scoped memory")
             outer.append(_Arm((step,), gain, costs.compile))
     yield from outer
-    if outer or not seen.limits():
+    if any(arm.gain > _LEAST_GAIN for arm in outer) or not seen.limits():
         return
     found, finer = seen.limits()[0], int(space.own * _FINER)
     gain = max(_LEAST_GAIN, _DECAY * (1 - seen.cycles(Candidate(found)) / (seen.default or 1.0)))
@@ -347,7 +347,7 @@ def _promotions(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
     for each in seen.record:
         if each.step.kind == Kind.TRIAL and each.cycles is not None:
             promised[each.step.candidate] = each.cycles
-    # What a setting saves under one limit it may save under the best.
+    # A setting that saves cycles under one limit may save them under the best.
     for limit in seen.limits()[:1]:
         under = seen.cycles(Candidate(limit))
         for candidate, cycles in list(promised.items()):
