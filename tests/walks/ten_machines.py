@@ -87,6 +87,19 @@ class Walk:
         settings = [f"--set={field}={value}" for field, value in SMALLER.items()]
         return ["mallocmuzero", *arguments, "--config", str(self._config), *settings]
 
+    def train_further(self, checkpoint: str) -> None:
+        """Changes the configuration to a run that begins with these networks."""
+        text, count = re.subn(
+            r"\n  network \{.*?\n  \}\n",
+            f'\n  from: "{checkpoint}"\n',
+            self._config.read_text(),
+            flags=re.DOTALL,
+        )
+        assert count == 1
+        self._config.write_text(text)
+        for name, command in self.commands.items():
+            self.commands[name] = [part for part in command if "learner.network" not in part]
+
     def install(self, machine: Machine, release: pathlib.Path) -> None:
         machine.release.unlink(missing_ok=True)
         machine.release.symlink_to(release)
@@ -231,13 +244,14 @@ def begin_again(walk: Walk, release: pathlib.Path) -> dict[str, Any]:
     """Gives all roles the release with other rules, as the document says."""
     for name in reversed(list(walk.commands)):
         walk.machines[name].stop()
-    for name in SHARDS:
-        walk.machines[name].run(f"cd /var/lib/mallocmuzero; mv {name} {name}.old")
-    walk.machines["learner"].run("cd /var/lib/mallocmuzero; mv run run.old")
-    networks = "/var/lib/mallocmuzero/run.old/checkpoints/latest"
-    walk.commands["learner"].append(f"--set=learner.from={networks}")
+    walk.train_further("/var/lib/mallocmuzero/old/run/checkpoints/latest")
     for name, machine in walk.machines.all.items():
-        machine.run("rm -rf /var/lib/mallocmuzero/audit")
+        # The learner keeps its programs.
+        machine.run(
+            "cd /var/lib/mallocmuzero; mkdir old\n"
+            "for kept in run replay-a replay-b spool audit; do\n"
+            "  if [ -e $kept ]; then mv $kept old/; fi\ndone"
+        )
         walk.install(machine, release)
         walk.start(name)
     return {"healthy_with_new_rules_seconds": walk.learns_on("a new run with other rules")}
