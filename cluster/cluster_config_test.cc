@@ -286,7 +286,7 @@ TEST_F(ClusterConfig, LimitersThatWouldBlockForEverAreRefused) {
   EXPECT_THAT(Mistakes(shard("min_positions: 5 error_buffer: 0")),
               ElementsAre(HasSubstr("rate_limit.error_buffer: 0, must be 1")));
   EXPECT_THAT(Mistakes(shard("min_positions: 501 error_buffer: nan")),
-              ElementsAre(HasSubstr("error_buffer: nan"), HasSubstr("min_positions: 501")));
+              ElementsAre(HasSubstr("min_positions: 501"), HasSubstr("error_buffer: nan")));
   EXPECT_THAT(Mistakes(shard("min_positions: 5 samples_per_insert: 0 error_buffer: 0")), IsEmpty());
   EXPECT_THAT(Mistakes(shard("min_positions: 5 samples_per_insert: nan")),
               ElementsAre(HasSubstr("samples_per_insert: nan, must be")));

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -17,9 +18,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 
@@ -34,6 +37,21 @@ constexpr char kOpenedFile[] = "/database/LOCK";
 
 using Inode = std::pair<dev_t, ino_t>;
 
+bool IsUnfinished(const std::string& path) { return absl::EndsWith(path, kUnfinished); }
+
+// Whether this is the time in a copy's name. An operator who gives a copy another name wants to
+// keep it.
+bool IsTime(absl::string_view text) {
+  constexpr absl::string_view kExample = "20260131T235959.000000Z";
+  if (text.size() != kExample.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool is_digit = absl::ascii_isdigit(text[i]);
+    if (is_digit != absl::ascii_isdigit(kExample[i])) return false;
+    if (!is_digit && text[i] != kExample[i]) return false;
+  }
+  return true;
+}
+
 // Returns the paths of the folders beside `folder` that have the name of a copy of it and that
 // `choose` accepts, the oldest first.
 std::vector<std::string> CopiesOf(const std::string& folder,
@@ -46,15 +64,16 @@ std::vector<std::string> CopiesOf(const std::string& folder,
   for (const auto& entry :
        std::filesystem::directory_iterator(beside.empty() ? "." : beside, error)) {
     const std::string name = entry.path().filename().string();
-    if (!absl::StartsWith(name, prefix) || !entry.is_directory(error)) continue;
+    absl::string_view time = name;
+    if (!absl::ConsumePrefix(&time, prefix)) continue;
+    absl::ConsumeSuffix(&time, kUnfinished);
+    if (!IsTime(time) || !entry.is_directory(error)) continue;
     const std::string path = (beside / name).string();
     if (choose(path)) copies.push_back(path);
   }
   std::sort(copies.begin(), copies.end());
   return copies;
 }
-
-bool IsUnfinished(const std::string& path) { return absl::EndsWith(path, kUnfinished); }
 
 // Returns the bytes of the files in `folder` that are not in `seen`, and adds them to it.
 uint64_t NewBytes(const std::string& folder, std::set<Inode>& seen) {

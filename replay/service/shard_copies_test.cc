@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 class ShardCopies : public DurableStorageTest {
  protected:
@@ -121,6 +122,20 @@ TEST_F(ShardCopies, OneThatAShardHasTakenForItsDataStays) {
   EXPECT_TRUE(table->Checkpoint().ok());
   EXPECT_EQ(FoldersBeside().size(), 2);
   EXPECT_EQ(StoredIds(*Open(config, used->path)), IdsOf(0, 10));
+}
+
+TEST_F(ShardCopies, OneThatAnOperatorHasRenamedStays) {
+  v1::ReplayShard config = TenItems();
+  config.set_copies(1);
+  const auto table = Open(config);
+  Fill(*table, 0);
+  const absl::StatusOr<ShardCopy> renamed = table->Checkpoint();
+  ASSERT_TRUE(renamed.ok()) << renamed.status();
+  const std::string kept = folder_ + ".checkpoint-keep";
+  std::filesystem::rename(renamed->path, kept);
+  const absl::StatusOr<ShardCopy> copy = table->Checkpoint();
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  EXPECT_THAT(FoldersBeside(), UnorderedElementsAre(kept, copy->path));
 }
 
 TEST_F(ShardCopies, WhatInterruptedOnesHaveLeftIsRemovedAtTheStart) {
