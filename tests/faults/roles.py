@@ -12,6 +12,8 @@ from collections.abc import Sequence
 
 # A role has five seconds to stop; the rest is a margin for a busy machine.
 STOP_SECONDS = 10.0
+# The time until a process logs its first line, on a busy machine.
+START_SECONDS = 60.0
 # The time of a learner that has several processes: it finishes an update with the others first.
 LEARNER_STOP_SECONDS = 75.0
 
@@ -94,7 +96,7 @@ class Role:
 
     def wait_for_log(self) -> None:
         """Waits for the first line of a process; after it, the process handles SIGTERM."""
-        end = time.monotonic() + STOP_SECONDS
+        end = time.monotonic() + START_SECONDS
         while self.runs() and self._is_loading() and time.monotonic() < end:
             time.sleep(0.05)
 
