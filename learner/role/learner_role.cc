@@ -1,7 +1,6 @@
 #include "learner/role/learner_role.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -10,133 +9,22 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "learner/curriculum.h"
-#include "learner/role/actor_book.h"
-#include "learner/role/batch_source.h"
-#include "learner/role/game_book.h"
-#include "learner/role/group_watch.h"
-#include "learner/role/learner_block.h"
-#include "learner/role/learner_rates.h"
-#include "learner/role/learner_service.h"
-#include "learner/role/membership.h"
-#include "learner/role/metrics.h"
-#include "learner/role/scored_versions.h"
-#include "learner/role/set_up.h"
-#include "learner/role/training.h"
-#include "learner/run_directory.h"
-#include "learner/run_lock.h"
-#include "metrics/process_usage.h"
-#include "replay/client/replay_sampler.h"
-#include "rpc/peer_state.h"
-#include "rpc/security.h"
-#include "rpc/server.h"
+#include "learner/role/learner_role_impl.h"
 
 namespace mallocmuzero {
 namespace {
 
 constexpr absl::Duration kTick = absl::Seconds(1);
 
-// The most programs of which one answer asks an actor for demonstrations.
-constexpr size_t kMostDemonstrations = 16;
-
 }  // namespace
-
-class LearnerRole::Impl {
- public:
-  Impl(v1::ClusterConfig config, uint32_t rank, std::shared_ptr<const Security> security,
-       prometheus::Registry& registry, ProgramSet programs)
-      : config_(std::move(config)),
-        rank_(rank),
-        security_(std::move(security)),
-        registry_(registry),
-        programs_(std::move(programs)),
-        actors_(Fingerprints(programs_)),
-        versions_(Fingerprints(programs_), CandidateOptions(config_)),
-        metrics_(registry),
-        started_(absl::Now()),
-        weights_(ProgramWeights(std::vector<ProgramStanding>(programs_.size()))) {}
-
-  ~Impl() {
-    RequestStop();
-    if (service_ != nullptr) service_->EndStreams();
-    server_ = nullptr;
-    Join();
-  }
-
-  absl::Status Start();
-  absl::Status Stop(absl::Duration grace);
-
-  absl::Status status() const {
-    const absl::MutexLock lock(&mutex_);
-    return status_;
-  }
-  const std::string& address() const { return address_; }
-  absl::Status health() const { return DiskHealth(training_->figures(), absl::Now()); }
-  uint64_t step() const { return training_->figures().step; }
-  std::vector<PeerState> peers() const;
-  std::vector<std::string> notes() const { return membership_->notes(); }
-  std::vector<std::string> TakeWarnings() {
-    const absl::MutexLock lock(&mutex_);
-    return std::exchange(warnings_, {});
-  }
-
- private:
-  absl::Status StartTraining();
-  absl::Status OpenRun(std::optional<RunDirectory>& directory);
-  absl::Status StartSampler();
-  absl::Status StartServing();
-  void RequestStop();
-  void Join();
-  void Tick();
-  LearnerFigures Figures();
-  std::vector<double> Weights();
-  absl::StatusOr<v1::ActorOrders> AcceptReport(const v1::ActorReport& report);
-  v1::RoleStatus Describe() const;
-  LearnerBlock Blocked(const TrainingFigures& training) const;
-
-  const v1::ClusterConfig config_;
-  const uint32_t rank_;
-  const std::shared_ptr<const Security> security_;
-  prometheus::Registry& registry_;
-  const ProgramSet programs_;
-  ActorBook actors_;
-  ScoredVersions versions_;
-  LearnerMetrics metrics_;
-  const absl::Time started_;
-  std::optional<RunLock> run_lock_;  // held by process 0 only
-  std::unique_ptr<GameBook> book_;
-  std::unique_ptr<LearnerService> service_;
-  std::unique_ptr<RoleStatusService> status_service_;
-  std::unique_ptr<Membership> membership_;
-  std::unique_ptr<GroupWatch> watch_;  // if there are several processes
-  std::unique_ptr<Training> training_;
-  std::unique_ptr<ReplaySampler> sampler_;
-  std::unique_ptr<BatchSource> batches_;
-  std::unique_ptr<RpcServer> server_;
-  std::string address_;
-  absl::Notification stop_;
-  absl::Notification trained_;  // the training thread has ended
-  std::thread trainer_;
-  std::thread ticker_;
-
-  mutable absl::Mutex mutex_;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  absl::Status status_ ABSL_GUARDED_BY(mutex_);
-  std::vector<double> weights_ ABSL_GUARDED_BY(mutex_);  // the share of games of each program
-  uint64_t reports_ ABSL_GUARDED_BY(mutex_) = 0;
-  LearnerRates rates_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::string> warnings_ ABSL_GUARDED_BY(mutex_);
-};
 
 absl::Status LearnerRole::Impl::Start() {
   MMZ_RETURN_IF_ERROR(StartTraining());
@@ -272,15 +160,6 @@ absl::Status LearnerRole::Impl::StartServing() {
   return absl::OkStatus();
 }
 
-std::vector<PeerState> LearnerRole::Impl::peers() const {
-  std::vector<PeerState> peers = sampler_->peers();
-  if (watch_ != nullptr) {
-    peers.push_back(
-        {.name = "the group of learner processes", .trouble = training_->figures().group_error});
-  }
-  return peers;
-}
-
 void LearnerRole::Impl::RequestStop() {
   const absl::MutexLock lock(&mutex_);
   if (!stopping_) stop_.Notify();
@@ -307,119 +186,6 @@ absl::Status LearnerRole::Impl::Stop(absl::Duration grace) {
   }
   Join();
   return saved;
-}
-
-std::vector<double> LearnerRole::Impl::Weights() {
-  std::vector<ProgramStanding> standings = book_->Standings();
-  const std::vector<double> means = actors_.MeanReturns();
-  const std::vector<double> best = actors_.BestReturns();
-  for (size_t p = 0; p < standings.size(); ++p) {
-    standings[p].mean_return = means[p];
-    if (!std::isnan(best[p])) {
-      standings[p].best_return = std::max(standings[p].best_return, best[p]);
-    }
-  }
-  return ProgramWeights(standings);
-}
-
-LearnerFigures LearnerRole::Impl::Figures() {
-  LearnerFigures figures;
-  figures.training = training_->figures();
-  figures.program_weights = Weights();
-  figures.programs = book_->Describe();
-  const std::vector<double> means = actors_.MeanReturns();
-  for (size_t p = 0; p < means.size(); ++p) {
-    if (!std::isnan(means[p])) figures.programs[p].set_mean_return(means[p]);
-  }
-  if (service_ != nullptr) {
-    figures.published_step = service_->published_step();
-    figures.fetched_bytes = service_->fetched_bytes();
-    figures.watchers = service_->watchers();
-  }
-  figures.actors = actors_.Totals(figures.published_step, absl::Now());
-  figures.prepared_batches = batches_->depth();
-  figures.draw_seconds = batches_->draw_seconds();
-  figures.make_seconds = batches_->make_seconds();
-  figures.refused_rows = batches_->refused_rows();
-  figures.games_seen = book_->taken();
-  figures.scored_versions = versions_.scored();
-  figures.blocked_on = Blocked(figures.training).on;
-  return figures;
-}
-
-void LearnerRole::Impl::Tick() {
-  if (rank_ > 0) membership_->Follow();
-  const LearnerFigures figures = Figures();
-  metrics_.Update(figures);
-  const absl::Time now = absl::Now();
-  const std::optional<uint64_t> dropped = versions_.DropIfIdle(
-      figures.actors.actors - figures.actors.reanalysers, figures.actors.games, now);
-  const absl::MutexLock lock(&mutex_);
-  if (dropped.has_value()) warnings_.push_back(NoScoreWarning(*dropped));
-  weights_ = figures.program_weights;
-  rates_.Add(figures.training, figures.actors, now);
-}
-
-absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::AcceptReport(const v1::ActorReport& report) {
-  const absl::Time now = absl::Now();
-  MMZ_RETURN_IF_ERROR(actors_.Report(report, now));
-  book_->AcceptReport(report, now);
-  for (const ScoredVersions::ProgramScore& changed : versions_.AcceptReport(report)) {
-    book_->SetPolicyReturn(changed.program, changed.score.mean_return);
-  }
-  v1::ActorOrders orders;
-  membership_->AddTo(orders, report);
-  const absl::MutexLock lock(&mutex_);
-  if (config_.learner().demonstration_seconds() > 0) {
-    // Each report gets another beginning, so that actors demonstrate different programs.
-    const auto wanted = book_->Undemonstrated(reports_++, kMostDemonstrations, now);
-    orders.mutable_demonstrate()->Add(wanted.begin(), wanted.end());
-  }
-  orders.mutable_program_weights()->Add(weights_.begin(), weights_.end());
-  return orders;
-}
-
-LearnerBlock LearnerRole::Impl::Blocked(const TrainingFigures& training) const {
-  return BlockOf({.training = training,
-                  .started = started_,
-                  .processes = config_.learner().processes(),
-                  .replay = sampler_->blocked_on(),
-                  .refusal = batches_->last_refusal(),
-                  .prepared_batches = batches_->depth()},
-                 absl::Now());
-}
-
-v1::RoleStatus LearnerRole::Impl::Describe() const {
-  const absl::Time now = absl::Now();
-  const TrainingFigures training = training_->figures();
-  const uint64_t published = service_->published_step();
-  v1::RoleStatus status;
-  status.set_role(v1::RoleStatus::LEARNER);
-  status.set_name(config_.learner().name());
-  // The configured address, because calls arrive before address_ is set.
-  status.set_address(config_.learner().address());
-  status.set_version(std::string(BuildVersion()));
-  status.set_uptime_seconds(absl::ToDoubleSeconds(now - started_));
-  status.set_rss_bytes(ResidentBytes());
-  status.set_blocked_on(Blocked(training).why);
-  status.set_trouble(membership_->trouble());
-  for (v1::RoleStatus& actor : actors_.Describe(published, now)) {
-    *status.add_peers() = std::move(actor);
-  }
-  auto& figures = *status.mutable_figures();
-  figures["step"] = static_cast<double>(training.step);
-  figures["published_step"] = static_cast<double>(published);
-  figures["prepared_batches"] = static_cast<double>(batches_->depth());
-  figures["refused_rows"] = static_cast<double>(batches_->refused_rows());
-  figures["games_seen"] = static_cast<double>(book_->taken());
-  figures["actors"] = status.peers_size();
-  figures["loss"] = training.losses.total();
-  if (training.last_save > absl::InfinitePast()) {
-    figures["seconds_since_save"] = absl::ToDoubleSeconds(now - training.last_save);
-  }
-  const absl::MutexLock lock(&mutex_);
-  for (const auto& [name, rate] : rates_.Figures()) figures[name] = rate;
-  return status;
 }
 
 absl::StatusOr<std::unique_ptr<LearnerRole>> LearnerRole::Start(
