@@ -10,9 +10,9 @@
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "replay/service/id_set.h"
-#include "replay/service/item.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/storage.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 
