@@ -148,7 +148,7 @@ def python_packages() -> set[str]:
     wanted = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
     for extra in project["project"]["optional-dependencies"].values():
         wanted += extra
-    for script in (ROOT / "scripts").iterdir():
+    for script in filter(Path.is_file, (ROOT / "scripts").iterdir()):
         for line in re.findall(
             r"^ *install_python_packages (.*)", script.read_text(), re.MULTILINE
         ):
