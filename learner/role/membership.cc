@@ -67,7 +67,8 @@ void Membership::AddTo(v1::ActorOrders& orders, const v1::ActorReport& report) c
 }
 
 std::string Membership::trouble() const {
-  for (const v1::ShardRoster::Shard& shard : book_->roster().shards()) {
+  const v1::ShardRoster roster = book_->roster();
+  for (const v1::ShardRoster::Shard& shard : roster.shards()) {
     if (shard.state() == v1::ShardRoster::LEAVING) {
       return absl::StrCat("shard ", shard.name(), " is leaving");
     }
