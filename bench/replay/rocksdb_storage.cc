@@ -128,6 +128,7 @@ class RocksDbStorage final : public Storage {
     return found;
   }
 
+  absl::Status Sync() override { return ToStatus(db_->SyncWAL()); }
   uint64_t bytes_on_disk() const override { return 0; }
   uint64_t bytes_in_memory() const override { return 0; }
   absl::StatusOr<ShardCopy> Checkpoint() override {
