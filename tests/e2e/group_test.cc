@@ -25,7 +25,7 @@ class Group : public testing::Test {
   std::string WriteConfig(const std::string& more) const {
     return folder_.Write(
         "c.textproto",
-        absl::StrCat("replay { address: '127.0.0.1:", FreePort(),
+        absl::StrCat("replay { name: 'a' address: '127.0.0.1:", FreePort(),
                      "' rate_limit { min_positions: 100 } }\nlearner {\n  workloads: 'p.program'\n"
                      "  address: '127.0.0.1:",
                      FreePort(), "'\n  processes: 3 ", more,
@@ -40,7 +40,7 @@ class Group : public testing::Test {
     WaitForStart(up, "learner");
     WaitForStart(up, "learner.1");
     WaitForStart(up, "learner.2");
-    ASSERT_TRUE(up.WaitForLine("; step 2"));
+    WaitForUpdates(up);
   }
 
   void WaitForStart(RunningMallocmuzero& up, const std::string& name) {

@@ -57,7 +57,8 @@ class Members : public testing::Test {
   }
 
   double Figure(const std::string& config, const std::string& role, const std::string& name) const {
-    for (const json& one : Status(config)["roles"]) {
+    const json status = Status(config);
+    for (const json& one : status["roles"]) {
       if (one.value("name", "") == role && one.contains("figures")) {
         return one["figures"].value(name, 0.0);
       }
