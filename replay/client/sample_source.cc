@@ -79,13 +79,15 @@ absl::Status SampleSource::RunStream() {
   const std::unique_ptr<Stream> stream = stub_->Sample(&context);
   asked_ = 0;
   v1::SampleResponse response;
-  while (Ask(*stream) && stream->Read(&response) && Take(response)) {
-  }
-  context.TryCancel();
+  bool is_valid = true;
+  while (is_valid && Ask(*stream) && stream->Read(&response)) is_valid = Take(response);
+  // A stream that the shard has ended keeps the shard's own status.
+  if (!is_valid) context.TryCancel();
   const grpc::Status status = stream->Finish();
   // `context` is destroyed on return, so Stop must not find it any more.
   const absl::MutexLock lock(&board_.mutex);
   context_ = nullptr;
+  if (!is_valid) return absl::InternalError("an answer of the shard breaks the protocol");
   return FromGrpc(status);
 }
 
