@@ -66,7 +66,8 @@ v1::ExplainReport MakeExplainReport(const Program& program, const NamedMapping& 
     entry.set_tensor(reason.tensor);
     entry.set_shape(reason.shape);
     entry.set_bytes(static_cast<double>(reason.bytes));
-    for (const InstructionIndex i : reason.instructions) entry.add_instructions(names.Instruction(i));
+    for (const InstructionIndex i : reason.instructions)
+      entry.add_instructions(names.Instruction(i));
   }
   return report;
 }

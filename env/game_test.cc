@@ -96,7 +96,8 @@ TEST(Game, InstructionsMayBeSlowerFromFastMemory) {
 
 // The program with a baseline that has buffer 0 in fast memory from the start up to `last`, for the
 // accesses whose flags are set.
-Program WithPrefetch(const ProgramBuilder& builder, InstructionIndex last, const std::vector<bool>& used) {
+Program WithPrefetch(const ProgramBuilder& builder, InstructionIndex last,
+                     const std::vector<bool>& used) {
   v1::Program program = builder.BuildProto();
   v1::Mapping& mapping = *program.mutable_baseline()->mutable_mapping();
   for (const bool fast : used) mapping.add_in_fast_memory(fast);

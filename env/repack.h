@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "simulator/core/indices.h"
+
 namespace mallocmuzero {
 
 // Bytes that are taken during some instructions: a rectangle of time and addresses.
@@ -14,8 +16,8 @@ struct AddressBlock {
   int64_t bytes = 0;
   InstructionIndex first = 0;  // instructions for which the bytes are taken, inclusive
   InstructionIndex last = 0;
-  InstructionIndex kept_until =
-      0;  // up to here the bytes hold a value that may be used; at least `last`
+  // Up to here the bytes hold a value that may be used. At least `last`.
+  InstructionIndex kept_until = 0;
   bool moves = false;
 };
 

@@ -59,7 +59,8 @@ std::vector<Wanted> WantedObservations(absl::Span<const BatchRow> rows,
 
 bool Matches(const Game& game, const v1::Trajectory& trajectory, size_t position) {
   const auto action = static_cast<uint8_t>(trajectory.actions()[position]);
-  return !game.finished() && game.access() == AccessIndex(trajectory.accesses(static_cast<int>(position))) &&
+  return !game.finished() &&
+         game.access() == AccessIndex(trajectory.accesses(static_cast<int>(position))) &&
          action < kActionCount && game.IsLegal(static_cast<Action>(action));
 }
 

@@ -13,11 +13,8 @@ using ::mallocmuzero::testing::ProgramBuilder;
 using ::mallocmuzero::testing::Read;
 
 Interval CopyIn(BufferIndex buffer, InstructionIndex start, InstructionIndex done) {
-  return {.buffer = buffer,
-          .first = start,
-          .last = done,
-          .copy_in_start = start,
-          .copy_in_done = done};
+  return {
+      .buffer = buffer, .first = start, .last = done, .copy_in_start = start, .copy_in_done = done};
 }
 
 // 10 cycles move 100 of 150 bytes. Instruction 1 waits 5 cycles for the others, then 8 for the 80

@@ -207,8 +207,7 @@ void Reorderer::KeepPrefetch(v1::Program& program, const std::vector<Instruction
     v1::Interval& kept = *mapping.add_intervals();
     for (const AccessIndex a : original_access.indices()) {
       const Access& access = original_.accesses()[original_access[a]];
-      const bool uses = access.buffer == interval.buffer &&
-                        access.instruction <= interval.last &&
+      const bool uses = access.buffer == interval.buffer && access.instruction <= interval.last &&
                         baseline.in_fast_memory[original_access[a]] != 0;
       mapping.add_in_fast_memory(uses);
       if (!uses) continue;

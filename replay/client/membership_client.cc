@@ -20,7 +20,7 @@ absl::StatusOr<v1::ShardRoster> GetShards(const std::string& address, const Secu
   grpc::ClientContext context;
   PrepareCall(context, security, timeout);
   v1::ShardRoster roster;
-  const absl::Status status = FromGrpc(stub->GetShards(&context, v1::GetShardsRequest(), &roster));
+  absl::Status status = FromGrpc(stub->GetShards(&context, v1::GetShardsRequest(), &roster));
   if (!status.ok()) return status;
   return roster;
 }
@@ -32,7 +32,7 @@ absl::StatusOr<v1::ShardRoster> ChangeShards(const std::string& address, const S
   grpc::ClientContext context;
   PrepareAdminCall(context, security, timeout);
   v1::ShardRoster roster;
-  const absl::Status status = FromGrpc(stub->ChangeShards(&context, request, &roster));
+  absl::Status status = FromGrpc(stub->ChangeShards(&context, request, &roster));
   if (!status.ok()) return status;
   return roster;
 }

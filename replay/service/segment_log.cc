@@ -183,7 +183,7 @@ absl::Status SegmentLog::BeginSegment() {
     segments_[number] = {.file = *std::move(file)};
     next_ = number + 1;
   }
-  Discard(std::move(unused));
+  Discard(unused);
   return absl::OkStatus();
 }
 
@@ -258,7 +258,7 @@ void SegmentLog::Release(const SegmentPlace& place) {
     segment.used -= place.bytes;
     if (segment.used == 0 && place.segment != active_) unused = TakeOut(place.segment);
   }
-  Discard(std::move(unused));
+  Discard(unused);
 }
 
 // Returns the file, which no longer belongs to the log; null while files are pinned.
@@ -272,7 +272,7 @@ std::shared_ptr<SegmentFile> SegmentLog::TakeOut(uint32_t number) {
 }
 
 // Keeps the file as a spare or removes it. Does nothing for null.
-void SegmentLog::Discard(std::shared_ptr<SegmentFile> file) {
+void SegmentLog::Discard(const std::shared_ptr<SegmentFile>& file) {
   if (file != nullptr && !Spare(file)) unlink(file->path().c_str());
 }
 
@@ -314,7 +314,7 @@ void SegmentLog::RemoveUnused() {
     }
     for (const uint32_t number : unused) files.push_back(TakeOut(number));
   }
-  for (std::shared_ptr<SegmentFile>& file : files) Discard(std::move(file));
+  for (const std::shared_ptr<SegmentFile>& file : files) Discard(file);
 }
 
 std::shared_ptr<const SegmentFile> SegmentLog::File(const SegmentPlace& place) const {

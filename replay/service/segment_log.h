@@ -129,7 +129,7 @@ class SegmentLog {
                      absl::Span<const Item* const> items) const;
   absl::StatusOr<std::shared_ptr<SegmentFile>> MakeFile(uint32_t number);
   std::shared_ptr<SegmentFile> TakeOut(uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Discard(std::shared_ptr<SegmentFile> file);
+  void Discard(const std::shared_ptr<SegmentFile>& file);
   bool Spare(const std::shared_ptr<SegmentFile>& file);
 
   const SegmentLogOptions options_;

@@ -67,7 +67,9 @@ class Fitted {
     table_ = *std::move(table);
   }
 
-  double operator()(InstructionIndex instruction, Set set) const { return table_.Cycles(instruction, set); }
+  double operator()(InstructionIndex instruction, Set set) const {
+    return table_.Cycles(instruction, set);
+  }
   const v1::LatencyTable& proto() const { return proto_; }
 
  private:

@@ -57,8 +57,8 @@ BufferIndex BufferMadeBy(const Program& program, absl::string_view instruction) 
   std::abort();
 }
 
-void UseFast(const Program& program, BufferIndex buffer, InstructionIndex first, InstructionIndex last,
-             Mapping& mapping) {
+void UseFast(const Program& program, BufferIndex buffer, InstructionIndex first,
+             InstructionIndex last, Mapping& mapping) {
   for (const AccessIndex a : program.AccessesOfBuffer(buffer)) {
     const InstructionIndex instruction = program.accesses()[a].instruction;
     if (first <= instruction && instruction <= last) mapping.in_fast_memory[a] = 1;

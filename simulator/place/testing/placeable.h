@@ -34,8 +34,8 @@ InstructionIndex Number(const Program& program, absl::string_view instruction);
 BufferIndex BufferMadeBy(const Program& program, absl::string_view instruction);
 
 // Puts into fast memory all accesses to a buffer by the instructions from `first` to `last`.
-void UseFast(const Program& program, BufferIndex buffer, InstructionIndex first, InstructionIndex last,
-             Mapping& mapping);
+void UseFast(const Program& program, BufferIndex buffer, InstructionIndex first,
+             InstructionIndex last, Mapping& mapping);
 
 }  // namespace mallocmuzero::place
 

@@ -72,12 +72,9 @@ class Placer {
   bool Free(const Interval& wanted) const {
     const int64_t bytes = program_.buffers()[wanted.buffer].bytes;
     if (wanted.offset + bytes > program_.hardware().fast_memory_bytes()) return false;
-    const auto last = [](const Interval& it) {
-      return std::max(it.last, it.copy_out_done);
-    };
+    const auto last = [](const Interval& it) { return std::max(it.last, it.copy_out_done); };
     for (const Interval& placed : mapping_.intervals) {
-      const bool apart_in_time = last(placed) < wanted.first ||
-                                 last(wanted) < placed.first;
+      const bool apart_in_time = last(placed) < wanted.first || last(wanted) < placed.first;
       const bool apart_in_space =
           placed.offset + program_.buffers()[placed.buffer].bytes <= wanted.offset ||
           wanted.offset + bytes <= placed.offset;
@@ -148,7 +145,7 @@ class Placer {
     const InstructionIndex begin = loop.begin;
     const InstructionIndex end = loop.end;
     const BufferIndex members[] = {group.initial_buffer, group.parameter_buffer, group.root_buffer,
-                                group.result_buffer};
+                                   group.result_buffer};
     for (const BufferIndex b : members) in_group_[b] = 1;
     if (Chance(50) && PlaceGroupInFastMemory(group, loop)) return;
     const bool live_out = program_.buffers()[group.result_buffer].live_out;
@@ -213,9 +210,7 @@ class Placer {
     const LoopIndex loop = LoopAt(Instruction(run.front()));
     const InstructionIndex first = Instruction(run.front());
     const InstructionIndex last = Instruction(run.back());
-    Interval it{.buffer = stay.buffer,
-                .first = first,
-                .last = last};
+    Interval it{.buffer = stay.buffer, .first = first, .last = last};
     if (Kind(run.front()) != AccessKind::kWrite) {
       const std::optional<InstructionIndex> start = PointIn(loop, stay.from, first);
       if (!start) return std::nullopt;

@@ -13,7 +13,6 @@ from mallocmuzero_xla.artefact import Artefact
 from mallocmuzero_xla.binary import Binary, Server
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.chips import Chip, chosen_chip
-from mallocmuzero_xla.closed_loop import Loop, Plan
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
 from mallocmuzero_xla.fitting import Registry
 from mallocmuzero_xla.joint_search import JointSearch, Scope

@@ -15,6 +15,7 @@ from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.capture import run_capture
 from mallocmuzero_xla.chips import Chip
+from mallocmuzero_xla.closed_loop import Loop, Plan
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.planning import sample_seconds, solve_seconds
 from mallocmuzero_xla.progress import LoopProgress
@@ -28,7 +29,6 @@ from mallocmuzero_xla.trial_compiler import (
 )
 from mallocmuzero_xla.variants import Variant
 from mallocmuzero_xla.verified import Verified
-from mallocmuzero_xla.closed_loop import Loop, Plan
 
 # Each loop works in a folder of its own among the captured texts. A folder of this age is
 # abandoned.
