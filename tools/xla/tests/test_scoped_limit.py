@@ -101,7 +101,8 @@ def test_limits_are_tried_while_they_help_and_then_beside_the_best(
         },
     )
     assert run().compiler_options[OPTION] == str(28 * 1024)
-    assert limits_tried(cache) == {16, 24, 32, 48, 12, 8, 4, 28, 36}
+    # 36 MiB is beside 32 MiB, which is the best limit until the compile under 28 MiB has ended.
+    assert limits_tried(cache) - {36} == {16, 24, 32, 48, 12, 8, 4, 28}
 
 
 def test_program_whose_default_does_not_compile_gets_options_under_which_it_does(
@@ -136,7 +137,8 @@ def test_a_limit_that_does_not_compile_is_passed_over(
     )
     result = optimize(lambda: None, chip="tpu_v5e", budget="60s", samples=1)
     assert result.compiler_options[OPTION] == str(32 * 1024)
-    assert limits_tried(cache) == {16, 24, 32, 48, 12, 8, 4, 28, 36}
+    # 36 MiB is beside 32 MiB, which is the best limit until the compile under 28 MiB has ended.
+    assert limits_tried(cache) - {36} == {16, 24, 32, 48, 12, 8, 4, 28}
     assert "scoped memory up to 24 MiB: JaxRuntimeError" in capsys.readouterr().err
 
 
