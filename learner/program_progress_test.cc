@@ -73,8 +73,8 @@ TEST_F(BestMapping, StaysWhereItIsBetterThanWhatARunHasFoundSinceAnEarlierCheckp
 
 TEST_F(BestMapping, IsNotDescribedBeforeTheFirstGame) {
   ProgramProgress progress = {.program = &programs_[0]};
-  EXPECT_FALSE(DescribeProgress(progress, 1).has_best_return());
-  EXPECT_TRUE(DescribeProgress(After(PlayerKind::kEager), 1).has_best_return());
+  EXPECT_FALSE(DescribeProgress(progress, 0, 1).has_best_return());
+  EXPECT_TRUE(DescribeProgress(After(PlayerKind::kEager), 0, 1).has_best_return());
 }
 
 TEST_F(BestMapping, TakesThePlaceOfADamagedFile) {

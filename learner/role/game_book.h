@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "env/program_set.h"
 #include "learner/batch_maker.h"
 #include "learner/curriculum.h"
@@ -26,7 +27,7 @@
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
-#include "replay/trajectory_buffer.h"
+#include "replay/drawn_position.h"
 
 namespace mallocmuzero {
 
@@ -88,9 +89,11 @@ class GameBook {
   // call. After an error the remaining ones are written by the next call.
   absl::Status WriteBestMappings(const RunDirectory& directory);
 
-  // One entry for each program, in the set's order. The caller must fill in the mean returns.
+  // How well each program is played, in the set's order. The caller must fill in the mean returns.
   std::vector<ProgramStanding> Standings() const;
-  std::vector<v1::TrainMetrics::Program> Describe() const;
+
+  // ProgramRecords::Describe.
+  std::vector<v1::TrainMetrics::Program> Describe(absl::Span<const double> mean_returns = {}) const;
 
  private:
   // Notes on one program, besides its record.

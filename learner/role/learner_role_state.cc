@@ -50,11 +50,7 @@ LearnerFigures LearnerRole::Impl::Figures() {
   LearnerFigures figures;
   figures.training = training_->figures();
   figures.program_weights = Weights();
-  figures.programs = book_->Describe();
-  const std::vector<double> means = actors_.MeanReturns();
-  for (size_t p = 0; p < means.size(); ++p) {
-    if (!std::isnan(means[p])) figures.programs[p].set_mean_return(means[p]);
-  }
+  figures.programs = book_->Describe(actors_.MeanReturns());
   if (service_ != nullptr) {
     figures.published_step = service_->published_step();
     figures.fetched_bytes = service_->fetched_bytes();
