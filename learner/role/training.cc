@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "learner/run_metrics.h"
 #include "rpc/backoff.h"
 
@@ -95,7 +96,7 @@ void Training::NoteSavingSince(absl::Time since) {
 // the save is tried again.
 absl::Status Training::SaveWhenDue() {
   if (!directory_.has_value()) return absl::OkStatus();
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   const bool has_metrics = now >= metrics_due_ && trained_->step() > 0;
   if (has_metrics || now >= save_due_) MMZ_RETURN_IF_ERROR(hooks_.may_write());
   if (has_metrics) SaveMetrics();
@@ -105,10 +106,9 @@ absl::Status Training::SaveWhenDue() {
 }
 
 void Training::SaveMetrics() {
-  const absl::Time now = absl::Now();
-  metrics_due_ = now + kMetricsInterval;
+  metrics_due_ = SteadyNow() + kMetricsInterval;
   state_.set_iteration(state_.iteration() + 1);
-  NoteSavingSince(now);
+  NoteSavingSince(absl::Now());
   const absl::Status status = AppendMetrics();
   NoteSavingSince(absl::InfiniteFuture());
   if (status.ok()) return;

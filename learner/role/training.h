@@ -163,7 +163,7 @@ class Training {
   bool book_shared_ = false;               // ShareBook was called since the processes connected
   double noted_simulations_ = 0;           // in this process's lines of metrics so far
   double noted_updating_ = 0;              // seconds in these lines so far
-  absl::Time began_;
+  absl::Time began_;                       // by the steady clock, as the next two
   absl::Time save_due_;
   absl::Time metrics_due_;
 

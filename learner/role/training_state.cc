@@ -113,7 +113,7 @@ absl::Status Training::RestoreFromDirectory() {
 
 absl::Status Training::Save() {
   const absl::Time start = absl::Now();
-  save_due_ = start + absl::Seconds(config_.checkpoint_seconds());
+  save_due_ = SteadyNow() + absl::Seconds(config_.checkpoint_seconds());
   NoteSavingSince(start);
   const absl::Status status = SaveFiles();
   NoteSavingSince(absl::InfiniteFuture());
