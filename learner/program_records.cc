@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,8 +64,8 @@ absl::StatusOr<ProgramRecords> ProgramRecords::Create(const ProgramSet& programs
     const absl::StatusOr<Solution> greedy = Solve("greedy", rules, {});
     if (!greedy.ok()) return greedy.status();
     all.push_back({.program = &programs[p],
-                   .initial_return = Game(rules).total_return(),
-                   .greedy_return = 1 - rules.ShareOfAllHbm(greedy->cycles)});
+                   .initial_return = HbmShare(Game(rules).total_return()),
+                   .greedy_return = HbmShare(1 - rules.ShareOfAllHbm(greedy->cycles))});
   }
   return ProgramRecords(programs, std::move(all), ranked_quantile);
 }
@@ -85,7 +86,7 @@ const ReturnBaseline& ProgramRecords::baseline(size_t p) const {
 void ProgramRecords::NoteGame(const v1::Trajectory& game, const std::string& player) {
   const size_t p = programs_->IndexOf(game.program_sha256());
   ProgramProgress& progress = progress_[p];
-  const double value = TotalReturn(game).share();
+  const HbmShare value = TotalReturn(game);
   if (!progress.best_actions.empty() && value <= progress.best_return) return;
   progress.best_return = value;
   progress.best_player = player;
@@ -120,13 +121,13 @@ std::vector<ProgramStanding> ProgramRecords::Standings() const {
   std::vector<ProgramStanding> standings;
   for (size_t p = 0; p < progress_.size(); ++p) {
     const ProgramProgress& progress = progress_[p];
-    double best = progress.greedy_return;
+    HbmShare best = progress.greedy_return;
     if (!progress.best_actions.empty()) best = std::max(best, progress.best_return);
     const double compiler = progress.program->default_return();
-    if (!std::isnan(compiler)) best = std::max(best, compiler);
-    ProgramStanding standing = {.best_return = best, .scale = baseline(p).scale().share()};
+    if (!std::isnan(compiler)) best = std::max(best, HbmShare(compiler));
+    ProgramStanding standing = {.best_return = best, .scale = baseline(p).scale()};
     if (baseline(p).games() > 0) {
-      standing.mean_return = progress.initial_return + baseline(p).At(0).share();
+      standing.mean_return = progress.initial_return + baseline(p).At(0);
     }
     standings.push_back(standing);
   }
@@ -134,11 +135,11 @@ std::vector<ProgramStanding> ProgramRecords::Standings() const {
 }
 
 std::vector<v1::TrainMetrics::Program> ProgramRecords::Describe(
-    absl::Span<const double> mean_returns) const {
+    absl::Span<const std::optional<HbmShare>> mean_returns) const {
   std::vector<v1::TrainMetrics::Program> described;
   for (size_t p = 0; p < progress_.size(); ++p) {
-    const double mean = mean_returns.empty() ? std::nan("") : mean_returns[p];
-    described.push_back(DescribeProgress(progress_[p], mean, baseline(p).scale().share()));
+    const std::optional<HbmShare> mean = mean_returns.empty() ? std::nullopt : mean_returns[p];
+    described.push_back(DescribeProgress(progress_[p], mean, baseline(p).scale()));
   }
   return described;
 }
@@ -154,12 +155,13 @@ v1::TrainState::Program ProgramRecords::Save(size_t p) const {
   v1::TrainState::Program saved;
   saved.set_sha256(progress.program->sha256());
   *saved.mutable_baseline() = baseline(p).Save();
-  saved.set_best_return(progress.best_return);
+  saved.set_best_return(progress.best_return.share());
   saved.set_best_player(progress.best_player);
   for (const Action action : progress.best_actions) {
     saved.mutable_best_actions()->push_back(static_cast<char>(action));
   }
-  saved.set_policy_return(progress.policy_return);
+  // A file has NaN where there is none.
+  saved.set_policy_return(progress.policy_return.value_or(HbmShare(std::nan(""))).share());
   return saved;
 }
 
@@ -173,9 +175,10 @@ bool ProgramRecords::Restore(size_t p, const v1::TrainState::Program& saved) {
     return false;
   }
   if (!baselines_.at(saved.sha256()).Restore(saved.baseline())) return false;
-  progress.best_return = saved.best_return();
+  progress.best_return = HbmShare(saved.best_return());
   progress.best_player = saved.best_player();
-  progress.policy_return = saved.policy_return();
+  progress.policy_return.reset();
+  if (!std::isnan(saved.policy_return())) progress.policy_return = HbmShare(saved.policy_return());
   progress.best_actions = std::move(actions);
   is_improved_[p] = !progress.best_actions.empty();
   return true;

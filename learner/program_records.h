@@ -4,6 +4,7 @@
 #define MALLOCMUZERO_LEARNER_PROGRAM_RECORDS_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/return_units.h"
 
 namespace mallocmuzero {
 
@@ -60,7 +62,7 @@ class ProgramRecords {
   void Refresh(size_t p);
 
   // Sets the policy's return at the last evaluation.
-  void SetPolicyReturn(size_t p, double policy_return) {
+  void SetPolicyReturn(size_t p, HbmShare policy_return) {
     progress_[p].policy_return = policy_return;
   }
 
@@ -72,9 +74,10 @@ class ProgramRecords {
   // How well each program is played, for ProgramWeights. Mean returns are those of the baselines.
   std::vector<ProgramStanding> Standings() const;
 
-  // The entries of the programs in a line of metrics. `mean_returns` are those of recent games, one
-  // for each program and NaN without games; empty if no program has any.
-  std::vector<v1::TrainMetrics::Program> Describe(absl::Span<const double> mean_returns) const;
+  // The entries of the programs in a line of metrics. `mean_returns` has that of recent games for
+  // each program that has any; it is empty if no program has.
+  std::vector<v1::TrainMetrics::Program> Describe(
+      absl::Span<const std::optional<HbmShare>> mean_returns) const;
 
   // Sets the programs of the state to all records, and its version of the rules.
   void SaveTo(v1::TrainState& state) const;

@@ -1,9 +1,9 @@
 #include "learner/program_records.h"
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -68,16 +68,16 @@ TEST_F(ProgramRecordsTest, AProgramIsImprovedByABetterGameOnly) {
 }
 
 TEST_F(ProgramRecordsTest, StandingsKnowTheMeanOfTheGamesInTheBaseline) {
-  EXPECT_TRUE(std::isnan(records_.Standings()[0].mean_return));
+  EXPECT_FALSE(records_.Standings()[0].mean_return.has_value());
   const v1::Trajectory game = Play(0, PlayerKind::kRandom);
   records_.AddToBaseline(game);
   records_.Refresh();
   const std::vector<ProgramStanding> standings = records_.Standings();
   // The mean of one game is its return.
-  EXPECT_NEAR(standings[0].mean_return, TotalReturn(game).share(), 1e-9);
+  EXPECT_NEAR(standings[0].mean_return->share(), TotalReturn(game).share(), 1e-9);
   EXPECT_GE(standings[0].best_return, records_.progress()[0].greedy_return);
-  EXPECT_GT(standings[0].scale, 0);
-  EXPECT_TRUE(std::isnan(standings[1].mean_return));
+  EXPECT_GT(standings[0].scale, HbmShare(0));
+  EXPECT_FALSE(standings[1].mean_return.has_value());
 }
 
 TEST_F(ProgramRecordsTest, TheBestKnownReturnIsThatOfTheBestPlayer) {
@@ -92,7 +92,7 @@ TEST_F(ProgramRecordsTest, GoesOnFromWhatItHasSaved) {
   records_.NoteGame(game, kAgentPlayer);
   records_.AddToBaseline(game);
   records_.Refresh();
-  records_.SetPolicyReturn(0, 0.25);
+  records_.SetPolicyReturn(0, HbmShare(0.25));
   ProgramRecords later = *ProgramRecords::Create(programs_, 0);
   const v1::TrainState saved = Saved(records_);
   EXPECT_EQ(CheckRules(saved), absl::OkStatus());
@@ -100,7 +100,7 @@ TEST_F(ProgramRecordsTest, GoesOnFromWhatItHasSaved) {
   EXPECT_FALSE(later.Restore(1, saved.programs(0)));
   ASSERT_TRUE(later.Restore(0, saved.programs(0)));
   EXPECT_EQ(Saved(later).programs(0).SerializeAsString(), saved.programs(0).SerializeAsString());
-  EXPECT_EQ(later.progress()[0].policy_return, 0.25);
+  EXPECT_EQ(later.progress()[0].policy_return, HbmShare(0.25));
   // Whether the mapping was written is not saved.
   EXPECT_THAT(Improved(later), ElementsAre(0));
 }
@@ -115,7 +115,8 @@ TEST_F(ProgramRecordsTest, GamesOfOtherRulesAreRefused) {
 }
 
 TEST_F(ProgramRecordsTest, AProgramWithoutRecentGamesIsDescribedWithoutTheirMean) {
-  const std::vector<v1::TrainMetrics::Program> some = records_.Describe({0.5, std::nan("")});
+  const std::vector<v1::TrainMetrics::Program> some =
+      records_.Describe({HbmShare(0.5), std::nullopt});
   EXPECT_EQ(some[0].mean_return(), 0.5);
   EXPECT_FALSE(some[1].has_mean_return());
   EXPECT_FALSE(records_.Describe({})[0].has_mean_return());

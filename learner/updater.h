@@ -30,7 +30,7 @@ class BatchChannel {
                              absl::Span<const double> errors) = 0;
 };
 
-// One update is Fetch, Agree and Update. Two loops call them, because they live in different ways.
+// One update is Fetch, Agree and Update. Two loops call them, because their conditions differ.
 // UpdatePhase (train/update_phase.h) makes a number of updates that is known before, and never
 // waits, so that a run depends on its config only. Training (learner/role/training.h) goes on until
 // it is stopped. Its batches come from other threads, its group of processes can break at any call

@@ -155,7 +155,7 @@ absl::StatusOr<bool> TrainingRun::Iterate(const RunLimits& limits, v1::TrainMetr
   if (!played.ok()) return played.status();
   if (!learned.ok()) return learned.status();
   if (!is_whole() || !*learned) return false;
-  const std::vector<double> means = TakeGames(std::move(played->games), tasks);
+  const std::vector<std::optional<HbmShare>> means = TakeGames(std::move(played->games), tasks);
   for (v1::TrainMetrics::Program& program : records_->Describe(means)) {
     *metrics.add_programs() = std::move(program);
   }
@@ -188,10 +188,10 @@ absl::StatusOr<PlayedGames> TrainingRun::Play(absl::Span<const GameTask> tasks,
   return played;
 }
 
-// Returns the mean returns of the games of self-play by program, NaN for a program without games.
-std::vector<double> TrainingRun::TakeGames(std::vector<v1::Trajectory> games,
-                                           absl::Span<const GameTask> tasks) {
-  std::vector<double> sums(programs_.size(), 0);
+// Returns the mean return of the games of self-play of each program that has any.
+std::vector<std::optional<HbmShare>> TrainingRun::TakeGames(std::vector<v1::Trajectory> games,
+                                                            absl::Span<const GameTask> tasks) {
+  std::vector<HbmShare> sums(programs_.size());
   std::vector<int> counts(programs_.size(), 0);
   const size_t evaluations = IsEvaluation() ? programs_.size() : 0;
   for (size_t i = 0; i < games.size(); ++i) {
@@ -204,7 +204,7 @@ std::vector<double> TrainingRun::TakeGames(std::vector<v1::Trajectory> games,
       if (stored) replay_.Replace(std::make_shared<const v1::Trajectory>(std::move(games[i])));
       continue;
     }
-    const double value = TotalReturn(games[i]).share();
+    const HbmShare value = TotalReturn(games[i]);
     if (i < evaluations) {
       records_->SetPolicyReturn(p, value);
     } else {
@@ -220,9 +220,9 @@ std::vector<double> TrainingRun::TakeGames(std::vector<v1::Trajectory> games,
     if (stored) replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(games[i])));
   }
   records_->Refresh();
-  std::vector<double> means;
+  std::vector<std::optional<HbmShare>> means(programs_.size());
   for (size_t p = 0; p < programs_.size(); ++p) {
-    means.push_back(counts[p] > 0 ? sums[p] / counts[p] : std::nan(""));
+    if (counts[p] > 0) means[p] = HbmShare(sums[p].share() / counts[p]);
   }
   return means;
 }

@@ -98,8 +98,8 @@ class TrainingRun {
                                    const std::shared_ptr<const NetworkSnapshot>& network,
                                    uint64_t network_step, v1::TrainMetrics& metrics) const;
   std::vector<GameTask> MakeTasks() const;
-  std::vector<double> TakeGames(std::vector<v1::Trajectory> games,
-                                absl::Span<const GameTask> tasks);
+  std::vector<std::optional<HbmShare>> TakeGames(std::vector<v1::Trajectory> games,
+                                                 absl::Span<const GameTask> tasks);
   bool IsEvaluation() const;
   uint32_t threads() const;
   std::mt19937_64 RandomOf(uint64_t purpose) const;

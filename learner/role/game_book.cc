@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,7 +107,7 @@ absl::Status GameBook::Accept(const v1::Trajectory& game) {
   return absl::OkStatus();
 }
 
-void GameBook::SetPolicyReturn(size_t program, double policy_return) {
+void GameBook::SetPolicyReturn(size_t program, HbmShare policy_return) {
   const absl::MutexLock lock(&mutex_);
   records_.SetPolicyReturn(program, policy_return);
 }
@@ -235,7 +236,7 @@ std::vector<ProgramStanding> GameBook::Standings() const {
 }
 
 std::vector<v1::TrainMetrics::Program> GameBook::Describe(
-    absl::Span<const double> mean_returns) const {
+    absl::Span<const std::optional<HbmShare>> mean_returns) const {
   const absl::MutexLock lock(&mutex_);
   return records_.Describe(mean_returns);
 }

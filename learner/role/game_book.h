@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "replay/drawn_position.h"
+#include "replay/return_units.h"
 
 namespace mallocmuzero {
 
@@ -55,7 +57,7 @@ class GameBook {
   void AcceptReport(const v1::ActorReport& report, absl::Time now);
 
   // Sets the mean return of a program's evaluation games.
-  void SetPolicyReturn(size_t program, double policy_return);
+  void SetPolicyReturn(size_t program, HbmShare policy_return);
 
   // Returns the indices of up to `most` programs of which no demonstration was taken and none is on
   // its way. Begins at the `first`-th of them, modulo their number, and wraps around. A
@@ -93,7 +95,8 @@ class GameBook {
   std::vector<ProgramStanding> Standings() const;
 
   // ProgramRecords::Describe.
-  std::vector<v1::TrainMetrics::Program> Describe(absl::Span<const double> mean_returns = {}) const;
+  std::vector<v1::TrainMetrics::Program> Describe(
+      absl::Span<const std::optional<HbmShare>> mean_returns = {}) const;
 
  private:
   // Notes on one program, besides its record.

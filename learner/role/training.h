@@ -31,6 +31,7 @@
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "model/checkpoint.h"
+#include "replay/return_units.h"
 
 namespace mallocmuzero {
 
@@ -74,8 +75,8 @@ struct TrainingHooks {
   // Returns the totals of the actors.
   std::function<ActorWork()> played;
 
-  // Returns the mean return of recent games of each program; NaN for a program without games.
-  std::function<std::vector<double>()> mean_returns;
+  // Returns the mean return of recent games of each program that has any.
+  std::function<std::vector<std::optional<HbmShare>>()> mean_returns;
 
   // Returns the published weights that have got a score since the last call, to keep them. Process
   // 0 only.
