@@ -158,8 +158,9 @@ absl::Status Training::LeaveAfterLoss(const absl::Status& why, const absl::Notif
   const std::string lost = absl::StrCat(hooks_.lost(stop), " (", why.message(), ")");
   if (stop.HasBeenNotified()) return absl::OkStatus();
   NoteApart(lost);
-  if (!config_.restart_together() && !DataParallel::MustRestart(trained_->device()))
-    return absl::OkStatus();
+  const bool must_restart =
+      config_.restart_together() || DataParallel::MustRestart(trained_->device());
+  if (!must_restart) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(lost, "; all processes of the learner start anew"));
 }
 
