@@ -134,8 +134,8 @@ TEST_F(ShardMoveTest, PrioritiesMoveToo) {
   {
     // All positions but the fourth get the least priority.
     const auto sampler = *ReplaySampler::Start({.shards = {AddressOf(*a_)}, .prefetch = 64});
-    std::vector<SampledPosition> drawn = *sampler->Draw(v1::PRIORITIZED, 1, kLong);
-    std::vector<SampledPosition> all(10, drawn[0]);
+    std::vector<DrawnPosition> drawn = *sampler->Draw(v1::PRIORITIZED, 1, kLong);
+    std::vector<DrawnPosition> all(10, drawn[0]);
     std::vector<double> priorities(10, 0.0);
     for (uint32_t i = 0; i < 10; ++i) all[i].position = i;
     priorities[3] = 5;
@@ -145,7 +145,7 @@ TEST_F(ShardMoveTest, PrioritiesMoveToo) {
   c_ = nullptr;
   const v1::ShardRoster two = RosterOf({AddressOf(*a_, "a"), AddressOf(*b_, "b")});
   ASSERT_TRUE(MoveGames(*BeginRemoval(two, "a"), "a", security_, Nothing).ok());
-  for (const SampledPosition& position : draw(*b_)) EXPECT_EQ(position.position, 3);
+  for (const DrawnPosition& position : draw(*b_)) EXPECT_EQ(position.position, 3);
 }
 
 TEST_F(ShardMoveTest, HeirsRememberWhatTheShardHasEvicted) {

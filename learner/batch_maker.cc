@@ -43,7 +43,7 @@ std::vector<Wanted> WantedObservations(absl::Span<const BatchRow> rows,
                                        UnrollBatch& batch) {
   std::vector<Wanted> wanted;
   for (const size_t row : same_game) {
-    const size_t first = rows[row].drawn.key.position;
+    const size_t first = rows[row].drawn.position;
     wanted.push_back({first, &batch.observations[row * kObservationSize]});
     if (batch.reached.empty()) continue;
     for (size_t k = 0; k < batch.unroll && first + k + 1 < length; ++k) {
@@ -159,7 +159,6 @@ void UnrollBatch::Resize(size_t new_rows, size_t new_unroll, bool with_next) {
   values.assign(rows * (unroll + 1), 0);
   policies.assign(rows * (unroll + 1) * kActionCount, 0);
   weights.assign(rows, 1);
-  keys.resize(rows);
   next_observations.assign(with_next ? rows * unroll * kObservationSize : 0, 0);
   reached.assign(with_next ? rows * unroll : 0, 0);
 }
@@ -239,10 +238,9 @@ void BatchMaker::FillTargets(const BatchRow& row, const Targets& targets, size_t
                              UnrollBatch& batch) {
   const v1::Trajectory& game = *row.drawn.trajectory;
   const int length = game.accesses_size();
-  const auto first = static_cast<int>(row.drawn.key.position);
+  const auto first = static_cast<int>(row.drawn.position);
   const auto unroll = static_cast<int>(batch.unroll);
   batch.weights[index] = row.weight;
-  batch.keys[index] = row.drawn.key;
   for (int k = 0; k <= unroll && first + k < length; ++k) {
     const int d = first + k;
     const size_t step = index * (unroll + 1) + k;

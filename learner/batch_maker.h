@@ -14,7 +14,7 @@
 #include "env/program_set.h"
 #include "learner/return_baseline.h"
 #include "mallocmuzero/v1/train.pb.h"
-#include "replay/trajectory_buffer.h"
+#include "replay/drawn_position.h"
 
 namespace mallocmuzero {
 
@@ -31,7 +31,6 @@ struct UnrollBatch {
   std::vector<float> values;        // [rows, K + 1], numbers of NetworkValue
   std::vector<float> policies;      // [rows, K + 1, kActionCount]; zeros: no target
   std::vector<float> weights;       // [rows], of the rows in the loss
-  std::vector<PositionKey> keys;    // [rows], names of the positions for new priorities
 
   // The positions that the steps reach, for the consistency of latent states; empty if that is off.
   // next_observations [rows, K, kObservationSize] is 0 behind the end of the game. reached [rows,

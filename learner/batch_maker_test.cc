@@ -18,6 +18,7 @@
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
 namespace {
@@ -69,7 +70,7 @@ class BatchMakerTest : public ::testing::Test {
   }
 
   BatchRow Row(int game, uint32_t position) const {
-    return {.drawn = {.trajectory = games_[game], .key = {static_cast<uint64_t>(game), position}}};
+    return {.drawn = {.trajectory = games_[game], .position = position}};
   }
 
   const ReturnBaseline& baseline() const { return baselines_.begin()->second; }
@@ -98,14 +99,13 @@ TEST_F(BatchMakerTest, ObservationsAreThoseOfTheGamePlayedAgain) {
   std::vector<float> expected(kObservationSize);
   for (size_t i = 0; i < rows.size(); ++i) {
     Game game((*set_)[0].rules());
-    for (uint32_t d = 0; d < rows[i].drawn.key.position; ++d) {
+    for (uint32_t d = 0; d < rows[i].drawn.position; ++d) {
       game.Apply(static_cast<Action>(rows[i].drawn.trajectory->actions()[d]));
     }
     writer.Write(game, absl::MakeSpan(expected));
     const std::vector<float> row(batch.observations.begin() + i * kObservationSize,
                                  batch.observations.begin() + (i + 1) * kObservationSize);
     EXPECT_EQ(row, expected);
-    EXPECT_EQ(batch.keys[i].serial, rows[i].drawn.key.serial);
   }
 }
 
@@ -126,7 +126,7 @@ TEST_F(BatchMakerTest, PositionsReachedAreThoseOfTheGameWhereConsistencyAsksForT
   std::vector<BatchRow> behind;
   for (const BatchRow& row : rows) {
     for (uint32_t k = 1; k <= 3; ++k) {
-      behind.push_back(Row(1, std::min(row.drawn.key.position + k, length - 1)));
+      behind.push_back(Row(1, std::min(row.drawn.position + k, length - 1)));
     }
   }
   options_.set_consistency_weight(0);

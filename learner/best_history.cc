@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/make_folder.h"
 #include "base/message_file.h"
 #include "base/status_macros.h"
 
@@ -42,12 +42,7 @@ std::vector<BestVersion> ListBestVersions(const std::string& folder) {
 }
 
 absl::Status AddBestVersion(const std::string& folder, const v1::Mapping& mapping, size_t most) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    return absl::InternalError(
-        absl::StrCat(folder, ": cannot make this folder: ", error.message()));
-  }
+  MMZ_RETURN_IF_ERROR(MakeFolder(folder));
   std::vector<BestVersion> versions = ListBestVersions(folder);
   if (!versions.empty() && IsIn(versions.back().path, mapping)) return absl::OkStatus();
   const uint32_t number = versions.empty() ? 1 : versions.back().number + 1;

@@ -1,7 +1,6 @@
 #include "learner/curriculum.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -18,9 +17,9 @@ std::vector<double> ProgramWeights(absl::Span<const ProgramStanding> programs) {
   std::vector<double> weights;
   double sum = 0;
   for (const ProgramStanding& program : programs) {
-    const double regret = std::isnan(program.mean_return)
-                              ? kMostRegret
-                              : (program.best_return - program.mean_return) / program.scale;
+    const double regret = program.mean_return.has_value()
+                              ? (program.best_return - *program.mean_return) / program.scale
+                              : kMostRegret;
     weights.push_back(std::clamp(regret, 0.0, kMostRegret));
     sum += weights.back();
   }

@@ -3,23 +3,19 @@
 #ifndef MALLOCMUZERO_LEARNER_CURRICULUM_H_
 #define MALLOCMUZERO_LEARNER_CURRICULUM_H_
 
-#include <limits>
+#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "replay/return_units.h"
 
 namespace mallocmuzero {
 
-// How well a program is played. Returns are shares of its all-HBM cycles.
+// How well a program is played.
 struct ProgramStanding {
-  // The best known, of the agent, a solver or the compiler.
-  double best_return = 0;
-
-  // The mean return of recent self-play games; NaN: there are none yet.
-  double mean_return = std::numeric_limits<double>::quiet_NaN();
-
-  // Typical deviation of returns, above 0.
-  double scale = 1;
+  HbmShare best_return;                 // the best known, of the agent, a solver or the compiler
+  std::optional<HbmShare> mean_return;  // of recent self-play games, if there are any
+  HbmShare scale = HbmShare(1);         // typical deviation of returns, above 0
 };
 
 // Shares that sum to 1. A fifth is dealt out evenly, so that no program is forgotten. The rest is

@@ -371,10 +371,11 @@ absl::Status Learner::ImportOptimizer(absl::Span<const NamedTensor> state, uint6
       ++i;
     }
     const std::vector<int64_t> shape = parameter.value().sizes().vec();
-    // A consistency head may be new to a run; its moments then begin at the next update. There are
-    // no moments at all before the first update with a finite gradient.
-    const bool may_be_new =
-        by_name.empty() || absl::StartsWith(parameter.key(), kConsistencyPrefix);
+    // Moments begin at the first update with a finite gradient. A consistency head may be new to a
+    // run, and the dynamics get no gradient in a run without unrolled steps.
+    const bool may_be_new = by_name.empty() ||
+                            absl::StartsWith(parameter.key(), kConsistencyPrefix) ||
+                            absl::StartsWith(parameter.key(), "dynamics.");
     if (parts[0] == nullptr && may_be_new) continue;
     if (parts[0] == nullptr || parts[0]->type != v1::CheckpointHeader::Tensor::TYPE_INT64 ||
         parts[1] == nullptr || parts[1]->shape != shape || parts[2] == nullptr ||

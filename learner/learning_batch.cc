@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -14,6 +15,14 @@
 #include "learner/row_weights.h"
 
 namespace mallocmuzero {
+
+BatchShape BatchShape::Of(const v1::LearnerOptions& options, size_t rows,
+                          double importance_exponent) {
+  const double imitated = std::round(options.best_share() * static_cast<double>(rows));
+  return {.rows = rows,
+          .imitated = static_cast<size_t>(imitated),
+          .importance_exponent = importance_exponent};
+}
 
 double LearningBatch::LargestWeight() const {
   const absl::Span<const float> own = absl::MakeConstSpan(block->weights).subspan(first, rows);
@@ -50,8 +59,11 @@ absl::StatusOr<std::vector<LearningBatch>> MakeBatches(const BatchMaker& maker,
   MMZ_RETURN_IF_ERROR(maker.Fill(made, *block));
   std::vector<LearningBatch> result;
   for (size_t b = 0; b < batches; ++b) {
-    result.push_back(
-        {.block = block, .first = b * shape.rows, .rows = shape.rows, .prioritized = prioritized});
+    LearningBatch& batch = result.emplace_back(
+        LearningBatch{.block = block, .first = b * shape.rows, .rows = shape.rows});
+    for (size_t i = 0; i < prioritized; ++i) {
+      batch.prioritized.push_back(std::move(made[batch.first + i].drawn));
+    }
   }
   return result;
 }

@@ -11,7 +11,8 @@
 #include "absl/status/statusor.h"
 #include "learner/batch_maker.h"
 #include "learner/learner.h"
-#include "replay/trajectory_buffer.h"
+#include "mallocmuzero/v1/train.pb.h"
+#include "replay/drawn_position.h"
 
 namespace mallocmuzero {
 
@@ -22,15 +23,20 @@ struct BatchShape {
   double importance_exponent = 0;
 
   size_t prioritized() const { return rows - imitated; }
+
+  // A batch of that many rows, of which options.best_share() are imitated.
+  static BatchShape Of(const v1::LearnerOptions& options, size_t rows, double importance_exponent);
 };
 
-// One batch of a block of several. The `prioritized` leading rows were drawn by priority and get
-// new priorities; the rows behind them are imitated.
+// One batch of a block of several.
 struct LearningBatch {
   std::shared_ptr<UnrollBatch> block;
   size_t first = 0;  // row of the block that the batch begins with
   size_t rows = 0;
-  size_t prioritized = 0;
+
+  // The positions of the leading rows, which were drawn by priority and get new priorities. The
+  // rows behind them are imitated.
+  std::vector<DrawnPosition> prioritized;
 
   // The weights in `block` are those of RowWeights divided by this number.
   double divided_by = 1;

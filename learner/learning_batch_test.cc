@@ -45,7 +45,7 @@ class LearningBatchTest : public ::testing::Test {
     DrawnRows rows = {.positions = 10};
     for (uint32_t i = 0; i < kBatches * kShape.prioritized(); ++i) {
       rows.drawn.push_back(
-          {.trajectory = game_, .key = {.serial = 7, .position = i}, .probability = 0.1 * (i + 1)});
+          {.trajectory = game_, .position = i, .probability = 0.1 * (i + 1), .serial = 7});
     }
     rows.imitated.assign(kBatches, {.trajectory = game_});
     return rows;
@@ -71,9 +71,10 @@ TEST_F(LearningBatchTest, PrioritizedRowsComeFirstInEachBatch) {
   const std::vector<LearningBatch> batches = Make();
   ASSERT_EQ(batches.size(), kBatches);
   for (size_t b = 0; b < kBatches; ++b) {
-    EXPECT_EQ(batches[b].prioritized, 3);
+    ASSERT_EQ(batches[b].prioritized.size(), 3);
     for (size_t i = 0; i < 3; ++i) {
-      EXPECT_EQ(batches[b].block->keys[batches[b].first + i].position, 3 * b + i);
+      EXPECT_EQ(batches[b].prioritized[i].serial, 7);
+      EXPECT_EQ(batches[b].prioritized[i].position, 3 * b + i);
     }
     // The policy of the imitated row is the action that was taken.
     const float* policy = &batches[b].block->policies[(batches[b].first + 3) * kActionCount];

@@ -1,6 +1,7 @@
 #include "learner/program_progress.h"
 
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -46,7 +47,7 @@ class BestMapping : public ::testing::Test {
       progress.best_actions.push_back(player.Choose(game));
       game.Apply(progress.best_actions.back());
     }
-    progress.best_return = 1 - programs_[0].rules().ShareOfAllHbm(game.cycles());
+    progress.best_return = HbmShare(1 - programs_[0].rules().ShareOfAllHbm(game.cycles()));
     return progress;
   }
 
@@ -61,7 +62,7 @@ class BestMapping : public ::testing::Test {
 TEST_F(BestMapping, StaysWhereItIsBetterThanWhatARunHasFoundSinceAnEarlierCheckpoint) {
   const ProgramProgress good = After(PlayerKind::kEager);
   const ProgramProgress bad = After(PlayerKind::kRandom);
-  ASSERT_GT(good.best_return, bad.best_return + 1e-6);
+  ASSERT_GT(good.best_return, bad.best_return + HbmShare(1e-6));
   ASSERT_TRUE(WriteBestMapping(*directory_, bad).ok());
   const std::string of_bad = *ReadFile(Path());
   ASSERT_TRUE(WriteBestMapping(*directory_, good).ok());
@@ -73,8 +74,9 @@ TEST_F(BestMapping, StaysWhereItIsBetterThanWhatARunHasFoundSinceAnEarlierCheckp
 
 TEST_F(BestMapping, IsNotDescribedBeforeTheFirstGame) {
   ProgramProgress progress = {.program = &programs_[0]};
-  EXPECT_FALSE(DescribeProgress(progress, 1).has_best_return());
-  EXPECT_TRUE(DescribeProgress(After(PlayerKind::kEager), 1).has_best_return());
+  EXPECT_FALSE(DescribeProgress(progress, std::nullopt, HbmShare(1)).has_best_return());
+  EXPECT_TRUE(
+      DescribeProgress(After(PlayerKind::kEager), std::nullopt, HbmShare(1)).has_best_return());
 }
 
 TEST_F(BestMapping, TakesThePlaceOfADamagedFile) {

@@ -3,19 +3,71 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "base/status_macros.h"
+#include "env/game.h"
+#include "env/program_rules.h"
+#include "env/solvers/solve.h"
+#include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
+namespace {
+
+bool IsWholeGame(const ProgramRules& rules, absl::Span<const Action> actions) {
+  Game game(rules);
+  for (const Action action : actions) {
+    const bool is_action = static_cast<uint8_t>(action) < kActionCount;
+    if (game.finished() || !is_action || !game.IsLegal(action)) return false;
+    game.Apply(action);
+  }
+  return game.finished();
+}
+
+std::vector<Action> ToActions(const std::string& bytes) {
+  std::vector<Action> actions;
+  for (const char byte : bytes) actions.push_back(static_cast<Action>(byte));
+  return actions;
+}
+
+}  // namespace
+
+absl::Status WriteBestMappings(const RunDirectory& directory,
+                               std::vector<ImprovedProgram>& improved) {
+  while (!improved.empty()) {
+    MMZ_RETURN_IF_ERROR(WriteBestMapping(directory, improved.back().progress));
+    improved.pop_back();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckRules(const v1::TrainState& state) {
+  const uint32_t version = state.rules_version();
+  if (version == 0 || version == kGameRulesVersion) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("games of rules ", version, "; this build plays ",
+                                                 kGameRulesVersion, ", so the run cannot go on"));
+}
 
 absl::StatusOr<ProgramRecords> ProgramRecords::Create(const ProgramSet& programs,
                                                       double ranked_quantile) {
-  absl::StatusOr<std::vector<ProgramProgress>> progress = StartProgress(programs);
-  if (!progress.ok()) return progress.status();
-  return ProgramRecords(programs, *std::move(progress), ranked_quantile);
+  std::vector<ProgramProgress> all;
+  for (size_t p = 0; p < programs.size(); ++p) {
+    const ProgramRules& rules = programs[p].rules();
+    const absl::StatusOr<Solution> greedy = Solve("greedy", rules, {});
+    if (!greedy.ok()) return greedy.status();
+    all.push_back({.program = &programs[p],
+                   .initial_return = HbmShare(Game(rules).total_return()),
+                   .greedy_return = HbmShare(1 - rules.ShareOfAllHbm(greedy->cycles))});
+  }
+  return ProgramRecords(programs, std::move(all), ranked_quantile);
 }
 
 ProgramRecords::ProgramRecords(const ProgramSet& programs, std::vector<ProgramProgress> progress,
@@ -33,7 +85,13 @@ const ReturnBaseline& ProgramRecords::baseline(size_t p) const {
 
 void ProgramRecords::NoteGame(const v1::Trajectory& game, const std::string& player) {
   const size_t p = programs_->IndexOf(game.program_sha256());
-  if (NoteIfBest(game, player, progress_[p])) is_improved_[p] = true;
+  ProgramProgress& progress = progress_[p];
+  const HbmShare value = TotalReturn(game);
+  if (!progress.best_actions.empty() && value <= progress.best_return) return;
+  progress.best_return = value;
+  progress.best_player = player;
+  progress.best_actions = ToActions(game.actions());
+  is_improved_[p] = true;
 }
 
 void ProgramRecords::AddToBaseline(const v1::Trajectory& game) {
@@ -46,47 +104,83 @@ void ProgramRecords::Refresh() {
 
 void ProgramRecords::Refresh(size_t p) { baselines_.at((*programs_)[p].sha256()).Refresh(); }
 
-std::vector<size_t> ProgramRecords::TakeImproved() {
-  std::vector<size_t> improved;
+std::vector<ImprovedProgram> ProgramRecords::TakeImproved() {
+  std::vector<ImprovedProgram> improved;
   for (size_t p = 0; p < progress_.size(); ++p) {
-    if (is_improved_[p]) improved.push_back(p);
+    if (is_improved_[p]) improved.push_back({.index = p, .progress = progress_[p]});
     is_improved_[p] = false;
   }
   return improved;
+}
+
+void ProgramRecords::PutBackImproved(absl::Span<const ImprovedProgram> left) {
+  for (const ImprovedProgram& program : left) is_improved_[program.index] = true;
 }
 
 std::vector<ProgramStanding> ProgramRecords::Standings() const {
   std::vector<ProgramStanding> standings;
   for (size_t p = 0; p < progress_.size(); ++p) {
     const ProgramProgress& progress = progress_[p];
-    double best = progress.greedy_return;
+    HbmShare best = progress.greedy_return;
     if (!progress.best_actions.empty()) best = std::max(best, progress.best_return);
     const double compiler = progress.program->default_return();
-    if (!std::isnan(compiler)) best = std::max(best, compiler);
-    ProgramStanding standing = {.best_return = best, .scale = baseline(p).scale().share()};
+    if (!std::isnan(compiler)) best = std::max(best, HbmShare(compiler));
+    ProgramStanding standing = {.best_return = best, .scale = baseline(p).scale()};
     if (baseline(p).games() > 0) {
-      standing.mean_return = progress.initial_return + baseline(p).At(0).share();
+      standing.mean_return = progress.initial_return + baseline(p).At(0);
     }
     standings.push_back(standing);
   }
   return standings;
 }
 
-std::vector<v1::TrainMetrics::Program> ProgramRecords::Describe() const {
+std::vector<v1::TrainMetrics::Program> ProgramRecords::Describe(
+    absl::Span<const std::optional<HbmShare>> mean_returns) const {
   std::vector<v1::TrainMetrics::Program> described;
   for (size_t p = 0; p < progress_.size(); ++p) {
-    described.push_back(DescribeProgress(progress_[p], baseline(p).scale().share()));
+    const std::optional<HbmShare> mean = mean_returns.empty() ? std::nullopt : mean_returns[p];
+    described.push_back(DescribeProgress(progress_[p], mean, baseline(p).scale()));
   }
   return described;
 }
 
+void ProgramRecords::SaveTo(v1::TrainState& state) const {
+  state.set_rules_version(kGameRulesVersion);
+  state.clear_programs();
+  for (size_t p = 0; p < progress_.size(); ++p) *state.add_programs() = Save(p);
+}
+
 v1::TrainState::Program ProgramRecords::Save(size_t p) const {
-  return SaveProgress(progress_[p], baseline(p));
+  const ProgramProgress& progress = progress_[p];
+  v1::TrainState::Program saved;
+  saved.set_sha256(progress.program->sha256());
+  *saved.mutable_baseline() = baseline(p).Save();
+  saved.set_best_return(progress.best_return.share());
+  saved.set_best_player(progress.best_player);
+  for (const Action action : progress.best_actions) {
+    saved.mutable_best_actions()->push_back(static_cast<char>(action));
+  }
+  // A file has NaN where there is none.
+  saved.set_policy_return(progress.policy_return.value_or(HbmShare(std::nan(""))).share());
+  return saved;
 }
 
 bool ProgramRecords::Restore(size_t p, const v1::TrainState::Program& saved) {
-  if (!RestoreProgress(saved, progress_[p], baselines_.at((*programs_)[p].sha256()))) return false;
-  is_improved_[p] = !progress_[p].best_actions.empty();
+  ProgramProgress& progress = progress_[p];
+  std::vector<Action> actions = ToActions(saved.best_actions());
+  if (saved.sha256() != progress.program->sha256()) return false;
+  // The game will be played to make its mapping, so it must be legal.
+  if (!actions.empty() && actions != progress.best_actions &&
+      !IsWholeGame(progress.program->rules(), actions)) {
+    return false;
+  }
+  if (!baselines_.at(saved.sha256()).Restore(saved.baseline())) return false;
+  progress.best_return = HbmShare(saved.best_return());
+  progress.best_player = saved.best_player();
+  progress.policy_return.reset();
+  if (!std::isnan(saved.policy_return())) progress.policy_return = HbmShare(saved.policy_return());
+  progress.best_actions = std::move(actions);
+  is_improved_[p] = !progress.best_actions.empty();
   return true;
 }
 

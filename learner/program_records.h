@@ -4,22 +4,42 @@
 #define MALLOCMUZERO_LEARNER_PROGRAM_RECORDS_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "env/program_set.h"
 #include "learner/batch_maker.h"
 #include "learner/curriculum.h"
 #include "learner/program_progress.h"
+#include "learner/run_directory.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/return_units.h"
 
 namespace mallocmuzero {
 
 // The player's name if the agent has played the best game.
 inline constexpr char kAgentPlayer[] = "agent";
+
+// A program with a new best game, whose mapping is to be written.
+struct ImprovedProgram {
+  size_t index = 0;  // in the set
+  ProgramProgress progress;
+};
+
+// Writes the mappings of programs and removes them from `improved`. An error names a file; the
+// programs that are then left in `improved` were not written.
+absl::Status WriteBestMappings(const RunDirectory& directory,
+                               std::vector<ImprovedProgram>& improved);
+
+// InvalidArgument if a run's games were played by other rules than those of this build. A state
+// without a version of the rules is taken for one of the present rules.
+absl::Status CheckRules(const v1::TrainState& state);
 
 // One record for each program, by its index in the set. Thread-compatible.
 class ProgramRecords {
@@ -42,29 +62,35 @@ class ProgramRecords {
   void Refresh(size_t p);
 
   // Sets the policy's return at the last evaluation.
-  void SetPolicyReturn(size_t p, double policy_return) {
+  void SetPolicyReturn(size_t p, HbmShare policy_return) {
     progress_[p].policy_return = policy_return;
   }
 
-  // The indices of the programs that have a better game than at the last call. The caller writes
-  // their mappings, and puts back a program whose mapping it could not write.
-  std::vector<size_t> TakeImproved();
-  void PutBackImproved(size_t p) { is_improved_[p] = true; }
+  // The programs that have a better game than at the last call. The caller puts back those whose
+  // mappings it could not write.
+  std::vector<ImprovedProgram> TakeImproved();
+  void PutBackImproved(absl::Span<const ImprovedProgram> left);
 
   // How well each program is played, for ProgramWeights. Mean returns are those of the baselines.
   std::vector<ProgramStanding> Standings() const;
 
-  // The entries of the programs in a line of metrics, without the mean returns of recent games.
-  std::vector<v1::TrainMetrics::Program> Describe() const;
+  // The entries of the programs in a line of metrics. `mean_returns` has that of recent games for
+  // each program that has any; it is empty if no program has.
+  std::vector<v1::TrainMetrics::Program> Describe(
+      absl::Span<const std::optional<HbmShare>> mean_returns) const;
 
-  // Converts the p-th record to the part of a checkpoint and back, as SaveProgress and
-  // RestoreProgress do.
-  v1::TrainState::Program Save(size_t p) const;
+  // Sets the programs of the state to all records, and its version of the rules.
+  void SaveTo(v1::TrainState& state) const;
+
+  // Restores the p-th record. Returns false and changes nothing if `saved` belongs to another
+  // program, or if its best game is not a game of this program.
   bool Restore(size_t p, const v1::TrainState::Program& saved);
 
  private:
   ProgramRecords(const ProgramSet& programs, std::vector<ProgramProgress> progress,
                  double ranked_quantile);
+
+  v1::TrainState::Program Save(size_t p) const;
 
   const ProgramSet* programs_;
   std::vector<ProgramProgress> progress_;

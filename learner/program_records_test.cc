@@ -1,13 +1,17 @@
 #include "learner/program_records.h"
 
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "actor/game_recorder.h"
 #include "env/game.h"
 #include "env/players.h"
+#include "env/program_rules.h"
 #include "env/program_set.h"
 #include "env/testing/random_program_set.h"
 #include "gmock/gmock.h"
@@ -32,32 +36,48 @@ class ProgramRecordsTest : public ::testing::Test {
     return std::move(recorder).Finish();
   }
 
+  // The indices of the programs that TakeImproved returns.
+  static std::vector<size_t> Improved(ProgramRecords& records) {
+    std::vector<size_t> indices;
+    for (const ImprovedProgram& program : records.TakeImproved()) indices.push_back(program.index);
+    return indices;
+  }
+
+  static v1::TrainState Saved(const ProgramRecords& records) {
+    v1::TrainState state;
+    records.SaveTo(state);
+    return state;
+  }
+
   const ProgramSet programs_ = testing::RandomProgramSet(11, 2);
   ProgramRecords records_ = *ProgramRecords::Create(programs_, 0);
 };
 
 TEST_F(ProgramRecordsTest, AProgramIsImprovedByABetterGameOnly) {
-  EXPECT_THAT(records_.TakeImproved(), IsEmpty());
+  EXPECT_THAT(Improved(records_), IsEmpty());
   records_.NoteGame(Play(1, PlayerKind::kEager), kAgentPlayer);
-  EXPECT_THAT(records_.TakeImproved(), ElementsAre(1));
-  EXPECT_THAT(records_.TakeImproved(), IsEmpty());
+  const std::vector<ImprovedProgram> improved = records_.TakeImproved();
+  ASSERT_EQ(improved.size(), 1);
+  EXPECT_EQ(improved[0].index, 1);
+  EXPECT_EQ(improved[0].progress.best_return, records_.progress()[1].best_return);
+  EXPECT_THAT(Improved(records_), IsEmpty());
   records_.NoteGame(Play(1, PlayerKind::kEager), kAgentPlayer);
-  EXPECT_THAT(records_.TakeImproved(), IsEmpty());
-  records_.PutBackImproved(1);
-  EXPECT_THAT(records_.TakeImproved(), ElementsAre(1));
+  EXPECT_THAT(Improved(records_), IsEmpty());
+  records_.PutBackImproved(improved);
+  EXPECT_THAT(Improved(records_), ElementsAre(1));
 }
 
 TEST_F(ProgramRecordsTest, StandingsKnowTheMeanOfTheGamesInTheBaseline) {
-  EXPECT_TRUE(std::isnan(records_.Standings()[0].mean_return));
+  EXPECT_FALSE(records_.Standings()[0].mean_return.has_value());
   const v1::Trajectory game = Play(0, PlayerKind::kRandom);
   records_.AddToBaseline(game);
   records_.Refresh();
   const std::vector<ProgramStanding> standings = records_.Standings();
   // The mean of one game is its return.
-  EXPECT_NEAR(standings[0].mean_return, TotalReturn(game).share(), 1e-9);
+  EXPECT_NEAR(standings[0].mean_return->share(), TotalReturn(game).share(), 1e-9);
   EXPECT_GE(standings[0].best_return, records_.progress()[0].greedy_return);
-  EXPECT_GT(standings[0].scale, 0);
-  EXPECT_TRUE(std::isnan(standings[1].mean_return));
+  EXPECT_GT(standings[0].scale, HbmShare(0));
+  EXPECT_FALSE(standings[1].mean_return.has_value());
 }
 
 TEST_F(ProgramRecordsTest, TheBestKnownReturnIsThatOfTheBestPlayer) {
@@ -72,14 +92,53 @@ TEST_F(ProgramRecordsTest, GoesOnFromWhatItHasSaved) {
   records_.NoteGame(game, kAgentPlayer);
   records_.AddToBaseline(game);
   records_.Refresh();
-  records_.SetPolicyReturn(0, 0.25);
+  records_.SetPolicyReturn(0, HbmShare(0.25));
   ProgramRecords later = *ProgramRecords::Create(programs_, 0);
-  EXPECT_FALSE(later.Restore(1, records_.Save(0)));
-  ASSERT_TRUE(later.Restore(0, records_.Save(0)));
-  EXPECT_EQ(later.Save(0).SerializeAsString(), records_.Save(0).SerializeAsString());
-  EXPECT_EQ(later.progress()[0].policy_return, 0.25);
+  const v1::TrainState saved = Saved(records_);
+  EXPECT_EQ(CheckRules(saved), absl::OkStatus());
+  ASSERT_EQ(saved.programs_size(), 2);
+  EXPECT_FALSE(later.Restore(1, saved.programs(0)));
+  ASSERT_TRUE(later.Restore(0, saved.programs(0)));
+  EXPECT_EQ(Saved(later).programs(0).SerializeAsString(), saved.programs(0).SerializeAsString());
+  EXPECT_EQ(later.progress()[0].policy_return, HbmShare(0.25));
   // Whether the mapping was written is not saved.
-  EXPECT_THAT(later.TakeImproved(), ElementsAre(0));
+  EXPECT_THAT(Improved(later), ElementsAre(0));
+}
+
+TEST_F(ProgramRecordsTest, GamesOfOtherRulesAreRefused) {
+  v1::TrainState state = Saved(records_);
+  state.set_rules_version(kGameRulesVersion + 1);
+  EXPECT_EQ(CheckRules(state).code(), absl::StatusCode::kInvalidArgument);
+  // The version is younger than the first files.
+  state.clear_rules_version();
+  EXPECT_EQ(CheckRules(state), absl::OkStatus());
+}
+
+TEST_F(ProgramRecordsTest, AProgramWithoutRecentGamesIsDescribedWithoutTheirMean) {
+  const std::vector<v1::TrainMetrics::Program> some =
+      records_.Describe({HbmShare(0.5), std::nullopt});
+  EXPECT_EQ(some[0].mean_return(), 0.5);
+  EXPECT_FALSE(some[1].has_mean_return());
+  EXPECT_FALSE(records_.Describe({})[0].has_mean_return());
+}
+
+TEST_F(ProgramRecordsTest, OfMappingsThatCannotBeWrittenTheRestIsLeft) {
+  const std::string folder = ::testing::TempDir() + "/program_records_test_run";
+  std::filesystem::remove_all(folder);
+  const RunDirectory directory = *RunDirectory::Create(folder, v1::TrainConfig());
+  for (size_t p = 0; p < 2; ++p) records_.NoteGame(Play(p, PlayerKind::kEager), kAgentPlayer);
+  std::vector<ImprovedProgram> improved = records_.TakeImproved();
+  // A folder where the mapping of the first program belongs.
+  const std::string path =
+      directory.BestPath(programs_[0].program().hardware().name(), programs_[0].name());
+  std::filesystem::create_directories(path + "/in_the_way");
+  EXPECT_FALSE(WriteBestMappings(directory, improved).ok());
+  ASSERT_FALSE(improved.empty());
+  EXPECT_EQ(improved.front().index, 0);
+  std::filesystem::remove_all(path);
+  EXPECT_EQ(WriteBestMappings(directory, improved), absl::OkStatus());
+  EXPECT_THAT(improved, IsEmpty());
+  EXPECT_TRUE(std::filesystem::is_regular_file(path));
 }
 
 }  // namespace

@@ -7,12 +7,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "mallocmuzero/v1/train.pb.h"
 
 namespace mallocmuzero {
-
-// The number of a batch's `rows` that come from the best games and are imitated.
-size_t ImitatedRows(const v1::LearnerOptions& options, size_t rows);
 
 // Weights of the rows of one batch. A row that was drawn by priority, with probability P from
 // `positions` positions, weighs (1 / (positions x P)) ^ exponent (Schaul et al., 2016,

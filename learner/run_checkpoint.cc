@@ -51,6 +51,14 @@ absl::StatusOr<std::optional<Checkpoint>> LoadLatest(const RunDirectory& directo
                                                   directory.previous_checkpoint_path(), " there"));
 }
 
+absl::StatusOr<v1::TrainState> ReadState(const Checkpoint& checkpoint) {
+  v1::TrainState state;
+  if (checkpoint.training_state.empty() || !state.ParseFromString(checkpoint.training_state)) {
+    return absl::InvalidArgumentError("the checkpoint of a training run expected");
+  }
+  return state;
+}
+
 absl::Status SaveLatest(const RunDirectory& directory, const Checkpoint& checkpoint) {
   const std::string latest = directory.checkpoint_path();
   // The new file is complete before a name changes, so that a full disk leaves both checkpoints.

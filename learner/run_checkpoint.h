@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "learner/run_directory.h"
+#include "mallocmuzero/v1/train_state.pb.h"
 #include "model/checkpoint.h"
 
 namespace mallocmuzero {
@@ -17,6 +18,10 @@ namespace mallocmuzero {
 // those of LoadCheckpoint. An error names the file, and the previous checkpoint if that can replace
 // it. No file is changed.
 absl::StatusOr<std::optional<Checkpoint>> LoadLatest(const RunDirectory& directory);
+
+// The state of the run that wrote the checkpoint. InvalidArgument if it is a checkpoint of weights
+// only.
+absl::StatusOr<v1::TrainState> ReadState(const Checkpoint& checkpoint);
 
 // Saves a checkpoint as the latest one; the latest one becomes the previous one. If the machine
 // stops at any time, the latest checkpoint is still whole if there was one before. After an error

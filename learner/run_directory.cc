@@ -27,6 +27,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/file_io.h"
+#include "base/make_folder.h"
 #include "base/message_file.h"
 #include "base/message_json.h"
 #include "base/sha256.h"
@@ -58,13 +59,6 @@ bool HoldsFiles(const std::string& folder) {
     if (!entry.is_directory(ignored)) return true;
   }
   return false;
-}
-
-absl::Status MakeFolder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (!error) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(path, ": cannot make this folder: ", error.message()));
 }
 
 absl::Status CannotWrite(const std::string& path) {

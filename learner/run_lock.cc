@@ -5,15 +5,15 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <string>
-#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file_lock.h"
+#include "base/make_folder.h"
+#include "base/status_macros.h"
 
 namespace mallocmuzero {
 namespace {
@@ -41,12 +41,7 @@ bool WriteHolder(int fd, const std::string& holder) {
 }  // namespace
 
 absl::StatusOr<RunLock> RunLock::Acquire(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    return absl::InternalError(
-        absl::StrCat(folder, ": cannot make this folder: ", error.message()));
-  }
+  MMZ_RETURN_IF_ERROR(MakeFolder(folder));
   const std::string path = folder + "/lock";
   // The file is never removed: a process that waits for the old file would not see a new one.
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);

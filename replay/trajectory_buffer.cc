@@ -150,8 +150,9 @@ std::vector<DrawnPosition> TrajectoryBuffer::Draw(size_t count, std::mt19937_64&
     const Game& game = *Find(slot_game_[slot]);
     const size_t position = (slot + priorities_.size() - game.first_slot) % priorities_.size();
     drawn.push_back({.trajectory = game.trajectory,
-                     .key = {game.serial, static_cast<uint32_t>(position)},
-                     .probability = weights_.weight(slot) / weights_.total()});
+                     .position = static_cast<uint32_t>(position),
+                     .probability = weights_.weight(slot) / weights_.total(),
+                     .serial = game.serial});
   }
   return drawn;
 }
@@ -168,10 +169,10 @@ std::vector<DrawnPosition> TrajectoryBuffer::DrawBest(size_t count, std::mt19937
         std::next(best_.begin(), below(best_.size()))->second;
     const SharedTrajectory& game = best[below(best.size())];
     const size_t length = game->actions().size();
-    drawn.push_back(
-        {.trajectory = game,
-         .key = {UINT64_MAX, static_cast<uint32_t>(below(length))},
-         .probability = 1.0 / static_cast<double>(best_.size() * best.size() * length)});
+    drawn.push_back({.trajectory = game,
+                     .position = static_cast<uint32_t>(below(length)),
+                     .probability = 1.0 / static_cast<double>(best_.size() * best.size() * length),
+                     .serial = UINT64_MAX});
   }
   return drawn;
 }

@@ -19,12 +19,11 @@
 #include "mallocmuzero/v1/train.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/drawn_position.h"
 #include "replay/return_units.h"
 #include "replay/sum_tree.h"
 
 namespace mallocmuzero {
-
-using SharedTrajectory = std::shared_ptr<const v1::Trajectory>;
 
 // What a game brought.
 HbmShare TotalReturn(const v1::Trajectory& trajectory);
@@ -33,15 +32,6 @@ HbmShare TotalReturn(const v1::Trajectory& trajectory);
 struct PositionKey {
   uint64_t serial = 0;
   uint32_t position = 0;
-};
-
-// A position drawn from the buffer.
-struct DrawnPosition {
-  SharedTrajectory trajectory;
-  PositionKey key;
-
-  // The probability that a single draw gives this position.
-  double probability = 0;
 };
 
 // Holds at most options.max_decisions() decisions and options.max_bytes() bytes; the oldest games

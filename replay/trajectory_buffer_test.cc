@@ -115,7 +115,7 @@ TEST(TrajectoryBuffer, DrawsFollowPriorities) {
   constexpr int kDraws = 200'000;
   std::vector<int> seen(200);
   for (const DrawnPosition& drawn : buffer.Draw(kDraws, random)) {
-    const size_t index = (drawn.key.serial - buffer.serial(0)) * 50 + drawn.key.position;
+    const size_t index = (drawn.serial - buffer.serial(0)) * 50 + drawn.position;
     ASSERT_LT(index, seen.size());
     ++seen[index];
     EXPECT_NEAR(drawn.probability, expected[index] / sum, 1e-12);
@@ -168,7 +168,7 @@ TEST(TrajectoryBuffer, APriorityThatIsNoNumberChangesNothing) {
   // Nine positions have priority 1 and one has 7: 16 in sum.
   std::mt19937_64 random(1);
   for (const DrawnPosition& drawn : buffer.Draw(100, random)) {
-    EXPECT_DOUBLE_EQ(drawn.probability, drawn.key.position == 4 ? 7.0 / 16 : 1.0 / 16);
+    EXPECT_DOUBLE_EQ(drawn.probability, drawn.position == 4 ? 7.0 / 16 : 1.0 / 16);
   }
 }
 
@@ -231,7 +231,7 @@ TEST(TrajectoryBuffer, GoesOnWithTheSameDrawsAfterRestore) {
   for (int i = 0; i < 8; ++i) {
     ASSERT_TRUE(buffer.Insert(Shared(MakeGame(i, 20 + i, 0.1 * (8 - i), i % 2 == 0 ? "p" : "q"))));
     for (const DrawnPosition& drawn : buffer.Draw(10, random)) {
-      buffer.SetPriority(drawn.key, static_cast<double>(random() % 100));
+      buffer.SetPriority({drawn.serial, drawn.position}, static_cast<double>(random() % 100));
     }
   }
   TrajectoryBuffer again(Options());
@@ -251,8 +251,8 @@ TEST(TrajectoryBuffer, GoesOnWithTheSameDrawsAfterRestore) {
   const std::vector<DrawnPosition> expected = buffer.Draw(200, random);
   const std::vector<DrawnPosition> drawn = again.Draw(200, other);
   for (size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(drawn[i].key.serial, expected[i].key.serial);
-    EXPECT_EQ(drawn[i].key.position, expected[i].key.position);
+    EXPECT_EQ(drawn[i].serial, expected[i].serial);
+    EXPECT_EQ(drawn[i].position, expected[i].position);
   }
 }
 

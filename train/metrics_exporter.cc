@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "metrics/families.h"
+#include "metrics/loss_gauges.h"
 #include "metrics/program_returns.h"
 
 namespace mallocmuzero {
@@ -47,17 +48,8 @@ struct MetricsExporter::Families {
       MakeGauge(*registry, "mallocmuzero_train_replay_games", "Games the learner draws from.");
   Gauge& replay_decisions = MakeGauge(*registry, "mallocmuzero_train_replay_decisions",
                                       "Decisions the learner draws from.");
-  Family<Gauge>& loss = MakeGauges(*registry, "mallocmuzero_train_loss",
-                                   "Mean loss of the last iteration that learned, by head.");
-  Gauge& policy_loss = loss.Add({{"head", "policy"}});
-  Gauge& value_loss = loss.Add({{"head", "value"}});
-  Gauge& reward_loss = loss.Add({{"head", "reward"}});
-  Gauge& gradient_norm = MakeGauge(*registry, "mallocmuzero_train_gradient_norm",
-                                   "Norm of the gradient before it is clipped, mean.");
-  Gauge& learning_rate =
-      MakeGauge(*registry, "mallocmuzero_train_learning_rate", "Learning rate of the last update.");
-  Gauge& value_error = MakeGauge(*registry, "mallocmuzero_train_value_error",
-                                 "Mean error of predicted values, in units of the baseline.");
+  LossGauges losses = LossGauges(*registry, "mallocmuzero_train",
+                                 "Mean loss of the last iteration that learned, by head.");
   Family<Gauge>& returns =
       MakeGauges(*registry, "mallocmuzero_train_return_ratio",
                  "Share of the all-HBM cycles saved, by program and player: the iteration's games "
@@ -91,17 +83,7 @@ void MetricsExporter::Update(const v1::TrainMetrics& metrics) {
   f.batch_fill.Set(metrics.batch_fill());
   f.replay_games.Set(metrics.replay_games());
   f.replay_decisions.Set(metrics.replay_decisions());
-  if (metrics.has_losses()) {
-    f.policy_loss.Set(metrics.losses().policy());
-    f.value_loss.Set(metrics.losses().value());
-    f.reward_loss.Set(metrics.losses().reward());
-    if (metrics.losses().has_consistency()) {
-      f.loss.Add({{"head", "consistency"}}).Set(metrics.losses().consistency());
-    }
-    f.gradient_norm.Set(metrics.losses().gradient_norm());
-    f.learning_rate.Set(metrics.losses().learning_rate());
-    f.value_error.Set(metrics.losses().value_error());
-  }
+  if (metrics.has_losses()) f.losses.Set(metrics.losses());
   for (const v1::TrainMetrics::Program& program : metrics.programs()) {
     SetReturns(program, f.returns);
   }

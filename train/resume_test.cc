@@ -25,12 +25,7 @@ using testing::ResumeRun;
 using testing::SmallConfig;
 using testing::SomePrograms;
 using testing::StartRun;
-
-std::string WeightBytes(const TrainingRun& run) {
-  std::string bytes;
-  for (const NamedTensor& tensor : run.network().ExportWeights()) bytes += tensor.bytes;
-  return bytes;
-}
+using testing::WeightBytes;
 
 TEST(Resume, ResumesARunThatHasNoCheckpointYet) {
   const std::string folder = NewFolder("fresh");

@@ -25,6 +25,7 @@
 #include "env/recorded_game.h"
 #include "env/solvers/solve.h"
 #include "learner/curriculum.h"
+#include "learner/run_metrics.h"
 #include "train/update_phase.h"
 
 namespace mallocmuzero {
@@ -67,7 +68,7 @@ absl::Status TrainingRun::Run(const RunLimits& limits,
     if (!*finished) break;
     state_.set_seconds(state_.seconds() + absl::ToDoubleSeconds(absl::Now() - start));
     state_.set_iteration(state_.iteration() + 1);
-    Describe(metrics);
+    DescribeTotals(state_, trained_.step(), metrics);
     MMZ_RETURN_IF_ERROR(directory_.AppendMetrics(metrics));
     last = Capture();
     written = state_.iteration() % config_.checkpoint_iterations() == 0;
@@ -135,10 +136,10 @@ std::vector<GameTask> TrainingRun::MakeTasks() const {
 
 absl::StatusOr<bool> TrainingRun::Iterate(const RunLimits& limits, v1::TrainMetrics& metrics) {
   const absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> network =
-      network_->Snapshot(evaluation_);
+      trained_.network().Snapshot({.device = trained_.device()});
   if (!network.ok()) return network.status();
   const std::vector<GameTask> tasks = MakeTasks();
-  const uint64_t step = learner_->step();
+  const uint64_t step = trained_.step();
   absl::StatusOr<PlayedGames> played = PlayedGames();
   const auto play = [&] { played = Play(tasks, limits, *network, step, metrics); };
   const auto is_whole = [&] { return played.ok() && played->games.size() == tasks.size(); };
@@ -154,7 +155,12 @@ absl::StatusOr<bool> TrainingRun::Iterate(const RunLimits& limits, v1::TrainMetr
   if (!played.ok()) return played.status();
   if (!learned.ok()) return learned.status();
   if (!is_whole() || !*learned) return false;
-  TakeGames(std::move(played->games), tasks, metrics);
+  const std::vector<std::optional<HbmShare>> means = TakeGames(std::move(played->games), tasks);
+  for (v1::TrainMetrics::Program& program : records_->Describe(means)) {
+    *metrics.add_programs() = std::move(program);
+  }
+  metrics.set_replay_games(static_cast<double>(replay_.games()));
+  metrics.set_replay_decisions(static_cast<double>(replay_.decisions()));
   return true;
 }
 
@@ -182,9 +188,10 @@ absl::StatusOr<PlayedGames> TrainingRun::Play(absl::Span<const GameTask> tasks,
   return played;
 }
 
-void TrainingRun::TakeGames(std::vector<v1::Trajectory> games, absl::Span<const GameTask> tasks,
-                            v1::TrainMetrics& metrics) {
-  std::vector<double> sums(programs_.size(), 0);
+// Returns the mean return of the games of self-play of each program that has any.
+std::vector<std::optional<HbmShare>> TrainingRun::TakeGames(std::vector<v1::Trajectory> games,
+                                                            absl::Span<const GameTask> tasks) {
+  std::vector<HbmShare> sums(programs_.size());
   std::vector<int> counts(programs_.size(), 0);
   const size_t evaluations = IsEvaluation() ? programs_.size() : 0;
   for (size_t i = 0; i < games.size(); ++i) {
@@ -197,7 +204,7 @@ void TrainingRun::TakeGames(std::vector<v1::Trajectory> games, absl::Span<const 
       if (stored) replay_.Replace(std::make_shared<const v1::Trajectory>(std::move(games[i])));
       continue;
     }
-    const double value = TotalReturn(games[i]).share();
+    const HbmShare value = TotalReturn(games[i]);
     if (i < evaluations) {
       records_->SetPolicyReturn(p, value);
     } else {
@@ -213,10 +220,11 @@ void TrainingRun::TakeGames(std::vector<v1::Trajectory> games, absl::Span<const 
     if (stored) replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(games[i])));
   }
   records_->Refresh();
+  std::vector<std::optional<HbmShare>> means(programs_.size());
   for (size_t p = 0; p < programs_.size(); ++p) {
-    v1::TrainMetrics::Program* program = metrics.add_programs();
-    if (counts[p] > 0) program->set_mean_return(sums[p] / counts[p]);
+    if (counts[p] > 0) means[p] = HbmShare(sums[p].share() / counts[p]);
   }
+  return means;
 }
 
 absl::StatusOr<bool> TrainingRun::Learn(const RunLimits& limits, v1::TrainMetrics& metrics) {
@@ -228,7 +236,7 @@ absl::StatusOr<bool> TrainingRun::Learn(const RunLimits& limits, v1::TrainMetric
   SetComputeThreads(1);
   std::mt19937_64 random = RandomOf(kUpdates);
   const absl::StatusOr<std::optional<v1::TrainMetrics::Losses>> losses =
-      UpdatePhase(config_, *batches_, replay_, *learner_).Run(updates, random, [&] {
+      UpdatePhase(config_, *batch_maker_, replay_, trained_.learner()).Run(updates, random, [&] {
         return IsOver(limits);
       });
   if (!losses.ok()) return losses.status();
@@ -236,20 +244,6 @@ absl::StatusOr<bool> TrainingRun::Learn(const RunLimits& limits, v1::TrainMetric
   *metrics.mutable_losses() = **losses;
   metrics.set_learn_seconds(absl::ToDoubleSeconds(absl::Now() - start));
   return true;
-}
-
-void TrainingRun::Describe(v1::TrainMetrics& metrics) const {
-  metrics.set_iteration(static_cast<uint32_t>(state_.iteration()));
-  metrics.set_seconds(state_.seconds());
-  metrics.set_games(static_cast<double>(state_.games()));
-  metrics.set_decisions(static_cast<double>(state_.decisions()));
-  metrics.set_updates(static_cast<double>(learner_->step()));
-  metrics.set_replay_games(static_cast<double>(replay_.games()));
-  metrics.set_replay_decisions(static_cast<double>(replay_.decisions()));
-  const std::vector<v1::TrainMetrics::Program> programs = records_->Describe();
-  for (size_t p = 0; p < programs.size(); ++p) {
-    metrics.mutable_programs(static_cast<int>(p))->MergeFrom(programs[p]);
-  }
 }
 
 }  // namespace mallocmuzero

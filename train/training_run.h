@@ -19,11 +19,11 @@
 #include "actor/self_play.h"
 #include "env/program_set.h"
 #include "learner/batch_maker.h"
-#include "learner/learner.h"
 #include "learner/program_progress.h"
 #include "learner/program_records.h"
 #include "learner/run_directory.h"
 #include "learner/run_lock.h"
+#include "learner/trained_network.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
@@ -71,27 +71,22 @@ class TrainingRun {
   const v1::TrainConfig& config() const { return config_; }
   const RunDirectory& directory() const { return directory_; }
   const ProgramSet& programs() const { return programs_; }
-  const Network& network() const { return *network_; }
+  const Network& network() const { return trained_.network(); }
   uint64_t iteration() const { return state_.iteration(); }
   uint64_t games() const { return state_.games(); }
-  uint64_t updates() const { return learner_->step(); }
+  uint64_t updates() const { return trained_.step(); }
   double seconds() const { return state_.seconds(); }
   const std::vector<ProgramProgress>& progress() const { return records_->progress(); }
 
  private:
-  TrainingRun(RunLock lock, RunDirectory directory, v1::TrainConfig config, ProgramSet programs);
+  TrainingRun(RunLock lock, RunDirectory directory, v1::TrainConfig config, ProgramSet programs,
+              TrainedNetwork trained);
 
   // The contents of a checkpoint and its games.
   struct Saved {
     uint64_t iteration = 0;
     Checkpoint checkpoint;
     std::vector<SharedTrajectory> games;
-  };
-
-  struct TrainedNetwork {
-    Device device = Device::kCpu;
-    std::unique_ptr<Network> network;
-    std::unique_ptr<Learner> learner;  // of that network
   };
 
   // training_run.cc
@@ -103,16 +98,14 @@ class TrainingRun {
                                    const std::shared_ptr<const NetworkSnapshot>& network,
                                    uint64_t network_step, v1::TrainMetrics& metrics) const;
   std::vector<GameTask> MakeTasks() const;
-  void TakeGames(std::vector<v1::Trajectory> games, absl::Span<const GameTask> tasks,
-                 v1::TrainMetrics& metrics);
-  void Describe(v1::TrainMetrics& metrics) const;
+  std::vector<std::optional<HbmShare>> TakeGames(std::vector<v1::Trajectory> games,
+                                                 absl::Span<const GameTask> tasks);
   bool IsEvaluation() const;
   uint32_t threads() const;
   std::mt19937_64 RandomOf(uint64_t purpose) const;
 
   // training_state.cc
-  static absl::StatusOr<TrainedNetwork> MakeLearner(const v1::TrainConfig& config, Device device);
-  absl::Status SetUp(TrainedNetwork made);
+  absl::Status SetUp();
   Saved Capture() const;
   absl::Status Save(const Saved& saved);
   absl::Status Restore(const Checkpoint& checkpoint);  // state_ must be its state
@@ -124,11 +117,9 @@ class TrainingRun {
   v1::TrainConfig config_;
   ProgramSet programs_;
   SearchConfig search_;
-  EvaluationOptions evaluation_;
   TrajectoryBuffer replay_;
-  std::unique_ptr<Network> network_;
-  std::unique_ptr<Learner> learner_;
-  std::unique_ptr<BatchMaker> batches_;
+  TrainedNetwork trained_;
+  std::unique_ptr<BatchMaker> batch_maker_;
   v1::TrainState state_;                   // counters; the rest is filled in by Capture
   uint64_t saved_iteration_ = 0;           // of the latest checkpoint
   std::optional<ProgramRecords> records_;  // set by SetUp

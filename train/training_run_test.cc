@@ -1,7 +1,6 @@
 #include "train/training_run.h"
 
 #include <atomic>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -31,12 +30,7 @@ using testing::ResumeRun;
 using testing::SmallConfig;
 using testing::SomePrograms;
 using testing::StartRun;
-
-std::string WeightBytes(const TrainingRun& run) {
-  std::string bytes;
-  for (const NamedTensor& tensor : run.network().ExportWeights()) bytes += tensor.bytes;
-  return bytes;
-}
+using testing::WeightBytes;
 
 TEST(TrainingRun, LeavesMetricsACheckpointAndMappings) {
   const std::string folder = NewFolder("leaves");
@@ -50,19 +44,19 @@ TEST(TrainingRun, LeavesMetricsACheckpointAndMappings) {
   EXPECT_GT(metrics->back().updates(), 0);
   EXPECT_EQ(metrics->back().programs_size(), 2);
   for (const ProgramProgress& progress : run->progress()) {
-    EXPECT_FALSE(std::isnan(progress.policy_return));
-    EXPECT_EQ(progress.greedy_return,
+    ASSERT_TRUE(progress.policy_return.has_value());
+    EXPECT_EQ(progress.greedy_return.share(),
               1 - progress.program->rules().ShareOfAllHbm(
                       Solve("greedy", progress.program->rules(), {})->cycles));
-    EXPECT_GE(progress.best_return, progress.policy_return);
+    EXPECT_GE(progress.best_return, *progress.policy_return);
     const auto proto = ReadMessage<v1::Mapping>(run->directory().BestPath(
         progress.program->program().hardware().name(), progress.program->name()));
     ASSERT_TRUE(proto.ok()) << proto.status();
     const auto mapping = MappingFromProto(*proto, progress.program->program());
     ASSERT_TRUE(mapping.ok()) << mapping.status();
     const double cycles = Simulate(progress.program->program(), *mapping).total_cycles;
-    EXPECT_NEAR(1 - cycles / progress.program->rules().all_hbm_cycles(), progress.best_return,
-                1e-9);
+    EXPECT_NEAR(1 - cycles / progress.program->rules().all_hbm_cycles(),
+                progress.best_return.share(), 1e-9);
   }
 }
 
@@ -73,7 +67,7 @@ TEST(TrainingRun, WritesAMappingWhenThereIsABetterOne) {
     return run->directory().BestPath(progress.program->program().hardware().name(),
                                      progress.program->name());
   };
-  std::vector<double> before;
+  std::vector<HbmShare> before;
   for (const ProgramProgress& progress : run->progress()) {
     before.push_back(progress.best_return);
     EXPECT_TRUE(std::filesystem::remove(path(progress)));

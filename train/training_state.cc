@@ -13,7 +13,6 @@
 #include "absl/types/span.h"
 #include "base/message_file.h"
 #include "base/status_macros.h"
-#include "env/program_rules.h"
 #include "env/recorded_game.h"
 #include "learner/run_checkpoint.h"
 #include "model/checkpoint.h"
@@ -24,15 +23,14 @@
 namespace mallocmuzero {
 namespace {
 
-// The games of a cluster's checkpoint are on replay shards: a run of `train` cannot continue from
-// it.
-absl::StatusOr<v1::TrainState> ReadState(const Checkpoint& checkpoint, const std::string& path) {
-  v1::TrainState state;
-  if (checkpoint.training_state.empty() || !state.ParseFromString(checkpoint.training_state)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": the checkpoint of a training run expected"));
+// The state in a checkpoint of `train`. The games of a cluster's checkpoint are on replay shards: a
+// run of `train` cannot continue from it.
+absl::StatusOr<v1::TrainState> ReadOwnState(const Checkpoint& checkpoint, const std::string& path) {
+  absl::StatusOr<v1::TrainState> state = ReadState(checkpoint);
+  if (!state.ok()) {
+    return absl::Status(state.status().code(), absl::StrCat(path, ": ", state.status().message()));
   }
-  if (state.has_replay()) return state;
+  if (state->has_replay()) return state;
   return absl::FailedPreconditionError(
       absl::StrCat(path,
                    ": a cluster's learner has continued this run; go on with `mallocmuzero "
@@ -43,12 +41,13 @@ absl::StatusOr<v1::TrainState> ReadState(const Checkpoint& checkpoint, const std
 }  // namespace
 
 TrainingRun::TrainingRun(RunLock lock, RunDirectory directory, v1::TrainConfig config,
-                         ProgramSet programs)
+                         ProgramSet programs, TrainedNetwork trained)
     : lock_(std::move(lock)),
       directory_(std::move(directory)),
       config_(std::move(config)),
       programs_(std::move(programs)),
-      replay_(config_.replay()) {}
+      replay_(config_.replay()),
+      trained_(std::move(trained)) {}
 
 absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Start(const std::string& folder,
                                                                 const v1::TrainConfig& config,
@@ -60,18 +59,18 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Start(const std::strin
     return absl::InvalidArgumentError("network: as that of the weights to begin from expected");
   }
   // The folder is made last, so that an error leaves none behind.
-  absl::StatusOr<TrainedNetwork> learner = MakeLearner(config, device);
-  if (!learner.ok()) return learner.status();
+  absl::StatusOr<TrainedNetwork> trained =
+      TrainedNetwork::Create(config.network(), config.learner(), config.seed(), device, from);
+  if (!trained.ok()) return trained.status();
   // The lock comes before the check of the folder: if two processes start at the same time, only
   // one may find it empty.
   absl::StatusOr<RunLock> lock = RunLock::Acquire(folder);
   if (!lock.ok()) return lock.status();
   absl::StatusOr<RunDirectory> directory = RunDirectory::Create(folder, config);
   if (!directory.ok()) return directory.status();
-  std::unique_ptr<TrainingRun> run(
-      new TrainingRun(*std::move(lock), *std::move(directory), config, std::move(programs)));
-  MMZ_RETURN_IF_ERROR(run->SetUp(*std::move(learner)));
-  if (from != nullptr) MMZ_RETURN_IF_ERROR(run->network_->CopyWeightsFrom(*from));
+  std::unique_ptr<TrainingRun> run(new TrainingRun(*std::move(lock), *std::move(directory), config,
+                                                   std::move(programs), *std::move(trained)));
+  MMZ_RETURN_IF_ERROR(run->SetUp());
   // A Resume before the first iteration must find the weights of `from`. And because every run has
   // a checkpoint from the start, a run without one must have lost it.
   MMZ_RETURN_IF_ERROR(SaveLatest(run->directory_, run->Capture().checkpoint));
@@ -88,7 +87,7 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Resume(const std::stri
   const absl::StatusOr<std::optional<Checkpoint>> checkpoint = LoadLatest(*directory);
   if (!checkpoint.ok()) return checkpoint.status();
   absl::StatusOr<v1::TrainState> state = v1::TrainState();
-  if (checkpoint->has_value()) state = ReadState(**checkpoint, directory->checkpoint_path());
+  if (checkpoint->has_value()) state = ReadOwnState(**checkpoint, directory->checkpoint_path());
   if (!state.ok()) return state.status();
   const absl::StatusOr<v1::TrainConfig> config = directory->ReadConfig();
   if (!config.ok()) return config.status();
@@ -96,42 +95,26 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Resume(const std::stri
   if (!valid.ok()) {
     return absl::Status(valid.code(), absl::StrCat(folder, "/config.textproto: ", valid.message()));
   }
-  absl::StatusOr<TrainedNetwork> learner = MakeLearner(*config, device);
-  if (!learner.ok()) return learner.status();
-  std::unique_ptr<TrainingRun> run(
-      new TrainingRun(*std::move(lock), *std::move(directory), *config, std::move(programs)));
-  MMZ_RETURN_IF_ERROR(run->SetUp(*std::move(learner)));
+  absl::StatusOr<TrainedNetwork> trained =
+      TrainedNetwork::Create(config->network(), config->learner(), config->seed(), device);
+  if (!trained.ok()) return trained.status();
+  std::unique_ptr<TrainingRun> run(new TrainingRun(*std::move(lock), *std::move(directory), *config,
+                                                   std::move(programs), *std::move(trained)));
+  MMZ_RETURN_IF_ERROR(run->SetUp());
   run->state_ = *std::move(state);
   if (checkpoint->has_value()) MMZ_RETURN_IF_ERROR(run->Restore(**checkpoint));
   return run;
 }
 
-absl::StatusOr<TrainingRun::TrainedNetwork> TrainingRun::MakeLearner(const v1::TrainConfig& config,
-                                                                     Device device) {
-  TrainedNetwork made = {.device = device};
-  absl::StatusOr<std::unique_ptr<Network>> network =
-      Network::Create(config.network(), config.seed());
-  if (!network.ok()) return network.status();
-  made.network = *std::move(network);
-  absl::StatusOr<std::unique_ptr<Learner>> learner =
-      Learner::Create(*made.network, config.learner(), device);
-  if (!learner.ok()) return learner.status();
-  made.learner = *std::move(learner);
-  return made;
-}
-
-absl::Status TrainingRun::SetUp(TrainedNetwork made) {
+absl::Status TrainingRun::SetUp() {
   const absl::StatusOr<SearchConfig> search = MakeSearchConfig(config_.search());
   if (!search.ok()) return search.status();
   search_ = *search;
-  evaluation_.device = made.device;
-  network_ = std::move(made.network);
-  learner_ = std::move(made.learner);
   absl::StatusOr<ProgramRecords> records =
       ProgramRecords::Create(programs_, RankedQuantile(config_.learner()));
   if (!records.ok()) return records.status();
   records_ = *std::move(records);
-  batches_ =
+  batch_maker_ =
       std::make_unique<BatchMaker>(programs_, records_->baselines(), config_.learner(), threads());
   return absl::OkStatus();
 }
@@ -139,16 +122,10 @@ absl::Status TrainingRun::SetUp(TrainedNetwork made) {
 TrainingRun::Saved TrainingRun::Capture() const {
   v1::TrainState state = state_;
   *state.mutable_replay() = replay_.Save();
-  state.set_rules_version(kGameRulesVersion);
-  state.clear_programs();
-  for (size_t p = 0; p < programs_.size(); ++p) *state.add_programs() = records_->Save(p);
-  Saved saved = {.iteration = state.iteration(),
-                 .checkpoint = MakeCheckpoint(*network_),
-                 .games = replay_.SavedGames()};
-  saved.checkpoint.optimizer = learner_->ExportOptimizer();
-  saved.checkpoint.step = learner_->step();
-  saved.checkpoint.training_state = state.SerializeAsString();
-  return saved;
+  records_->SaveTo(state);
+  return {.iteration = state_.iteration(),
+          .checkpoint = trained_.Capture(std::move(state)),
+          .games = replay_.SavedGames()};
 }
 
 absl::Status TrainingRun::Save(const Saved& saved) {
@@ -162,11 +139,9 @@ absl::Status TrainingRun::Save(const Saved& saved) {
   // The older games are not needed any more.
   directory_.RemoveOtherGames(saved.iteration);
   // Only the programs with a better game: in a run of hundreds of programs these are few.
-  absl::Status status;
-  for (const size_t p : records_->TakeImproved()) {
-    if (status.ok()) status = WriteBestMapping(directory_, records_->progress()[p]);
-    if (!status.ok()) records_->PutBackImproved(p);
-  }
+  std::vector<ImprovedProgram> improved = records_->TakeImproved();
+  const absl::Status status = WriteBestMappings(directory_, improved);
+  records_->PutBackImproved(improved);
   return status;
 }
 
@@ -175,14 +150,9 @@ absl::Status TrainingRun::Restore(const Checkpoint& checkpoint) {
   const auto in_file = [&](const absl::Status& status) {
     return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
   };
-  absl::Status status;
-  if (state_.rules_version() != 0) status = CheckRules(state_.rules_version());
-  if (!status.ok()) return in_file(status);
-  status = network_->ImportWeights(checkpoint.weights);
-  if (!status.ok()) return in_file(status);
-  status = learner_->ImportOptimizer(checkpoint.optimizer, checkpoint.step);
-  if (!status.ok()) return in_file(status);
-  status = RestorePrograms();
+  absl::Status status = CheckRules(state_);
+  if (status.ok()) status = trained_.Restore(checkpoint);
+  if (status.ok()) status = RestorePrograms();
   if (!status.ok()) return in_file(status);
   // The first checkpoint is written before there are games.
   absl::StatusOr<std::vector<SharedTrajectory>> games = std::vector<SharedTrajectory>();
@@ -210,12 +180,9 @@ absl::Status TrainingRun::CheckGames(absl::Span<const SharedTrajectory> games) c
   for (size_t i = 0; i < games.size(); ++i) {
     const v1::Trajectory& game = *games[i];
     const PlayedProgram* program = programs_.Find(game.program_sha256());
-    absl::Status status = CheckRules(game.rules_version());
-    if (status.ok()) {
-      status = program == nullptr
-                   ? absl::InvalidArgumentError("of a program that is not in this run")
-                   : CheckRecordedGame(*program, game);
-    }
+    const absl::Status status =
+        program == nullptr ? absl::InvalidArgumentError("of a program that is not in this run")
+                           : CheckRecordedGame(*program, game);
     if (!status.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(directory_.path(), "/replay/",
                                                      state_.iteration(), ".games: game ", i, ": ",

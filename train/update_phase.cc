@@ -2,16 +2,24 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <random>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "learner/program_progress.h"
-#include "learner/row_weights.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+#include "base/status_macros.h"
+#include "learner/learning_batch.h"
+#include "learner/run_metrics.h"
+#include "learner/updater.h"
+#include "replay/drawn_position.h"
 
 namespace mallocmuzero {
 namespace {
@@ -26,50 +34,75 @@ size_t UpdatesInBlock(const v1::LearnerOptions& options) {
   return std::max<size_t>(1, kUpdatesInBlock / (1 + options.unroll_steps()));
 }
 
-}  // namespace
+// Draws positions of several updates from a buffer at a time, and makes their batches in one block.
+class BufferChannel final : public BatchChannel {
+ public:
+  // Gives `batches` batches, with the last block only as large as that needs. The arguments must
+  // outlive the channel.
+  BufferChannel(const v1::TrainConfig& config, size_t batches, const BatchMaker& maker,
+                TrajectoryBuffer& replay, std::mt19937_64& random)
+      : shape_(BatchShape::Of(config.learner(), config.learner().batch_size(),
+                              config.replay().importance_exponent())),
+        in_block_(UpdatesInBlock(config.learner())),
+        left_(batches),
+        maker_(maker),
+        replay_(replay),
+        random_(random) {}
 
-UpdatePhase::UpdatePhase(const v1::TrainConfig& config, const BatchMaker& batches,
-                         TrajectoryBuffer& replay, Learner& learner)
-    : shape_({.rows = config.learner().batch_size(),
-              .imitated = ImitatedRows(config.learner(), config.learner().batch_size()),
-              .importance_exponent = config.replay().importance_exponent()}),
-      updates_in_block_(UpdatesInBlock(config.learner())),
-      batches_(batches),
-      replay_(replay),
-      learner_(learner) {}
-
-DrawnRows UpdatePhase::Draw(size_t batches, std::mt19937_64& random) const {
-  DrawnRows rows;
-  rows.drawn = replay_.Draw(batches * shape_.prioritized(), random);
-  rows.imitated = replay_.DrawBest(batches * shape_.imitated, random);
-  rows.positions = static_cast<double>(replay_.decisions());
-  return rows;
-}
-
-void UpdatePhase::SetPriorities(const LearningBatch& batch, const UpdateResult& result) {
-  for (size_t i = 0; i < batch.prioritized; ++i) {
-    replay_.SetPriority(batch.block->keys[batch.first + i], result.value_errors[i]);
+  absl::StatusOr<std::optional<LearningBatch>> Next(absl::Duration /*timeout*/) override {
+    if (made_.empty()) MMZ_RETURN_IF_ERROR(MakeBlock());
+    std::optional<LearningBatch> next = std::move(made_.front());
+    made_.pop_front();
+    return next;
   }
-}
+
+  void SetPriorities(absl::Span<const DrawnPosition> drawn,
+                     absl::Span<const double> errors) override {
+    for (size_t i = 0; i < drawn.size(); ++i) {
+      replay_.SetPriority({drawn[i].serial, drawn[i].position}, errors[i]);
+    }
+  }
+
+ private:
+  absl::Status MakeBlock() {
+    const size_t batches = std::min(in_block_, left_);
+    left_ -= batches;
+    DrawnRows rows;
+    rows.drawn = replay_.Draw(batches * shape_.prioritized(), random_);
+    rows.imitated = replay_.DrawBest(batches * shape_.imitated, random_);
+    rows.positions = static_cast<double>(replay_.decisions());
+    absl::StatusOr<std::vector<LearningBatch>> made =
+        MakeBatches(maker_, shape_, batches, std::move(rows), block_);
+    if (!made.ok()) return made.status();
+    made_.assign(std::make_move_iterator(made->begin()), std::make_move_iterator(made->end()));
+    return absl::OkStatus();
+  }
+
+  const BatchShape shape_;
+  const size_t in_block_;
+  size_t left_;
+  const BatchMaker& maker_;
+  TrajectoryBuffer& replay_;
+  std::mt19937_64& random_;
+  const std::shared_ptr<UnrollBatch> block_ = std::make_shared<UnrollBatch>();
+  std::deque<LearningBatch> made_;  // in block_
+};
+
+}  // namespace
 
 absl::StatusOr<std::optional<v1::TrainMetrics::Losses>> UpdatePhase::Run(
     size_t updates, std::mt19937_64& random, const std::function<bool()>& stop) {
   v1::TrainMetrics::Losses losses;
-  const auto block = std::make_shared<UnrollBatch>();
-  for (size_t done = 0; done < updates; done += updates_in_block_) {
+  BufferChannel channel(config_, updates, maker_, replay_, random);
+  Updater updater(learner_, channel);
+  for (size_t i = 0; i < updates; ++i) {
     if (stop()) return std::nullopt;
-    const size_t in_block = std::min(updates_in_block_, updates - done);
-    absl::StatusOr<std::vector<LearningBatch>> made =
-        MakeBatches(batches_, shape_, in_block, Draw(in_block, random), block);
-    if (!made.ok()) return made.status();
-    for (LearningBatch& batch : *made) {
-      if (stop()) return std::nullopt;
-      const absl::StatusOr<UpdateResult> result =
-          UpdateFrom(batch, batch.LargestWeight(), learner_, nullptr);
-      if (!result.ok()) return result.status();
-      AddLosses(*result, 1.0 / static_cast<double>(updates), losses);
-      SetPriorities(batch, *result);
-    }
+    // The channel always has a batch, and there are no other processes to agree with.
+    MMZ_RETURN_IF_ERROR(updater.Fetch(absl::ZeroDuration()).status());
+    MMZ_RETURN_IF_ERROR(updater.Agree(nullptr).status());
+    const absl::StatusOr<Updater::Done> done = updater.Update(nullptr);
+    if (!done.ok()) return done.status();
+    AddLosses(done->result, 1.0 / static_cast<double>(updates), losses);
   }
   return losses;
 }

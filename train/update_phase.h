@@ -5,14 +5,12 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <random>
 
 #include "absl/status/statusor.h"
 #include "learner/batch_maker.h"
 #include "learner/learner.h"
-#include "learner/learning_batch.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "replay/trajectory_buffer.h"
@@ -22,8 +20,9 @@ namespace mallocmuzero {
 // Thread-compatible; the arguments must outlive it.
 class UpdatePhase {
  public:
-  UpdatePhase(const v1::TrainConfig& config, const BatchMaker& batches, TrajectoryBuffer& replay,
-              Learner& learner);
+  UpdatePhase(const v1::TrainConfig& config, const BatchMaker& maker, TrajectoryBuffer& replay,
+              Learner& learner)
+      : config_(config), maker_(maker), replay_(replay), learner_(learner) {}
 
   // Makes `updates` updates (1 or more) and returns their mean losses. The buffer must not be
   // empty. `stop` is called before each update; if it is true, the result is empty.
@@ -32,12 +31,8 @@ class UpdatePhase {
                                                               const std::function<bool()>& stop);
 
  private:
-  DrawnRows Draw(size_t batches, std::mt19937_64& random) const;
-  void SetPriorities(const LearningBatch& batch, const UpdateResult& result);
-
-  const BatchShape shape_;
-  const size_t updates_in_block_;
-  const BatchMaker& batches_;
+  const v1::TrainConfig& config_;
+  const BatchMaker& maker_;
   TrajectoryBuffer& replay_;
   Learner& learner_;
 };

@@ -158,7 +158,7 @@ Round RoundPlayer::EvaluationGames(const CandidateRound& round) {
 }
 
 Round RoundPlayer::StoredGames(PlayBlock& why_none) {
-  absl::StatusOr<std::vector<SampledPosition>> drawn =
+  absl::StatusOr<std::vector<DrawnPosition>> drawn =
       sampler_->Draw(v1::UNIFORM, options_.games, kDrawPatience);
   if (!drawn.ok()) {
     why_none = {.on = PlayBlock::On::kReplay, .why = std::string(drawn.status().message())};
@@ -167,7 +167,7 @@ Round RoundPlayer::StoredGames(PlayBlock& why_none) {
   TaskMaker maker = MakeTasks();
   absl::flat_hash_set<std::string> ids;
   absl::flat_hash_map<std::string, std::string> shards;
-  for (SampledPosition& position : *drawn) {
+  for (DrawnPosition& position : *drawn) {
     const v1::Trajectory& game = *position.trajectory;
     const PlayedProgram* program = inputs_.assigned->programs.Find(game.program_sha256());
     if (program == nullptr || game.network_step() >= inputs_.step ||

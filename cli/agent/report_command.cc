@@ -1,8 +1,6 @@
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -10,6 +8,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/make_folder.h"
+#include "base/status_macros.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/run_report.h"
 #include "cli/command_table.h"
@@ -41,12 +41,7 @@ absl::StatusOr<std::vector<v1::TrainMetrics>> LoadIterations(const std::string& 
 
 absl::Status WriteFiles(const v1::RunReport& report, const std::string& folder,
                         const std::vector<v1::TrainMetrics>& iterations) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) {
-    return absl::InternalError(
-        absl::StrCat(folder, ": cannot make this folder: ", error.message()));
-  }
+  MMZ_RETURN_IF_ERROR(MakeFolder(folder));
   const std::string& run = report.run();
   const std::pair<std::string, std::string> files[] = {
       {report.returns(), view::ReturnsSvg(run, iterations)},

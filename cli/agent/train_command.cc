@@ -133,12 +133,12 @@ v1::TrainReport MakeReport(const TrainFlags& flags, const TrainingRun& run, bool
     if (!std::isnan(program.default_return())) {
       entry.set_default_cycles(all_hbm * (1 - program.default_return()));
     }
-    entry.set_greedy_cycles(all_hbm * (1 - progress.greedy_return));
-    if (!std::isnan(progress.policy_return)) {
-      entry.set_policy_cycles(all_hbm * (1 - progress.policy_return));
+    entry.set_greedy_cycles(all_hbm * (1 - progress.greedy_return.share()));
+    if (progress.policy_return.has_value()) {
+      entry.set_policy_cycles(all_hbm * (1 - progress.policy_return->share()));
     }
     if (!progress.best_actions.empty()) {
-      entry.set_best_cycles(all_hbm * (1 - progress.best_return));
+      entry.set_best_cycles(all_hbm * (1 - progress.best_return.share()));
       entry.set_best_player(progress.best_player);
     }
     std::string best =

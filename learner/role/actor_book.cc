@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -162,24 +162,21 @@ size_t ActorBook::StoredBytes() const {
   return bytes;
 }
 
-std::vector<double> ActorBook::MeanReturns() const {
+std::vector<std::optional<HbmShare>> ActorBook::Returns(double Program::*which) const {
   const absl::MutexLock lock(&mutex_);
-  std::vector<double> returns;
-  for (const Program& program : programs_) {
-    returns.push_back(program.games > 0 ? program.mean_return
-                                        : std::numeric_limits<double>::quiet_NaN());
+  std::vector<std::optional<HbmShare>> returns(programs_.size());
+  for (size_t p = 0; p < programs_.size(); ++p) {
+    if (programs_[p].games > 0) returns[p] = HbmShare(programs_[p].*which);
   }
   return returns;
 }
 
-std::vector<double> ActorBook::BestReturns() const {
-  const absl::MutexLock lock(&mutex_);
-  std::vector<double> returns;
-  for (const Program& program : programs_) {
-    returns.push_back(program.games > 0 ? program.best_return
-                                        : std::numeric_limits<double>::quiet_NaN());
-  }
-  return returns;
+std::vector<std::optional<HbmShare>> ActorBook::MeanReturns() const {
+  return Returns(&Program::mean_return);
+}
+
+std::vector<std::optional<HbmShare>> ActorBook::BestReturns() const {
+  return Returns(&Program::best_return);
 }
 
 std::vector<v1::RoleStatus> ActorBook::Describe(uint64_t newest_step, absl::Time now) const {

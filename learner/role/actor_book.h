@@ -4,6 +4,7 @@
 #define MALLOCMUZERO_LEARNER_ROLE_ACTOR_BOOK_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "absl/time/time.h"
 #include "mallocmuzero/v1/learner.pb.h"
 #include "mallocmuzero/v1/status.pb.h"
+#include "replay/return_units.h"
 
 namespace mallocmuzero {
 
@@ -39,12 +41,12 @@ class ActorBook {
   // are more than 100,000 actors; FailedPrecondition if the actor plays by other rules.
   absl::Status Report(const v1::ActorReport& report, absl::Time now);
 
-  // The mean return of about the latest 64 games of each program, in the constructor's order; NaN
+  // The mean return of about the latest 64 games of each program, in the constructor's order; none
   // for a program without games.
-  std::vector<double> MeanReturns() const;
+  std::vector<std::optional<HbmShare>> MeanReturns() const;
 
-  // The best return that any actor has reported for each program, with the same order and NaN.
-  std::vector<double> BestReturns() const;
+  // The best return that any actor has reported for each program, likewise.
+  std::vector<std::optional<HbmShare>> BestReturns() const;
 
   // The serialized size of all reports that are kept, in bytes.
   size_t StoredBytes() const;
@@ -70,6 +72,7 @@ class ActorBook {
   };
 
   absl::Status Check(const v1::ActorReport& report) const;
+  std::vector<std::optional<HbmShare>> Returns(double Program::*which) const;
   void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::flat_hash_map<std::string, size_t> program_of_;

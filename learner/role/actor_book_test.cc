@@ -88,7 +88,7 @@ TEST(ActorBook, OneThatLeavesIsSpokenOfNoMore) {
   EXPECT_EQ(peers[0].name(), "b");
   // The games of an actor that has left still count.
   EXPECT_DOUBLE_EQ(book.Totals(100, kStart + absl::Seconds(3)).games, 3);
-  EXPECT_DOUBLE_EQ(book.MeanReturns()[0], 0.4);
+  EXPECT_DOUBLE_EQ(book.MeanReturns()[0]->share(), 0.4);
 }
 
 TEST(ActorBook, PassesOnWhatAnActorLacks) {
@@ -118,13 +118,13 @@ TEST(ActorBook, AveragesOutcomesByTheirGames) {
   AddOutcome(report, "p", 1, 0.4);
   AddOutcome(report, "unknown", 9, 0.9);
   ASSERT_TRUE(book.Report(report, kStart).ok());
-  EXPECT_DOUBLE_EQ(book.MeanReturns()[0], 0.4);
-  EXPECT_TRUE(std::isnan(book.MeanReturns()[1]));
+  EXPECT_DOUBLE_EQ(book.MeanReturns()[0]->share(), 0.4);
+  EXPECT_FALSE(book.MeanReturns()[1].has_value());
   report = ReportOf("b", 1);
   AddOutcome(report, "p", 3, 0.8);
   ASSERT_TRUE(book.Report(report, kStart).ok());
-  EXPECT_DOUBLE_EQ(book.MeanReturns()[0], 0.7);  // (0.4 + 3 x 0.8) / 4
-  EXPECT_DOUBLE_EQ(book.BestReturns()[0], 1.8);
+  EXPECT_DOUBLE_EQ(book.MeanReturns()[0]->share(), 0.7);  // (0.4 + 3 x 0.8) / 4
+  EXPECT_DOUBLE_EQ(book.BestReturns()[0]->share(), 1.8);
 }
 
 TEST(ActorBook, ForgetsWhoIsGone) {

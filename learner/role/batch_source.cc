@@ -16,7 +16,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "learner/row_weights.h"
 #include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
@@ -30,29 +29,17 @@ constexpr size_t kBatchesInBlock = 4;
 constexpr absl::Duration kPatience = absl::Milliseconds(500);
 constexpr absl::Duration kRefusedPause = absl::Milliseconds(10);
 
-// Converts positions to those of a batch maker. Their games have searched_returns. Their keys have
-// no serial, because the shards name positions in another way.
-std::vector<DrawnPosition> ToDrawnPositions(absl::Span<const SampledPosition> sampled,
-                                            const GameBook& book) {
-  absl::flat_hash_map<const v1::Trajectory*, SharedTrajectory> converted;
-  std::vector<DrawnPosition> drawn;
-  drawn.reserve(sampled.size());
-  for (const SampledPosition& row : sampled) {
-    SharedTrajectory& game = converted[row.trajectory.get()];
+// Replaces the games of drawn positions by games with searched_returns.
+void AddSearchedReturns(const GameBook& book, std::vector<DrawnPosition>& drawn) {
+  absl::flat_hash_map<SharedTrajectory, SharedTrajectory> converted;
+  for (DrawnPosition& row : drawn) {
+    SharedTrajectory& game = converted[row.trajectory];
     if (game == nullptr) game = book.WithSearchedReturns(row.trajectory);
-    drawn.push_back(
-        {.trajectory = game, .key = {.position = row.position}, .probability = row.probability});
+    row.trajectory = game;
   }
-  return drawn;
 }
 
 }  // namespace
-
-BatchShape BatchSource::Shape() const {
-  return {.rows = options_.rows,
-          .imitated = ImitatedRows(options_.learner, options_.rows),
-          .importance_exponent = options_.importance_exponent};
-}
 
 BatchSource::BatchSource(const BatchSourceOptions& options, const ProgramSet& programs,
                          GameBook& book, PositionSource replay)
@@ -80,35 +67,40 @@ void BatchSource::Work() {
   while (Pause(absl::ZeroDuration())) MakeBlock();
 }
 
-std::optional<PreparedBatch> BatchSource::Next(absl::Duration timeout) {
+absl::StatusOr<std::optional<LearningBatch>> BatchSource::Next(absl::Duration timeout) {
   const auto there = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !queue_.empty(); };
   const absl::MutexLock lock(&mutex_);
   if (!mutex_.AwaitWithTimeout(absl::Condition(&there), timeout)) return std::nullopt;
-  PreparedBatch batch = std::move(queue_.front());
+  std::optional<LearningBatch> batch = std::move(queue_.front());
   queue_.pop_front();
   return batch;
+}
+
+void BatchSource::SetPriorities(absl::Span<const DrawnPosition> drawn,
+                                absl::Span<const double> errors) {
+  replay_.prioritize(drawn, errors);
 }
 
 // Draws until there are `count` rows whose games may be learned from. Returns false if the source
 // stops.
 bool BatchSource::DrawRows(v1::Selection selection, size_t count,
-                           std::vector<SampledPosition>& drawn) {
+                           std::vector<DrawnPosition>& drawn) {
   drawn.clear();
   bool pause = false;
-  std::vector<SampledPosition> refused;
+  std::vector<DrawnPosition> refused;
   absl::flat_hash_map<const v1::Trajectory*, absl::Status> judged;
   while (drawn.size() < count) {
     // Refused games may be drawn again, so pause after a refusal.
     if (!Pause(pause ? kRefusedPause : absl::ZeroDuration())) return false;
     refused.clear();
-    absl::StatusOr<std::vector<SampledPosition>> more =
+    absl::StatusOr<std::vector<DrawnPosition>> more =
         replay_.draw(selection, count - drawn.size(), kPatience);
     if (!more.ok()) {
       // A stopped sampler returns at once, so pause too.
       pause = absl::IsCancelled(more.status());
       continue;
     }
-    for (SampledPosition& row : *more) {
+    for (DrawnPosition& row : *more) {
       const v1::Trajectory* game = row.trajectory.get();
       auto found = judged.find(game);
       if (found == judged.end()) found = judged.emplace(game, book_.Accept(*game)).first;
@@ -126,7 +118,7 @@ bool BatchSource::DrawRows(v1::Selection selection, size_t count,
     // Other games may get the addresses of games that were freed, so forget the verdicts.
     judged.clear();
     pause = !refused.empty();
-    if (pause) replay_.refuse(refused);
+    if (pause) replay_.prioritize(refused, std::vector<double>(refused.size()));
   }
   return true;
 }
@@ -134,10 +126,10 @@ bool BatchSource::DrawRows(v1::Selection selection, size_t count,
 // Each shard keeps its own best game of a program, and most of these are not the best of all
 // shards. Replaces their rows by rows of the best one, since different games give contradicting
 // targets for imitation.
-void BatchSource::ImitateTheBest(std::vector<SampledPosition>& imitated) {
+void BatchSource::ImitateTheBest(std::vector<DrawnPosition>& imitated) {
   if (options_.best_games != 1) return;
   const absl::MutexLock lock(&mutex_);
-  for (const SampledPosition& row : imitated) {
+  for (const DrawnPosition& row : imitated) {
     const HbmShare total_return = TotalReturn(*row.trajectory);
     BestGame& best = best_[row.trajectory->program_sha256()];
     // A game with the same id was searched again and has newer policies.
@@ -146,7 +138,7 @@ void BatchSource::ImitateTheBest(std::vector<SampledPosition>& imitated) {
       best = {.game = row.trajectory, .total_return = total_return};
     }
   }
-  for (SampledPosition& row : imitated) {
+  for (DrawnPosition& row : imitated) {
     const BestGame& best = best_[row.trajectory->program_sha256()];
     row.trajectory = best.game;
     row.position %= static_cast<uint32_t>(best.game->accesses_size());
@@ -154,13 +146,11 @@ void BatchSource::ImitateTheBest(std::vector<SampledPosition>& imitated) {
 }
 
 bool BatchSource::MakeBlock() {
-  const BatchShape shape = Shape();
-  std::vector<SampledPosition> prioritized;
-  std::vector<SampledPosition> imitated;
+  const BatchShape& shape = options_.shape;
+  DrawnRows rows;
   const absl::Time start = absl::Now();
-  const bool drawn =
-      DrawRows(v1::PRIORITIZED, kBatchesInBlock * shape.prioritized(), prioritized) &&
-      DrawRows(v1::BEST, kBatchesInBlock * shape.imitated, imitated);
+  const bool drawn = DrawRows(v1::PRIORITIZED, kBatchesInBlock * shape.prioritized(), rows.drawn) &&
+                     DrawRows(v1::BEST, kBatchesInBlock * shape.imitated, rows.imitated);
   const absl::Time made_since = absl::Now();
   uint64_t generation = 0;  // read before the baselines are
   {
@@ -170,14 +160,14 @@ bool BatchSource::MakeBlock() {
   }
   if (!drawn) return false;
   book_.RefreshNewPrograms();
-  ImitateTheBest(imitated);
+  ImitateTheBest(rows.imitated);
   const std::shared_ptr<const Baselines> baselines = book_.baselines();
-  const absl::StatusOr<std::vector<LearningBatch>> batches =
+  AddSearchedReturns(book_, rows.drawn);
+  AddSearchedReturns(book_, rows.imitated);
+  rows.positions = static_cast<double>(replay_.positions());
+  absl::StatusOr<std::vector<LearningBatch>> batches =
       MakeBatches(BatchMaker(programs_, *baselines, options_.learner, 1), shape, kBatchesInBlock,
-                  {.drawn = ToDrawnPositions(prioritized, book_),
-                   .imitated = ToDrawnPositions(imitated, book_),
-                   .positions = static_cast<double>(replay_.positions())},
-                  std::make_shared<UnrollBatch>());
+                  std::move(rows), std::make_shared<UnrollBatch>());
   {
     const absl::MutexLock lock(&mutex_);
     make_seconds_ += absl::ToDoubleSeconds(absl::Now() - made_since);
@@ -191,24 +181,21 @@ bool BatchSource::MakeBlock() {
     const absl::MutexLock lock(&mutex_);
     last_refusal_.clear();
   }
-  Enqueue(*batches, prioritized, generation);
+  Enqueue(*std::move(batches), generation);
   return true;
 }
 
-void BatchSource::Enqueue(absl::Span<const LearningBatch> batches,
-                          absl::Span<const SampledPosition> prioritized, uint64_t generation) {
+void BatchSource::Enqueue(std::vector<LearningBatch> batches, uint64_t generation) {
   const auto has_room = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return stopping_ || queue_.size() < std::max(1U, options_.queued_batches);
   };
-  for (const LearningBatch& batch : batches) {
+  for (LearningBatch& batch : batches) {
     const absl::MutexLock lock(&mutex_);
     // Next makes the condition true; the destructor is noticed at the latest after the timeout.
     while (!mutex_.AwaitWithTimeout(absl::Condition(&has_room), kPatience)) {
     }
     if (stopping_ || generation != generation_) return;
-    const absl::Span<const SampledPosition> own = prioritized.first(batch.prioritized);
-    queue_.push_back({.batch = batch, .prioritized = {own.begin(), own.end()}});
-    prioritized.remove_prefix(batch.prioritized);
+    queue_.push_back(std::move(batch));
   }
 }
 

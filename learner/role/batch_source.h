@@ -25,17 +25,17 @@
 #include "learner/batch_maker.h"
 #include "learner/learning_batch.h"
 #include "learner/role/game_book.h"
+#include "learner/updater.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/train.pb.h"
-#include "replay/client/replay_sampler.h"
+#include "replay/drawn_position.h"
+#include "replay/return_units.h"
 
 namespace mallocmuzero {
 
 struct BatchSourceOptions {
   v1::LearnerOptions learner;
-  uint32_t rows =
-      0;  // of a batch of this process; learner.batch_size counts those of all processes
-  double importance_exponent = 0;
+  BatchShape shape;             // of this process; learner.batch_size counts rows of all processes
   uint32_t queued_batches = 1;  // the most prepared ahead, besides those being made
   uint32_t threads = 1;
 
@@ -44,40 +44,41 @@ struct BatchSourceOptions {
   uint32_t best_games = 0;
 };
 
-// A batch: consecutive rows of a block that holds several batches.
-struct PreparedBatch {
-  LearningBatch batch;
-  std::vector<SampledPosition> prioritized;
-};
-
 // Draws positions; see ReplaySampler::Draw.
-using DrawPositions = std::function<absl::StatusOr<std::vector<SampledPosition>>(
+using DrawPositions = std::function<absl::StatusOr<std::vector<DrawnPosition>>(
     v1::Selection selection, size_t count, absl::Duration timeout)>;
 
-// The replay as a batch source uses it. Its functions are called from the source's threads.
+// The replay as a batch source uses it. Its functions are called from several threads.
 struct PositionSource {
   DrawPositions draw;  // may block up to its timeout
 
   // Returns the N of the importance weights.
   std::function<uint64_t()> positions;
 
-  // Takes positions that cannot be learned from, so that they are hardly drawn again. Draws count
-  // for the rate limiter whether or not the learner uses them.
-  std::function<void(absl::Span<const SampledPosition>)> refuse;
+  // Sets priorities; see ReplaySampler::UpdatePriorities. Positions that cannot be learned from get
+  // 0, so that they are hardly drawn again. Draws count for the rate limiter whether or not the
+  // learner uses them.
+  std::function<void(absl::Span<const DrawnPosition> drawn, absl::Span<const double> priorities)>
+      prioritize;
 };
 
-// Owns options.threads threads. Thread-safe.
-class BatchSource {
+// The channel of a cluster's learner. Owns options.threads threads. Thread-safe.
+class BatchSource final : public BatchChannel {
  public:
   // Starts the threads. `programs` and `book` must outlive the source.
   BatchSource(const BatchSourceOptions& options, const ProgramSet& programs, GameBook& book,
               PositionSource replay);
 
   // Blocks until the threads have ended, up to about half a second, the timeout of a draw.
-  ~BatchSource();
+  ~BatchSource() override;
+  BatchSource(const BatchSource&) = delete;
+  BatchSource& operator=(const BatchSource&) = delete;
 
-  // Takes the oldest batch. Blocks up to `timeout`; returns nullopt if there is none by then.
-  std::optional<PreparedBatch> Next(absl::Duration timeout);
+  // Takes the oldest batch. It never fails: batches that cannot be made are counted as refused
+  // rows.
+  absl::StatusOr<std::optional<LearningBatch>> Next(absl::Duration timeout) override;
+  void SetPriorities(absl::Span<const DrawnPosition> drawn,
+                     absl::Span<const double> errors) override;
 
   // Drops all batches that are queued or being made, because their baselines no longer hold.
   void DropQueued();
@@ -97,12 +98,10 @@ class BatchSource {
  private:
   void Work();
   bool MakeBlock();
-  void ImitateTheBest(std::vector<SampledPosition>& imitated);
-  bool DrawRows(v1::Selection selection, size_t count, std::vector<SampledPosition>& drawn);
+  void ImitateTheBest(std::vector<DrawnPosition>& imitated);
+  bool DrawRows(v1::Selection selection, size_t count, std::vector<DrawnPosition>& drawn);
   // Batches of a generation that has been dropped meanwhile do not enter the queue.
-  void Enqueue(absl::Span<const LearningBatch> batches,
-               absl::Span<const SampledPosition> prioritized, uint64_t generation);
-  BatchShape Shape() const;
+  void Enqueue(std::vector<LearningBatch> batches, uint64_t generation);
   bool Pause(absl::Duration duration) const;
 
   const BatchSourceOptions options_;
@@ -112,13 +111,13 @@ class BatchSource {
 
   // The game with the highest return that was drawn with selection BEST.
   struct BestGame {
-    std::shared_ptr<const v1::Trajectory> game;
+    SharedTrajectory game;
     HbmShare total_return;
   };
 
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<std::string, BestGame> best_ ABSL_GUARDED_BY(mutex_);  // by program
-  std::deque<PreparedBatch> queue_ ABSL_GUARDED_BY(mutex_);
+  std::deque<LearningBatch> queue_ ABSL_GUARDED_BY(mutex_);
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // counts the calls of DropQueued
   double draw_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   double make_seconds_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -39,8 +39,7 @@ class BatchSourceTest : public ::testing::Test {
   BatchSourceTest() : programs_(MakePrograms()), book_(*GameBook::Create(programs_, false)) {
     options_.learner.set_unroll_steps(2);
     options_.learner.set_best_share(0.25F);
-    options_.rows = 8;
-    options_.importance_exponent = 0.5;
+    options_.shape = BatchShape::Of(options_.learner, 8, 0.5);
     options_.queued_batches = 2;
     game_ = Play();
   }
@@ -67,8 +66,8 @@ class BatchSourceTest : public ::testing::Test {
 
   // Returns the game's positions in turn. The first of each draw has four times the probability of
   // the others.
-  std::vector<SampledPosition> Draw(size_t count) const {
-    std::vector<SampledPosition> drawn;
+  std::vector<DrawnPosition> Draw(size_t count) const {
+    std::vector<DrawnPosition> drawn;
     for (size_t i = 0; i < count; ++i) {
       drawn.push_back({.trajectory = game_,
                        .position = static_cast<uint32_t>(i % game_->accesses_size()),
@@ -82,13 +81,14 @@ class BatchSourceTest : public ::testing::Test {
         options_, programs_, *book_,
         PositionSource{.draw = std::move(draw),
                        .positions = [] { return kPositions; },
-                       .refuse =
-                           [this](absl::Span<const SampledPosition> rows) {
-                             for (const SampledPosition& row : rows) {
-                               if (row.trajectory == game_ && row.position < 1000)
-                                 ++wrongly_refused_;
+                       .prioritize =
+                           [this](auto rows, auto priorities) {
+                             for (size_t i = 0; i < rows.size(); ++i) {
+                               if (priorities[i] > 0) continue;
+                               ++refused_;
+                               const bool is_valid = rows[i].trajectory == game_;
+                               if (is_valid && rows[i].position < 1000) ++wrongly_refused_;
                              }
-                             refused_ += rows.size();
                            }});
   }
 
@@ -102,40 +102,40 @@ class BatchSourceTest : public ::testing::Test {
 
 TEST_F(BatchSourceTest, BatchesHaveDrawnRowsFirstAndImitatedOnesBehind) {
   const auto source = Start([this](v1::Selection, size_t count, absl::Duration) {
-    return absl::StatusOr<std::vector<SampledPosition>>(Draw(count));
+    return absl::StatusOr<std::vector<DrawnPosition>>(Draw(count));
   });
-  const std::optional<PreparedBatch> batch = source->Next(kTimeout);
+  const std::optional<LearningBatch> batch = *source->Next(kTimeout);
   ASSERT_TRUE(batch.has_value());
-  EXPECT_EQ(batch->batch.rows, 8);
+  EXPECT_EQ(batch->rows, 8);
   ASSERT_EQ(batch->prioritized.size(), 6);  // a quarter of 8 is imitated
-  const float* weights = &batch->batch.block->weights[batch->batch.first];
+  const float* weights = &batch->block->weights[batch->first];
   EXPECT_FLOAT_EQ(weights[0], 0.5F);      // (1 / (100 x 0.04)) ^ 0.5
   EXPECT_FLOAT_EQ(weights[1], 1);         // (1 / (100 x 0.01)) ^ 0.5
   EXPECT_FLOAT_EQ(weights[7], 5.5F / 6);  // the mean of one 0.5 and five of 1
   // The policy of an imitated row is the action that was taken.
-  const float* policy = &batch->batch.block->policies[(batch->batch.first + 7) * 3 * 3];
+  const float* policy = &batch->block->policies[(batch->first + 7) * 3 * 3];
   EXPECT_FLOAT_EQ(policy[0] + policy[1] + policy[2], 1);
   EXPECT_FLOAT_EQ(*std::max_element(policy, policy + 3), 1);
   // The drawn rows were not searched and have no policy.
-  EXPECT_FLOAT_EQ(batch->batch.block->policies[batch->batch.first * 3 * 3], 0);
+  EXPECT_FLOAT_EQ(batch->block->policies[batch->first * 3 * 3], 0);
 }
 
 TEST_F(BatchSourceTest, ABatchThatIsTriedAgainIsDividedByTheLargestWeightOfTheNewGroup) {
   const auto source = Start([this](v1::Selection, size_t count, absl::Duration) {
-    return absl::StatusOr<std::vector<SampledPosition>>(Draw(count));
+    return absl::StatusOr<std::vector<DrawnPosition>>(Draw(count));
   });
-  std::optional<PreparedBatch> batch = source->Next(kTimeout);
+  std::optional<LearningBatch> batch = *source->Next(kTimeout);
   ASSERT_TRUE(batch.has_value());
-  const float* weights = &batch->batch.block->weights[batch->batch.first];
+  const float* weights = &batch->block->weights[batch->first];
   EXPECT_FLOAT_EQ(weights[0], 0.5F);
-  EXPECT_DOUBLE_EQ(batch->batch.LargestWeight(), 1);
-  batch->batch.DivideWeightsBy(4);  // another process has a larger one
+  EXPECT_DOUBLE_EQ(batch->LargestWeight(), 1);
+  batch->DivideWeightsBy(4);  // another process has a larger one
   EXPECT_FLOAT_EQ(weights[0], 0.125F);
   EXPECT_FLOAT_EQ(weights[1], 0.25F);
   EXPECT_FLOAT_EQ(weights[7], 5.5F / 24);  // imitated: their mean
-  EXPECT_DOUBLE_EQ(batch->batch.LargestWeight(), 1);
+  EXPECT_DOUBLE_EQ(batch->LargestWeight(), 1);
   // That process is gone.
-  batch->batch.DivideWeightsBy(batch->batch.LargestWeight());
+  batch->DivideWeightsBy(batch->LargestWeight());
   EXPECT_FLOAT_EQ(weights[0], 0.5F);
   EXPECT_FLOAT_EQ(weights[1], 1);
   EXPECT_FLOAT_EQ(weights[7], 5.5F / 6);
@@ -158,17 +158,17 @@ TEST_F(BatchSourceTest, OfThreeShardsBestGamesTheBestIsImitated) {
   const auto imitated = [&](uint32_t best_games) {
     options_.best_games = best_games;
     const auto source = Start([&](v1::Selection selection, size_t count, absl::Duration) {
-      std::vector<SampledPosition> drawn = Draw(count);
+      std::vector<DrawnPosition> drawn = Draw(count);
       for (size_t i = 0; i < count && selection == v1::BEST; ++i) {
         drawn[i].trajectory = games[2 - i % 3];
         drawn[i].position = 0;
       }
-      return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
+      return absl::StatusOr<std::vector<DrawnPosition>>(std::move(drawn));
     });
-    const std::optional<PreparedBatch> batch = source->Next(kTimeout);
+    const std::optional<LearningBatch> batch = *source->Next(kTimeout);
     std::string actions;  // of rows 6 and 7, which are imitated
     for (size_t row = 6; row < 8; ++row) {
-      const float* policy = &batch->batch.block->policies[(batch->batch.first + row) * 3 * 3];
+      const float* policy = &batch->block->policies[(batch->first + row) * 3 * 3];
       actions.push_back(static_cast<char>(std::max_element(policy, policy + 3) - policy));
     }
     return actions;
@@ -183,34 +183,34 @@ TEST_F(BatchSourceTest, HoldsNoMoreBatchesThanItIsTold) {
   std::atomic<size_t> draws = 0;
   const auto source = Start([&](v1::Selection, size_t count, absl::Duration) {
     ++draws;
-    return absl::StatusOr<std::vector<SampledPosition>>(Draw(count));
+    return absl::StatusOr<std::vector<DrawnPosition>>(Draw(count));
   });
   ASSERT_TRUE(Await([&] { return source->depth() >= 2; }));
   absl::SleepFor(absl::Milliseconds(50));
   EXPECT_EQ(source->depth(), 2);
   EXPECT_EQ(draws, 2);  // one block needs a draw by priority and one of best games
-  for (int i = 0; i < 20; ++i) EXPECT_TRUE(source->Next(kTimeout).has_value());
+  for (int i = 0; i < 20; ++i) EXPECT_TRUE(source->Next(kTimeout)->has_value());
 }
 
 TEST_F(BatchSourceTest, DropsTheRestOfABlockWithWhatIsQueuedOfIt) {
   const std::shared_ptr<v1::Trajectory> newer = Play(2);
   std::atomic<bool> dropped = false;
   const auto source = Start([&](v1::Selection, size_t count, absl::Duration) {
-    std::vector<SampledPosition> drawn = Draw(count);
-    for (SampledPosition& row : drawn) {
+    std::vector<DrawnPosition> drawn = Draw(count);
+    for (DrawnPosition& row : drawn) {
       row.position = 0;
       if (dropped) row.trajectory = newer;
     }
-    return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
+    return absl::StatusOr<std::vector<DrawnPosition>>(std::move(drawn));
   });
   ASSERT_TRUE(Await([&] { return source->depth() >= 2; }));
   // Two of the block's four batches are queued; two will follow.
   dropped = true;
   source->DropQueued();
   for (int i = 0; i < 4; ++i) {
-    const std::optional<PreparedBatch> batch = source->Next(kTimeout);
+    const std::optional<LearningBatch> batch = *source->Next(kTimeout);
     ASSERT_TRUE(batch.has_value());
-    EXPECT_EQ(batch->prioritized[0].trajectory, newer);
+    EXPECT_EQ(batch->prioritized[0].trajectory->id(), newer->id());
   }
 }
 
@@ -218,12 +218,12 @@ TEST_F(BatchSourceTest, LeavesOutGamesThatAreNotOfTheRun) {
   auto foreign = std::make_shared<v1::Trajectory>(*game_);
   foreign->set_rules_version(999);
   const auto source = Start([&](v1::Selection, size_t count, absl::Duration) {
-    std::vector<SampledPosition> drawn = Draw(count);
+    std::vector<DrawnPosition> drawn = Draw(count);
     drawn[0].trajectory = foreign;
-    return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
+    return absl::StatusOr<std::vector<DrawnPosition>>(std::move(drawn));
   });
   // The first row of every draw is refused, so no draw ever completes a block.
-  EXPECT_FALSE(source->Next(absl::Milliseconds(200)).has_value());
+  EXPECT_FALSE(source->Next(absl::Milliseconds(200))->has_value());
   EXPECT_GT(source->refused_rows(), 0);
   EXPECT_THAT(source->last_refusal(), HasSubstr("rules_version"));
   EXPECT_GT(refused_, 0);
@@ -235,32 +235,32 @@ TEST_F(BatchSourceTest, ARefusalThatIsOverIsNoReasonAnyMore) {
   foreign->set_rules_version(999);
   std::atomic<bool> refuse = true;
   const auto source = Start([&](v1::Selection, size_t count, absl::Duration) {
-    std::vector<SampledPosition> drawn = Draw(count);
+    std::vector<DrawnPosition> drawn = Draw(count);
     if (refuse) drawn[0].trajectory = foreign;
-    return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
+    return absl::StatusOr<std::vector<DrawnPosition>>(std::move(drawn));
   });
   ASSERT_TRUE(Await([&] { return !source->last_refusal().empty(); }));
   refuse = false;
-  ASSERT_TRUE(source->Next(kTimeout).has_value());
+  ASSERT_TRUE(source->Next(kTimeout)->has_value());
   EXPECT_EQ(source->last_refusal(), "");
   EXPECT_GT(source->refused_rows(), 0);
 }
 
 TEST_F(BatchSourceTest, LeavesOutPositionsThatNoGameHas) {
   const auto source = Start([&](v1::Selection, size_t count, absl::Duration) {
-    std::vector<SampledPosition> drawn = Draw(count);
+    std::vector<DrawnPosition> drawn = Draw(count);
     drawn[0].position = 1'000'000;
-    return absl::StatusOr<std::vector<SampledPosition>>(std::move(drawn));
+    return absl::StatusOr<std::vector<DrawnPosition>>(std::move(drawn));
   });
-  EXPECT_FALSE(source->Next(absl::Milliseconds(200)).has_value());
+  EXPECT_FALSE(source->Next(absl::Milliseconds(200))->has_value());
   EXPECT_THAT(source->last_refusal(), HasSubstr("behind the end"));
 }
 
 TEST_F(BatchSourceTest, WithoutDrawsThereAreNoBatchesAndItEndsAllTheSame) {
   const auto source = Start([](v1::Selection, size_t, absl::Duration) {
-    return absl::StatusOr<std::vector<SampledPosition>>(absl::CancelledError("stopped"));
+    return absl::StatusOr<std::vector<DrawnPosition>>(absl::CancelledError("stopped"));
   });
-  EXPECT_FALSE(source->Next(absl::Milliseconds(50)).has_value());
+  EXPECT_FALSE(source->Next(absl::Milliseconds(50))->has_value());
 }
 
 }  // namespace

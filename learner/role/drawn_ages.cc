@@ -8,8 +8,8 @@
 
 namespace mallocmuzero {
 
-void DrawnAges::Add(absl::Span<const SampledPosition> drawn, uint64_t step) {
-  for (const SampledPosition& position : drawn) {
+void DrawnAges::Add(absl::Span<const DrawnPosition> drawn, uint64_t step) {
+  for (const DrawnPosition& position : drawn) {
     const v1::Trajectory& game = *position.trajectory;
     if (game.source() != v1::Trajectory::SELF_PLAY) continue;
     const uint64_t age = step > game.network_step() ? step - game.network_step() : 0;

@@ -23,7 +23,7 @@ class DrawnAges {
 
   // Adds positions that were drawn when the weights had `step` updates. The age is 0 for games by
   // newer weights, which exist if the learner was restarted from an older checkpoint.
-  void Add(absl::Span<const SampledPosition> drawn, uint64_t step);
+  void Add(absl::Span<const DrawnPosition> drawn, uint64_t step);
 
   uint64_t positions() const { return positions_; }
   double sum() const { return sum_; }

@@ -14,8 +14,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-SampledPosition DrawnFrom(uint64_t network_step,
-                          v1::Trajectory::Source source = v1::Trajectory::SELF_PLAY) {
+DrawnPosition DrawnFrom(uint64_t network_step,
+                        v1::Trajectory::Source source = v1::Trajectory::SELF_PLAY) {
   v1::Trajectory game;
   game.set_network_step(network_step);
   game.set_source(source);
@@ -24,8 +24,8 @@ SampledPosition DrawnFrom(uint64_t network_step,
 
 TEST(DrawnAges, CountsUpdatesSinceTheWeightsOfEachGame) {
   DrawnAges ages;
-  ages.Add(std::vector<SampledPosition>{DrawnFrom(1000), DrawnFrom(990), DrawnFrom(989)}, 1000);
-  ages.Add(std::vector<SampledPosition>{DrawnFrom(0)}, 1'000'000);
+  ages.Add(std::vector<DrawnPosition>{DrawnFrom(1000), DrawnFrom(990), DrawnFrom(989)}, 1000);
+  ages.Add(std::vector<DrawnPosition>{DrawnFrom(0)}, 1'000'000);
   EXPECT_EQ(ages.positions(), 4);
   EXPECT_EQ(ages.sum(), 0 + 10 + 11 + 1'000'000);
   EXPECT_THAT(ages.buckets(), ElementsAre(1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1));
@@ -33,14 +33,14 @@ TEST(DrawnAges, CountsUpdatesSinceTheWeightsOfEachGame) {
 
 TEST(DrawnAges, WeightsThatALostLearnerWasAheadByAreNoAge) {
   DrawnAges ages;
-  ages.Add(std::vector<SampledPosition>{DrawnFrom(500)}, 400);
+  ages.Add(std::vector<DrawnPosition>{DrawnFrom(500)}, 400);
   EXPECT_EQ(ages.sum(), 0);
   EXPECT_EQ(ages.buckets()[0], 1);
 }
 
 TEST(DrawnAges, DemonstrationsHaveNone) {
   DrawnAges ages;
-  ages.Add(std::vector<SampledPosition>{DrawnFrom(0, v1::Trajectory::DEMONSTRATION)}, 400);
+  ages.Add(std::vector<DrawnPosition>{DrawnFrom(0, v1::Trajectory::DEMONSTRATION)}, 400);
   EXPECT_EQ(ages.positions(), 0);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +18,6 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
-#include "env/program_rules.h"
 #include "env/recorded_game.h"
 
 namespace mallocmuzero {
@@ -107,7 +107,7 @@ absl::Status GameBook::Accept(const v1::Trajectory& game) {
   return absl::OkStatus();
 }
 
-void GameBook::SetPolicyReturn(size_t program, double policy_return) {
+void GameBook::SetPolicyReturn(size_t program, HbmShare policy_return) {
   const absl::MutexLock lock(&mutex_);
   records_.SetPolicyReturn(program, policy_return);
 }
@@ -191,18 +191,15 @@ uint64_t GameBook::taken() const {
 
 void GameBook::SaveTo(v1::TrainState& state) const {
   const absl::MutexLock lock(&mutex_);
-  state.set_rules_version(kGameRulesVersion);
-  state.clear_programs();
+  records_.SaveTo(state);
   for (size_t p = 0; p < notes_.size(); ++p) {
-    v1::TrainState::Program& saved = *state.add_programs();
-    saved = records_.Save(p);
-    saved.set_demonstrated(notes_[p].demonstrated);
+    state.mutable_programs(static_cast<int>(p))->set_demonstrated(notes_[p].demonstrated);
   }
   for (const v1::TrainState::Program& other : others_) *state.add_programs() = other;
 }
 
 absl::Status GameBook::RestoreFrom(const v1::TrainState& state) {
-  if (state.rules_version() != 0) MMZ_RETURN_IF_ERROR(CheckRules(state.rules_version()));
+  MMZ_RETURN_IF_ERROR(CheckRules(state));
   const absl::MutexLock lock(&mutex_);
   step_ = state.update();
   others_.clear();
@@ -221,21 +218,15 @@ absl::Status GameBook::RestoreFrom(const v1::TrainState& state) {
 }
 
 absl::Status GameBook::WriteBestMappings(const RunDirectory& directory) {
-  std::vector<std::pair<size_t, ProgramProgress>> improved;
+  std::vector<ImprovedProgram> improved;
   {
     const absl::MutexLock lock(&mutex_);
-    for (const size_t p : records_.TakeImproved()) {
-      improved.emplace_back(p, records_.progress()[p]);
-    }
+    improved = records_.TakeImproved();
   }
   // Without the lock, so that other threads do not wait for the disk.
-  absl::Status status;
-  for (const auto& [p, progress] : improved) {
-    if (status.ok()) status = WriteBestMapping(directory, progress);
-    if (status.ok()) continue;
-    const absl::MutexLock lock(&mutex_);
-    records_.PutBackImproved(p);
-  }
+  const absl::Status status = mallocmuzero::WriteBestMappings(directory, improved);
+  const absl::MutexLock lock(&mutex_);
+  records_.PutBackImproved(improved);
   return status;
 }
 
@@ -244,9 +235,10 @@ std::vector<ProgramStanding> GameBook::Standings() const {
   return records_.Standings();
 }
 
-std::vector<v1::TrainMetrics::Program> GameBook::Describe() const {
+std::vector<v1::TrainMetrics::Program> GameBook::Describe(
+    absl::Span<const std::optional<HbmShare>> mean_returns) const {
   const absl::MutexLock lock(&mutex_);
-  return records_.Describe();
+  return records_.Describe(mean_returns);
 }
 
 }  // namespace mallocmuzero

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "env/program_set.h"
 #include "learner/batch_maker.h"
 #include "learner/curriculum.h"
@@ -26,7 +28,8 @@
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
-#include "replay/trajectory_buffer.h"
+#include "replay/drawn_position.h"
+#include "replay/return_units.h"
 
 namespace mallocmuzero {
 
@@ -54,7 +57,7 @@ class GameBook {
   void AcceptReport(const v1::ActorReport& report, absl::Time now);
 
   // Sets the mean return of a program's evaluation games.
-  void SetPolicyReturn(size_t program, double policy_return);
+  void SetPolicyReturn(size_t program, HbmShare policy_return);
 
   // Returns the indices of up to `most` programs of which no demonstration was taken and none is on
   // its way. Begins at the `first`-th of them, modulo their number, and wraps around. A
@@ -88,9 +91,12 @@ class GameBook {
   // call. After an error the remaining ones are written by the next call.
   absl::Status WriteBestMappings(const RunDirectory& directory);
 
-  // One entry for each program, in the set's order. The caller must fill in the mean returns.
+  // How well each program is played, in the set's order. The caller must fill in the mean returns.
   std::vector<ProgramStanding> Standings() const;
-  std::vector<v1::TrainMetrics::Program> Describe() const;
+
+  // ProgramRecords::Describe.
+  std::vector<v1::TrainMetrics::Program> Describe(
+      absl::Span<const std::optional<HbmShare>> mean_returns = {}) const;
 
  private:
   // Notes on one program, besides its record.

@@ -136,8 +136,8 @@ TEST_F(GameBookTest, RemembersTheBestAndGoesOnFromWhatWasSaved) {
 
 TEST_F(GameBookTest, KeepsTheReturnOfTheLastEvaluation) {
   EXPECT_FALSE(book_->Describe()[0].has_policy_return());
-  book_->SetPolicyReturn(0, 0.5);
-  book_->SetPolicyReturn(0, 0.375);
+  book_->SetPolicyReturn(0, HbmShare(0.5));
+  book_->SetPolicyReturn(0, HbmShare(0.375));
   EXPECT_EQ(book_->Describe()[0].policy_return(), 0.375);
   v1::TrainState state;
   book_->SaveTo(state);

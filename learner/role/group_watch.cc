@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/steady_clock.h"
+#include "rpc/answer.h"
 #include "rpc/channel.h"
 
 namespace mallocmuzero {
@@ -154,9 +155,7 @@ grpc::ServerUnaryReactor* GroupWatch::Beat(grpc::CallbackServerContext* context,
                                            v1::GroupHealth* response) {
   const grpc::Status status = options_.security->CheckCaller(*context);
   if (status.ok()) *response = Accept(*request);
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(status);
-  return reactor;
+  return Answer(context, status);
 }
 
 }  // namespace mallocmuzero

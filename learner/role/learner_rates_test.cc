@@ -54,7 +54,7 @@ TEST(LearnerRates, HaveTheMeanAgeOfWhatWasDrawnMeanwhile) {
     v1::Trajectory game;
     game.set_network_step(game_step);
     game.set_source(v1::Trajectory::SELF_PLAY);
-    SampledPosition position;
+    DrawnPosition position;
     position.trajectory = std::make_shared<const v1::Trajectory>(game);
     figures.drawn_ages.Add({&position, 1}, step);
   };

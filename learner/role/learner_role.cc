@@ -64,7 +64,6 @@ absl::Status LearnerRole::Impl::StartTraining() {
             auto weights = service_->Publish(step, std::move(bytes));
             if (config_.learner().evaluated_share() > 0) versions_.Publish(std::move(weights));
           },
-      .prioritize = [this](auto drawn, auto errors) { sampler_->UpdatePriorities(drawn, errors); },
       .played =
           [this] {
             const ActorTotals totals = actors_.Totals(0, absl::Now());
@@ -117,8 +116,8 @@ absl::Status LearnerRole::Impl::StartSampler() {
   sampler_ = *std::move(sampler);
   batches_ = std::make_unique<BatchSource>(
       BatchSourceOptions{.learner = learner.options(),
-                         .rows = training_->rows(),
-                         .importance_exponent = learner.importance_exponent(),
+                         .shape = BatchShape::Of(learner.options(), training_->rows(),
+                                                 learner.importance_exponent()),
                          .queued_batches = learner.prefetched_batches(),
                          .threads = learner.threads(),
                          .best_games = MostBestGames(config_)},
@@ -128,9 +127,9 @@ absl::Status LearnerRole::Impl::StartSampler() {
                            return sampler_->Draw(selection, count, timeout);
                          },
                      .positions = [this] { return sampler_->positions(); },
-                     .refuse =
-                         [this](absl::Span<const SampledPosition> refused) {
-                           sampler_->UpdatePriorities(refused, std::vector<double>(refused.size()));
+                     .prioritize =
+                         [this](auto drawn, auto priorities) {
+                           sampler_->UpdatePriorities(drawn, priorities);
                          }});
   return absl::OkStatus();
 }

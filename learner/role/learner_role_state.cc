@@ -1,7 +1,6 @@
 // What a learner tells about itself: figures for metrics, its status, and orders for actors.
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,12 +34,12 @@ std::vector<PeerState> LearnerRole::Impl::peers() const {
 
 std::vector<double> LearnerRole::Impl::Weights() {
   std::vector<ProgramStanding> standings = book_->Standings();
-  const std::vector<double> means = actors_.MeanReturns();
-  const std::vector<double> best = actors_.BestReturns();
+  const std::vector<std::optional<HbmShare>> means = actors_.MeanReturns();
+  const std::vector<std::optional<HbmShare>> best = actors_.BestReturns();
   for (size_t p = 0; p < standings.size(); ++p) {
     standings[p].mean_return = means[p];
-    if (!std::isnan(best[p])) {
-      standings[p].best_return = std::max(standings[p].best_return, best[p]);
+    if (best[p].has_value()) {
+      standings[p].best_return = std::max(standings[p].best_return, *best[p]);
     }
   }
   return ProgramWeights(standings);
@@ -50,11 +49,7 @@ LearnerFigures LearnerRole::Impl::Figures() {
   LearnerFigures figures;
   figures.training = training_->figures();
   figures.program_weights = Weights();
-  figures.programs = book_->Describe();
-  const std::vector<double> means = actors_.MeanReturns();
-  for (size_t p = 0; p < means.size(); ++p) {
-    if (!std::isnan(means[p])) figures.programs[p].set_mean_return(means[p]);
-  }
+  figures.programs = book_->Describe(actors_.MeanReturns());
   if (service_ != nullptr) {
     figures.published_step = service_->published_step();
     figures.fetched_bytes = service_->fetched_bytes();
@@ -89,7 +84,7 @@ absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::AcceptReport(const v1::ActorR
   MMZ_RETURN_IF_ERROR(actors_.Report(report, now));
   book_->AcceptReport(report, now);
   for (const ScoredVersions::ProgramScore& changed : versions_.AcceptReport(report)) {
-    book_->SetPolicyReturn(changed.program, changed.score.mean_return);
+    book_->SetPolicyReturn(changed.program, HbmShare(changed.score.mean_return));
   }
   v1::ActorOrders orders;
   membership_->AddTo(orders, report);

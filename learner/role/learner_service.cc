@@ -12,18 +12,12 @@
 #include "absl/synchronization/mutex.h"
 #include "base/message_file.h"
 #include "base/sha256.h"
+#include "rpc/answer.h"
 #include "rpc/protocol.h"
 #include "rpc/status.h"
 
 namespace mallocmuzero {
 namespace {
-
-// Answers a unary call by gRPC's default reactor.
-grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grpc::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(status);
-  return reactor;
-}
 
 grpc::Status Superseded() {
   return {grpc::StatusCode::NOT_FOUND, "no such file; if it was weights, there are newer ones"};

@@ -12,18 +12,13 @@
 #include "absl/time/time.h"
 #include "replay/client/membership_client.h"
 #include "replay/client/shard_roster.h"
+#include "rpc/answer.h"
 #include "rpc/status.h"
 
 namespace mallocmuzero {
 namespace {
 
 constexpr absl::Duration kFollowTimeout = absl::Seconds(1);
-
-grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grpc::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(status);
-  return reactor;
-}
 
 }  // namespace
 

@@ -13,6 +13,7 @@
 
 #include "absl/time/time.h"
 #include "metrics/families.h"
+#include "metrics/loss_gauges.h"
 #include "metrics/program_returns.h"
 
 namespace mallocmuzero {
@@ -62,17 +63,8 @@ struct LearnerMetrics::Families {
           .Add({},
                Histogram::BucketBoundaries(DrawnAges::kBounds.begin(), DrawnAges::kBounds.end()));
   DrawnAges ages_before;
-  Family<Gauge>& loss = MakeGauges(registry, "mallocmuzero_learner_loss",
-                                   "Mean loss of the latest updates, by head.");
-  Gauge& policy_loss = loss.Add({{"head", "policy"}});
-  Gauge& value_loss = loss.Add({{"head", "value"}});
-  Gauge& reward_loss = loss.Add({{"head", "reward"}});
-  Gauge& gradient_norm = MakeGauge(registry, "mallocmuzero_learner_gradient_norm",
-                                   "Norm of the gradient before it is clipped, mean.");
-  Gauge& value_error = MakeGauge(registry, "mallocmuzero_learner_value_error",
-                                 "Mean error of predicted values, in units of the baseline.");
-  Gauge& learning_rate = MakeGauge(registry, "mallocmuzero_learner_learning_rate",
-                                   "Learning rate of the last update.");
+  LossGauges losses =
+      LossGauges(registry, "mallocmuzero_learner", "Mean loss of the latest updates, by head.");
   Gauge& saved = MakeGauge(registry, "mallocmuzero_learner_saved_timestamp_seconds",
                            "When the last checkpoint was saved, since the epoch; 0: not yet.");
   Counter& failed_saves = MakeCounter(registry, "mallocmuzero_learner_failed_saves_total",
@@ -152,15 +144,7 @@ void LearnerMetrics::Update(const LearnerFigures& figures) {
   Raise(f.refused_rows, static_cast<double>(figures.refused_rows));
   UpdateDrawnAges(training.drawn_ages);
   Raise(f.games_seen, static_cast<double>(figures.games_seen));
-  f.policy_loss.Set(training.losses.policy());
-  f.value_loss.Set(training.losses.value());
-  f.reward_loss.Set(training.losses.reward());
-  if (training.losses.has_consistency()) {
-    f.loss.Add({{"head", "consistency"}}).Set(training.losses.consistency());
-  }
-  f.gradient_norm.Set(training.losses.gradient_norm());
-  f.value_error.Set(training.losses.value_error());
-  f.learning_rate.Set(training.losses.learning_rate());
+  f.losses.Set(training.losses);
   if (training.last_save > absl::InfinitePast()) {
     f.saved.Set(absl::ToDoubleSeconds(training.last_save - absl::UnixEpoch()));
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actor/role/actor_role.h"
 #include "base/file_io.h"
@@ -14,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "learner/role/learner_role.h"
 #include "learner/role/testing/small_cluster.h"
+#include "learner/run_checkpoint.h"
 #include "learner/run_directory.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "model/checkpoint.h"
@@ -103,7 +105,21 @@ TEST_F(NewRun, RefusesAFolderWhoseRunHasLostItsCheckpoint) {
   EXPECT_FALSE(std::filesystem::exists(folder_ + "/run/checkpoints/latest"));
 }
 
+TEST_F(NewRun, SavesItsSecondCheckpointWhenTimeHasCome) {
+  config_.mutable_learner()->set_checkpoint_seconds(1000);
+  StartShard();
+  const absl::Time start = absl::Now();
+  StartLearner();
+  const std::unique_ptr<ActorRole> actor = StartActor(0);
+  ASSERT_TRUE(Learns(1));
+  const Checkpoint latest = *LoadCheckpoint(folder_ + "/run/checkpoints/latest");
+  if (absl::Now() - start > absl::Seconds(9)) GTEST_SKIP() << "the machine is too slow";
+  // The first checkpoint is written before the first iteration, the second after 10 seconds.
+  EXPECT_EQ(ReadState(latest)->iteration(), 0);
+}
+
 TEST_F(NewRun, GoesOnFromTheCheckpointBeforeTheLatest) {
+  config_.mutable_learner()->set_checkpoint_seconds(1000);
   StartShard();
   const std::string checkpoints = folder_ + "/run/checkpoints";
   // The first checkpoint has no line of metrics. Each stop adds a checkpoint and a line.

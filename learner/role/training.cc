@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,7 +14,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
-#include "learner/program_progress.h"
+#include "base/steady_clock.h"
+#include "learner/run_metrics.h"
 #include "rpc/backoff.h"
 
 namespace mallocmuzero {
@@ -33,16 +32,6 @@ constexpr double kLossMemory = 100;
 
 constexpr absl::Duration kMetricsInterval = absl::Seconds(15);
 
-void Scale(double factor, v1::TrainMetrics::Losses& losses) {
-  losses.set_total(factor * losses.total());
-  losses.set_policy(factor * losses.policy());
-  losses.set_value(factor * losses.value());
-  losses.set_reward(factor * losses.reward());
-  if (losses.has_consistency()) losses.set_consistency(factor * losses.consistency());
-  losses.set_gradient_norm(factor * losses.gradient_norm());
-  losses.set_value_error(factor * losses.value_error());
-}
-
 }  // namespace
 
 void Training::Spend(double TrainingTimes::*where, absl::Time since) {
@@ -57,16 +46,14 @@ TrainingFigures Training::figures() const {
 
 void Training::Publish() {
   const absl::Time start = absl::Now();
-  Checkpoint checkpoint = MakeCheckpoint(*network_);
-  checkpoint.step = learner_->step();
-  hooks_.publish(checkpoint.step, SerializeCheckpoint(checkpoint));
+  hooks_.publish(trained_->step(), SerializeCheckpoint(trained_->Weights()));
   Spend(&TrainingTimes::publishing, start);
 }
 
 absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop) {
   SetComputeThreads(1);
   Backoff backoff(config_.seed() + rank_);
-  std::optional<PreparedBatch> batch;
+  Updater updater(trained_->learner(), batches);
   while (!stop.HasBeenNotified()) {
     MMZ_RETURN_IF_ERROR(SaveWhenDue());
     if (config_.processes() > 1 && group_ == nullptr) {
@@ -79,10 +66,7 @@ absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop)
       }
       backoff.Reset();
     }
-    const absl::Time start = absl::Now();
-    if (!batch.has_value()) batch = batches.Next(kBatchPatience);
-    Spend(&TrainingTimes::waiting, start);
-    const absl::StatusOr<bool> ready = AllAreReady(batch);
+    const absl::StatusOr<bool> ready = AllAreReady(updater);
     if (ready.ok() && !*ready) continue;
     absl::Status status = ready.status();
     if (status.ok() && group_ != nullptr && !book_shared_) {
@@ -90,16 +74,13 @@ absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop)
       if (status.ok() && rank_ > 0) {
         // These batches were made with other baselines than those of process 0.
         batches.DropQueued();
-        batch.reset();
+        updater.Drop();
       }
       if (status.ok()) continue;
     }
-    if (status.ok()) status = Update(*batch);
-    if (status.ok()) {
-      batch.reset();
-      status = AfterUpdate();
-    }
-    // After an error the batch is kept for the next attempt.
+    if (status.ok()) status = Update(updater);
+    if (status.ok()) status = AfterUpdate();
+    // After a failed update the batch is kept for the next attempt.
     if (!status.ok()) MMZ_RETURN_IF_ERROR(LeaveAfterLoss(status, stop));
   }
   group_ = nullptr;
@@ -115,8 +96,8 @@ void Training::NoteSavingSince(absl::Time since) {
 // the save is tried again.
 absl::Status Training::SaveWhenDue() {
   if (!directory_.has_value()) return absl::OkStatus();
-  const absl::Time now = absl::Now();
-  const bool has_metrics = now >= metrics_due_ && learner_->step() > 0;
+  const absl::Time now = SteadyNow();
+  const bool has_metrics = now >= metrics_due_ && trained_->step() > 0;
   if (has_metrics || now >= save_due_) MMZ_RETURN_IF_ERROR(hooks_.may_write());
   if (has_metrics) SaveMetrics();
   if (now >= save_due_) Save().IgnoreError();
@@ -125,10 +106,9 @@ absl::Status Training::SaveWhenDue() {
 }
 
 void Training::SaveMetrics() {
-  const absl::Time now = absl::Now();
-  metrics_due_ = now + kMetricsInterval;
+  metrics_due_ = SteadyNow() + kMetricsInterval;
   state_.set_iteration(state_.iteration() + 1);
-  NoteSavingSince(now);
+  NoteSavingSince(absl::Now());
   const absl::Status status = AppendMetrics();
   NoteSavingSince(absl::InfiniteFuture());
   if (status.ok()) return;
@@ -144,7 +124,7 @@ absl::Status Training::Join() {
                              .address = config_.rendezvous_address(),
                              .meeting_timeout = kMeetPatience,
                              .timeout = absl::Seconds(config_.group_timeout_seconds()),
-                             .device = device_,
+                             .device = trained_->device(),
                              .on_call = hooks_.joint_call});
   if (!group.ok()) return group.status();
   group_ = *std::move(group);
@@ -178,7 +158,9 @@ absl::Status Training::LeaveAfterLoss(const absl::Status& why, const absl::Notif
   const std::string lost = absl::StrCat(hooks_.lost(stop), " (", why.message(), ")");
   if (stop.HasBeenNotified()) return absl::OkStatus();
   NoteApart(lost);
-  if (!config_.restart_together() && !DataParallel::MustRestart(device_)) return absl::OkStatus();
+  const bool must_restart =
+      config_.restart_together() || DataParallel::MustRestart(trained_->device());
+  if (!must_restart) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(lost, "; all processes of the learner start anew"));
 }
 
@@ -187,7 +169,7 @@ absl::Status Training::ShareBook() {
   if (group_ == nullptr) return absl::OkStatus();
   v1::TrainState state;
   if (rank_ == 0) {
-    state.set_update(learner_->step());
+    state.set_update(trained_->step());
     book_.SaveTo(state);
   }
   std::string bytes = state.SerializeAsString();
@@ -198,50 +180,44 @@ absl::Status Training::ShareBook() {
   return book_.RestoreFrom(state);
 }
 
-// Returns whether every process has a batch, and sets largest_weight_ to the largest of all.
-absl::StatusOr<bool> Training::AllAreReady(const std::optional<PreparedBatch>& batch) {
-  double numbers[] = {batch.has_value() ? 0.0 : 1.0,
-                      batch.has_value() ? batch->batch.LargestWeight() : 0.0};
-  if (group_ != nullptr) {
-    const absl::Time start = absl::Now();
-    MMZ_RETURN_IF_ERROR(group_->Maximum(absl::MakeSpan(numbers)));
-    Spend(&TrainingTimes::agreeing, start);
-  }
-  largest_weight_ = numbers[1];
-  return numbers[0] == 0;
+// Waits for a batch, and returns whether every process has one.
+absl::StatusOr<bool> Training::AllAreReady(Updater& updater) {
+  const absl::Time start = absl::Now();
+  const absl::StatusOr<bool> fetched = updater.Fetch(kBatchPatience);
+  if (!fetched.ok()) return fetched;
+  Spend(&TrainingTimes::waiting, start);
+  const absl::Time fetched_at = absl::Now();
+  const absl::StatusOr<bool> ready = updater.Agree(group_.get());
+  if (group_ != nullptr && ready.ok()) Spend(&TrainingTimes::agreeing, fetched_at);
+  return ready;
 }
 
-absl::Status Training::Update(PreparedBatch& batch) {
+absl::Status Training::Update(Updater& updater) {
   const absl::Time start = absl::Now();
-  const absl::StatusOr<UpdateResult> result =
-      UpdateFrom(batch.batch, largest_weight_, *learner_, group_.get());
-  if (!result.ok()) return result.status();
-  const std::vector<double> errors(
-      result->value_errors.begin(),
-      result->value_errors.begin() + static_cast<int64_t>(batch.prioritized.size()));
-  hooks_.prioritize(batch.prioritized, errors);
-  NoteUpdate(*result, batch);
+  const absl::StatusOr<Updater::Done> done = updater.Update(group_.get());
+  if (!done.ok()) return done.status();
+  NoteUpdate(*done);
   Spend(&TrainingTimes::updating, start);
   return absl::OkStatus();
 }
 
-void Training::NoteUpdate(const UpdateResult& result, const PreparedBatch& batch) {
+void Training::NoteUpdate(const Updater::Done& done) {
   const double rate = 1 / std::min(static_cast<double>(++noted_updates_), kLossMemory);
   const absl::MutexLock lock(&mutex_);
-  figures_.step = learner_->step();
-  figures_.rows += batch.batch.rows;
-  figures_.drawn_ages.Add(batch.prioritized, figures_.step);
+  figures_.step = trained_->step();
+  figures_.rows += done.batch.rows;
+  figures_.drawn_ages.Add(done.batch.prioritized, figures_.step);
   figures_.last_update = absl::Now();
   // A loss that is not finite would stay in the moving means for good, so it is left out.
-  if (!std::isfinite(result.total_loss) || !std::isfinite(result.gradient_norm)) return;
-  Scale(1 - rate, figures_.losses);
-  AddLosses(result, rate, figures_.losses);
+  if (!std::isfinite(done.result.total_loss) || !std::isfinite(done.result.gradient_norm)) return;
+  ScaleLosses(1 - rate, figures_.losses);
+  AddLosses(done.result, rate, figures_.losses);
 }
 
 // Called by every process after the same steps, so that the collective calls match.
 absl::Status Training::AfterUpdate() {
-  if (learner_->step() % config_.publish_updates() != 0) return absl::OkStatus();
-  book_.Refresh(learner_->step());
+  if (trained_->step() % config_.publish_updates() != 0) return absl::OkStatus();
+  book_.Refresh(trained_->step());
   MMZ_RETURN_IF_ERROR(ShareBook());
   if (rank_ == 0) Publish();
   return absl::OkStatus();

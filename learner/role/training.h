@@ -19,19 +19,19 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
-#include "absl/types/span.h"
 #include "learner/checkpoint_store.h"
 #include "learner/data_parallel.h"
-#include "learner/learner.h"
 #include "learner/role/batch_source.h"
 #include "learner/role/drawn_ages.h"
 #include "learner/role/game_book.h"
 #include "learner/run_directory.h"
+#include "learner/trained_network.h"
+#include "learner/updater.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "model/checkpoint.h"
-#include "model/network.h"
+#include "replay/return_units.h"
 
 namespace mallocmuzero {
 
@@ -72,15 +72,11 @@ struct TrainingHooks {
   // only.
   std::function<void(uint64_t step, std::string bytes)> publish;
 
-  // Gets the error |value - outcome| of each drawn position, its new priority.
-  std::function<void(absl::Span<const SampledPosition> drawn, absl::Span<const double> errors)>
-      prioritize;
-
   // Returns the totals of the actors.
   std::function<ActorWork()> played;
 
-  // Returns the mean return of recent games of each program; NaN for a program without games.
-  std::function<std::vector<double>()> mean_returns;
+  // Returns the mean return of recent games of each program that has any.
+  std::function<std::vector<std::optional<HbmShare>>()> mean_returns;
 
   // Returns the published weights that have got a score since the last call, to keep them. Process
   // 0 only.
@@ -133,6 +129,7 @@ class Training {
 
   // training_state.cc
   absl::Status SetUp();
+  v1::TrainState Totals(const ActorWork& played) const;
   Checkpoint Capture() const;
   absl::Status Restore(const Checkpoint& checkpoint);
   absl::Status RestoreFromDirectory();
@@ -144,10 +141,10 @@ class Training {
   // training.cc
   absl::Status Join();
   absl::Status ShareBook();
-  absl::StatusOr<bool> AllAreReady(const std::optional<PreparedBatch>& batch);
-  absl::Status Update(PreparedBatch& batch);
+  absl::StatusOr<bool> AllAreReady(Updater& updater);
+  absl::Status Update(Updater& updater);
   absl::Status AfterUpdate();
-  void NoteUpdate(const UpdateResult& result, const PreparedBatch& batch);
+  void NoteUpdate(const Updater::Done& done);
   void NoteApart(absl::string_view why);
   absl::Status LeaveAfterLoss(const absl::Status& why, const absl::Notification& stop);
   void NoteSavingSince(absl::Time since);
@@ -160,17 +157,14 @@ class Training {
   GameBook& book_;
   const std::optional<RunDirectory> directory_;
   const TrainingHooks hooks_;
-  Device device_ = Device::kCpu;
-  std::unique_ptr<Network> network_;
-  std::unique_ptr<Learner> learner_;
-  std::unique_ptr<DataParallel> group_;  // null if alone or while not connected
-  v1::TrainState state_;                 // counters only; Capture fills in the rest
-  double largest_weight_ = 1;            // in the current batches of all processes
-  uint64_t noted_updates_ = 0;           // number of updates in the losses of figures_
-  bool book_shared_ = false;             // ShareBook was called since the processes connected
-  double noted_simulations_ = 0;         // in this process's lines of metrics so far
-  double noted_updating_ = 0;            // seconds in these lines so far
-  absl::Time began_;
+  std::optional<TrainedNetwork> trained_;  // set by SetUp
+  std::unique_ptr<DataParallel> group_;    // null if alone or while not connected
+  v1::TrainState state_;                   // of the last Restore, and the present iteration
+  uint64_t noted_updates_ = 0;             // number of updates in the losses of figures_
+  bool book_shared_ = false;               // ShareBook was called since the processes connected
+  double noted_simulations_ = 0;           // in this process's lines of metrics so far
+  double noted_updating_ = 0;              // seconds in these lines so far
+  absl::Time began_;                       // by the steady clock, as the next two
   absl::Time save_due_;
   absl::Time metrics_due_;
 

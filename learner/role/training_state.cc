@@ -1,8 +1,6 @@
 // The functions of Training that set it up and that write checkpoints and metrics.
 
 #include <algorithm>
-#include <cmath>
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,6 +19,8 @@
 #include "learner/checkpoint_store.h"
 #include "learner/role/training.h"
 #include "learner/run_checkpoint.h"
+#include "learner/run_metrics.h"
+#include "model/network.h"
 
 namespace mallocmuzero {
 namespace {
@@ -52,48 +52,46 @@ Training::Training(const v1::LearnerRole& config, uint32_t rank, GameBook& book,
       metrics_due_(began_) {}
 
 absl::Status Training::SetUp() {
-  device_ = HasCuda() ? Device::kCuda : Device::kCpu;
-  absl::StatusOr<std::unique_ptr<Network>> network =
-      config_.from().empty() ? Network::Create(config_.network(), config_.seed())
-                             : LoadNetwork(config_.from());
-  if (!network.ok()) return network.status();
-  network_ = *std::move(network);
-  absl::StatusOr<std::unique_ptr<Learner>> learner =
-      Learner::Create(*network_, config_.options(), device_);
-  if (!learner.ok()) return learner.status();
-  learner_ = *std::move(learner);
+  std::unique_ptr<Network> from;
+  if (!config_.from().empty()) {
+    absl::StatusOr<std::unique_ptr<Network>> loaded = LoadNetwork(config_.from());
+    if (!loaded.ok()) return loaded.status();
+    from = *std::move(loaded);
+  }
+  absl::StatusOr<TrainedNetwork> trained =
+      TrainedNetwork::Create(config_.network(), config_.options(), config_.seed(),
+                             HasCuda() ? Device::kCuda : Device::kCpu, from.get());
+  if (!trained.ok()) return trained.status();
+  trained_ = *std::move(trained);
   return directory_.has_value() ? RestoreFromDirectory() : absl::OkStatus();
 }
 
+// The counters of the run up to now.
+v1::TrainState Training::Totals(const ActorWork& played) const {
+  v1::TrainState totals = state_;
+  totals.set_games(totals.games() + static_cast<uint64_t>(played.games));
+  totals.set_decisions(totals.decisions() + static_cast<uint64_t>(played.decisions));
+  totals.set_seconds(totals.seconds() + absl::ToDoubleSeconds(SteadyNow() - began_));
+  return totals;
+}
+
 Checkpoint Training::Capture() const {
-  v1::TrainState state = state_;
-  const ActorWork played = hooks_.played();
-  state.set_update(learner_->step());
-  state.set_games(state.games() + static_cast<uint64_t>(played.games));
-  state.set_decisions(state.decisions() + static_cast<uint64_t>(played.decisions));
-  state.set_seconds(state.seconds() + absl::ToDoubleSeconds(SteadyNow() - began_));
+  v1::TrainState state = Totals(hooks_.played());
   book_.SaveTo(state);
-  Checkpoint checkpoint = MakeCheckpoint(*network_);
-  checkpoint.optimizer = learner_->ExportOptimizer();
-  checkpoint.step = learner_->step();
-  checkpoint.training_state = state.SerializeAsString();
-  return checkpoint;
+  return trained_->Capture(std::move(state));
 }
 
 absl::Status Training::Restore(const Checkpoint& checkpoint) {
-  v1::TrainState state;
-  if (checkpoint.training_state.empty() || !state.ParseFromString(checkpoint.training_state)) {
-    return absl::InvalidArgumentError("the checkpoint of a training run expected");
-  }
-  MMZ_RETURN_IF_ERROR(book_.RestoreFrom(state));
-  MMZ_RETURN_IF_ERROR(network_->ImportWeights(checkpoint.weights));
-  MMZ_RETURN_IF_ERROR(learner_->ImportOptimizer(checkpoint.optimizer, checkpoint.step));
-  state.clear_programs();
+  absl::StatusOr<v1::TrainState> state = ReadState(checkpoint);
+  if (!state.ok()) return state.status();
+  MMZ_RETURN_IF_ERROR(book_.RestoreFrom(*state));
+  MMZ_RETURN_IF_ERROR(trained_->Restore(checkpoint));
+  state->clear_programs();
   // The fields about stored games come from a run of `train`, and a learner does not use them.
   // Their absence tells that a learner has continued the run.
-  state.clear_replay();
-  state.clear_draws_due();
-  state_ = std::move(state);
+  state->clear_replay();
+  state->clear_draws_due();
+  state_ = *std::move(state);
   const absl::MutexLock lock(&mutex_);
   figures_.step = checkpoint.step;
   return absl::OkStatus();
@@ -115,7 +113,7 @@ absl::Status Training::RestoreFromDirectory() {
 
 absl::Status Training::Save() {
   const absl::Time start = absl::Now();
-  save_due_ = start + absl::Seconds(config_.checkpoint_seconds());
+  save_due_ = SteadyNow() + absl::Seconds(config_.checkpoint_seconds());
   NoteSavingSince(start);
   const absl::Status status = SaveFiles();
   NoteSavingSince(absl::InfiniteFuture());
@@ -174,19 +172,12 @@ absl::Status Training::AppendMetrics() {
   const ActorWork played = hooks_.played();
   const TrainingFigures now = figures();
   v1::TrainMetrics metrics;
-  metrics.set_iteration(static_cast<uint32_t>(state_.iteration()));
-  metrics.set_seconds(state_.seconds() + absl::ToDoubleSeconds(SteadyNow() - began_));
-  metrics.set_games(static_cast<double>(state_.games()) + played.games);
-  metrics.set_decisions(static_cast<double>(state_.decisions()) + played.decisions);
-  metrics.set_updates(static_cast<double>(now.step));
+  DescribeTotals(Totals(played), now.step, metrics);
   metrics.set_learn_seconds(now.times.updating - noted_updating_);
   metrics.set_simulations(played.simulations - noted_simulations_);
   if (noted_updates_ > 0) *metrics.mutable_losses() = now.losses;
-  const std::vector<double> means = hooks_.mean_returns();
-  std::vector<v1::TrainMetrics::Program> programs = book_.Describe();
-  for (size_t p = 0; p < programs.size(); ++p) {
-    if (!std::isnan(means[p])) programs[p].set_mean_return(means[p]);
-    *metrics.add_programs() = std::move(programs[p]);
+  for (v1::TrainMetrics::Program& program : book_.Describe(hooks_.mean_returns())) {
+    *metrics.add_programs() = std::move(program);
   }
   MMZ_RETURN_IF_ERROR(directory_->AppendMetrics(metrics));
   noted_updating_ = now.times.updating;

@@ -27,7 +27,7 @@
 
 namespace mallocmuzero {
 
-// A draw, and the shard that it came from (SampledPosition::shard).
+// A draw, and the shard that it came from (DrawnPosition::shard).
 struct ShardDraw {
   DrawnItem drawn;
   uint32_t shard = 0;

@@ -156,8 +156,7 @@ TEST(Membership, ASamplerFollowsTheList) {
     const auto drawn = sampler->Draw(v1::PRIORITIZED, 64, kLong);
     EXPECT_TRUE(drawn.ok()) << drawn.status();
     if (!drawn.ok()) return names;
-    for (const SampledPosition& position : *drawn)
-      names.insert(sampler->shard_name(position.shard));
+    for (const DrawnPosition& position : *drawn) names.insert(sampler->shard_name(position.shard));
     sampler->UpdatePriorities(*drawn, std::vector<double>(drawn->size(), 1.0));
     return names;
   };

@@ -50,11 +50,11 @@ class ReplaySampler::Impl {
     for (const size_t shard : left) stopped.push_back(std::move(priorities_[shard]));
   }
 
-  absl::StatusOr<std::vector<SampledPosition>> Draw(v1::Selection selection, size_t count,
-                                                    absl::Duration timeout) {
+  absl::StatusOr<std::vector<DrawnPosition>> Draw(v1::Selection selection, size_t count,
+                                                  absl::Duration timeout) {
     absl::StatusOr<std::vector<ShardDraw>> draws = items_.Draw(selection, count, timeout);
     if (!draws.ok()) return draws.status();
-    std::vector<SampledPosition> positions;
+    std::vector<DrawnPosition> positions;
     positions.reserve(draws->size());
     for (ShardDraw& draw : *draws) {
       positions.push_back({.trajectory = std::move(draw.drawn.trajectory),
@@ -65,7 +65,7 @@ class ReplaySampler::Impl {
     return positions;
   }
 
-  void UpdatePriorities(absl::Span<const SampledPosition> drawn,
+  void UpdatePriorities(absl::Span<const DrawnPosition> drawn,
                         absl::Span<const double> priorities) {
     const absl::MutexLock lock(&mutex_);
     std::vector<std::vector<v1::UpdatePrioritiesRequest::Update>> updates(priorities_.size());
@@ -116,9 +116,9 @@ ReplaySampler::ReplaySampler(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
 
 ReplaySampler::~ReplaySampler() = default;
 
-absl::StatusOr<std::vector<SampledPosition>> ReplaySampler::Draw(v1::Selection selection,
-                                                                 size_t count,
-                                                                 absl::Duration timeout) {
+absl::StatusOr<std::vector<DrawnPosition>> ReplaySampler::Draw(v1::Selection selection,
+                                                               size_t count,
+                                                               absl::Duration timeout) {
   return impl_->Draw(selection, count, timeout);
 }
 
@@ -132,7 +132,7 @@ std::string ReplaySampler::shard_name(uint32_t shard) const {
 
 uint64_t ReplaySampler::positions() const { return impl_->items().positions(); }
 
-void ReplaySampler::UpdatePriorities(absl::Span<const SampledPosition> drawn,
+void ReplaySampler::UpdatePriorities(absl::Span<const DrawnPosition> drawn,
                                      absl::Span<const double> priorities) {
   impl_->UpdatePriorities(drawn, priorities);
 }

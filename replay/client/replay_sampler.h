@@ -15,8 +15,8 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "mallocmuzero/v1/trajectory.pb.h"
 #include "replay/client/shard_address.h"
+#include "replay/drawn_position.h"
 #include "rpc/peer_state.h"
 
 namespace mallocmuzero {
@@ -45,20 +45,6 @@ struct ReplaySamplerOptions {
   prometheus::Registry* registry = nullptr;
 };
 
-// A drawn decision of a stored game.
-struct SampledPosition {
-  std::shared_ptr<const v1::Trajectory> trajectory;
-  uint32_t position = 0;  // below trajectory->actions().size()
-
-  // The probability that a single draw gives this position: P(shard) x P(position | shard), over
-  // the shards that were available.
-  double probability = 0;
-
-  // The number of the shard, for shard_name: its index in ReplaySamplerOptions::shards, and for
-  // shards that were added later the next numbers.
-  uint32_t shard = 0;
-};
-
 // Chooses a shard in proportion to its total weight (PRIORITIZED) or its number of positions
 // (UNIFORM, BEST), so that several shards draw as one large shard would. Best games are the
 // exception: each shard keeps its own. A shard that is away is not chosen. Thread-safe.
@@ -78,14 +64,15 @@ class ReplaySampler {
   // either. Blocks until the streams to them are closed. Ignores an empty list.
   void SetShards(const std::vector<ShardAddress>& shards);
 
-  // The name of a shard by its number; also of a shard that has left.
+  // The name of a shard by its number, also of a shard that has left. The number is the shard's
+  // index in ReplaySamplerOptions::shards. Shards that were added later have the next numbers.
   std::string shard_name(uint32_t shard) const;
 
   // Makes `count` independent draws, with replacement. Blocks until the shards have delivered them.
   // DeadlineExceeded, which names what it waited for, if that takes longer than `timeout`; draws
   // that arrived are kept for the next Draw. Cancelled after Stop.
-  absl::StatusOr<std::vector<SampledPosition>> Draw(v1::Selection selection, size_t count,
-                                                    absl::Duration timeout);
+  absl::StatusOr<std::vector<DrawnPosition>> Draw(v1::Selection selection, size_t count,
+                                                  absl::Duration timeout);
 
   // The number of positions in all shards that are available, as of their latest answers. This is
   // the N of the importance weights (1 / (N x probability)) ^ exponent.
@@ -94,8 +81,7 @@ class ReplaySampler {
   // Sets the priority |value - outcome| of each of `drawn`; values that are negative or not finite
   // are skipped. Does not block: a thread sends the priorities and drops them if their shard is
   // away or if too many wait.
-  void UpdatePriorities(absl::Span<const SampledPosition> drawn,
-                        absl::Span<const double> priorities);
+  void UpdatePriorities(absl::Span<const DrawnPosition> drawn, absl::Span<const double> priorities);
 
   // The state of each shard, whether or not a Draw waits for it.
   std::vector<PeerState> peers() const;

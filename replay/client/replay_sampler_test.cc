@@ -50,7 +50,7 @@ void Fill(const std::vector<ShardAddress>& shards, uint64_t begin, uint64_t end,
   ASSERT_EQ((*writer)->Close(kLong), absl::OkStatus());
 }
 
-uint64_t IndexOf(const SampledPosition& drawn) {
+uint64_t IndexOf(const DrawnPosition& drawn) {
   uint64_t index = 0;
   std::memcpy(&index, drawn.trajectory->id().data(), sizeof(index));
   return index;
@@ -63,7 +63,7 @@ TEST(ReplaySampler, DrawsWhatWasWritten) {
   const auto draws = sampler->Draw(v1::PRIORITIZED, 100, kLong);
   ASSERT_TRUE(draws.ok()) << draws.status();
   ASSERT_EQ(draws->size(), 100);
-  for (const SampledPosition& drawn : *draws) {
+  for (const DrawnPosition& drawn : *draws) {
     const v1::Trajectory expected =
         MakeTrajectory(IndexOf(drawn), 20, static_cast<double>(IndexOf(drawn)));
     EXPECT_EQ(drawn.trajectory->SerializeAsString(), expected.SerializeAsString());
@@ -92,7 +92,7 @@ TEST(ReplaySampler, ABatchIsNotAllOfOneGame) {
     const auto draws = sampler->Draw(v1::UNIFORM, 50, kLong);
     ASSERT_TRUE(draws.ok()) << draws.status();
     int of_one = 0;
-    for (const SampledPosition& drawn : *draws) of_one += IndexOf(drawn) == 1 ? 1 : 0;
+    for (const DrawnPosition& drawn : *draws) of_one += IndexOf(drawn) == 1 ? 1 : 0;
     // 50 fair coins give fewer than 7 or more than 43 heads with a chance of 1 in 10 million.
     EXPECT_GE(of_one, 7);
     EXPECT_LE(of_one, 43);
@@ -113,7 +113,7 @@ TEST(ReplaySampler, TwoShardsDrawAsOneWould) {
   const auto draws = sampler->Draw(v1::UNIFORM, kDraws, kLong);
   ASSERT_TRUE(draws.ok()) << draws.status();
   std::map<std::pair<uint64_t, uint32_t>, int> counts;
-  for (const SampledPosition& drawn : *draws) {
+  for (const DrawnPosition& drawn : *draws) {
     EXPECT_NEAR(drawn.probability, 1.0 / 30, 1e-12);
     ++counts[{IndexOf(drawn), drawn.position}];
   }
@@ -141,7 +141,7 @@ TEST(ReplaySampler, AShardThatIsAwayIsLeftOut) {
   while (sampler->positions() > 10) ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 1, kLong).ok());
   const auto draws = sampler->Draw(v1::UNIFORM, 100, kLong);
   ASSERT_TRUE(draws.ok()) << draws.status();
-  for (const SampledPosition& drawn : *draws) {
+  for (const DrawnPosition& drawn : *draws) {
     EXPECT_EQ(drawn.shard, 0);
     EXPECT_NEAR(drawn.probability, 1.0 / 10, 1e-12);
   }
@@ -153,7 +153,7 @@ TEST(ReplaySampler, AShardThatIsAwayIsLeftOut) {
   while (!from_b) {
     const auto again = sampler->Draw(v1::UNIFORM, 10, kLong);
     ASSERT_TRUE(again.ok()) << again.status();
-    for (const SampledPosition& drawn : *again) from_b |= drawn.shard == 1;
+    for (const DrawnPosition& drawn : *again) from_b |= drawn.shard == 1;
   }
 }
 
@@ -189,17 +189,17 @@ TEST(ReplaySampler, PrioritiesChangeWhatIsDrawn) {
   Fill({AddressOf(*shard)}, 0, 2, 5);
   const auto sampler = StartSampler({.shards = {AddressOf(*shard)}, .prefetch = 4});
   // All positions but position 3 of game 1 get the priority 0.
-  std::vector<SampledPosition> all;
+  std::vector<DrawnPosition> all;
   std::map<std::pair<uint64_t, uint32_t>, bool> seen;
   while (seen.size() < 10) {
     const auto draws = sampler->Draw(v1::UNIFORM, 10, kLong);
     ASSERT_TRUE(draws.ok()) << draws.status();
-    for (const SampledPosition& drawn : *draws) {
+    for (const DrawnPosition& drawn : *draws) {
       if (!std::exchange(seen[{IndexOf(drawn), drawn.position}], true)) all.push_back(drawn);
     }
   }
   std::vector<double> priorities;
-  for (const SampledPosition& drawn : all) {
+  for (const DrawnPosition& drawn : all) {
     priorities.push_back(IndexOf(drawn) == 1 && drawn.position == 3 ? 1 : 0);
   }
   sampler->UpdatePriorities(all, priorities);
@@ -208,7 +208,7 @@ TEST(ReplaySampler, PrioritiesChangeWhatIsDrawn) {
   const auto fresh = StartSampler({.shards = {AddressOf(*shard)}});
   const auto draws = fresh->Draw(v1::PRIORITIZED, 100, kLong);
   ASSERT_TRUE(draws.ok()) << draws.status();
-  for (const SampledPosition& drawn : *draws) {
+  for (const DrawnPosition& drawn : *draws) {
     EXPECT_EQ(IndexOf(drawn), 1);
     EXPECT_EQ(drawn.position, 3);
     // Nine positions have the least priority, 1e-6: the probability is 1 / (1 + 9e-6).
@@ -290,7 +290,7 @@ TEST(ReplaySampler, BestGamesAreDrawnOfThoseWithTheHighestReturn) {
   const auto draws = sampler->Draw(v1::BEST, 200, kLong);
   ASSERT_TRUE(draws.ok()) << draws.status();
   std::map<uint64_t, int> games;
-  for (const SampledPosition& drawn : *draws) {
+  for (const DrawnPosition& drawn : *draws) {
     ++games[IndexOf(drawn)];
     EXPECT_NEAR(drawn.probability, 1.0 / 8, 1e-12);  // 2 games of 4 positions
   }

@@ -27,6 +27,7 @@
 #include "replay/service/sample_stream.h"
 #include "replay/service/stream.h"
 #include "replay/wire/item.h"
+#include "rpc/answer.h"
 #include "rpc/protocol.h"
 #include "rpc/security.h"
 #include "rpc/status.h"
@@ -36,12 +37,6 @@ namespace {
 
 // The number of threads that read items from the disk.
 constexpr size_t kReaders = 4;
-
-grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const grpc::Status& status) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  reactor->Finish(status);
-  return reactor;
-}
 
 // The server's side of one ListIds call: sends the ids part by part. Deletes itself at the end.
 class IdLister final : public grpc::ServerWriteReactor<v1::ListIdsResponse> {

@@ -45,4 +45,10 @@ std::unique_ptr<TrainingRun> ResumeRun(const std::string& folder) {
   return *std::move(run);
 }
 
+std::string WeightBytes(const TrainingRun& run) {
+  std::string bytes;
+  for (const NamedTensor& tensor : run.network().ExportWeights()) bytes += tensor.bytes;
+  return bytes;
+}
+
 }  // namespace mallocmuzero::testing

@@ -26,6 +26,9 @@ std::unique_ptr<TrainingRun> StartRun(const std::string& folder, const v1::Train
                                       const Network* from = nullptr);
 std::unique_ptr<TrainingRun> ResumeRun(const std::string& folder);
 
+// The bytes of all weights, for comparisons.
+std::string WeightBytes(const TrainingRun& run);
+
 }  // namespace mallocmuzero::testing
 
 #endif  // MALLOCMUZERO_TRAIN_TESTING_SMALL_RUN_H_
