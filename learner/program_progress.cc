@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/enums.h"
 #include "base/message_file.h"
 #include "env/game.h"
 #include "env/program_rules.h"
@@ -26,7 +27,7 @@ namespace {
 bool IsWholeGame(const ProgramRules& rules, absl::Span<const Action> actions) {
   Game game(rules);
   for (const Action action : actions) {
-    const bool is_action = static_cast<uint8_t>(action) < kActionCount;
+    const bool is_action = Underlying(action) < kActionCount;
     if (game.finished() || !is_action || !game.IsLegal(action)) return false;
     game.Apply(action);
   }
@@ -88,7 +89,7 @@ v1::TrainState::Program SaveProgress(const ProgramProgress& progress,
   saved.set_best_return(progress.best_return);
   saved.set_best_player(progress.best_player);
   for (const Action action : progress.best_actions) {
-    saved.mutable_best_actions()->push_back(static_cast<char>(action));
+    saved.mutable_best_actions()->push_back(Underlying(action));
   }
   saved.set_policy_return(progress.policy_return);
   return saved;

@@ -17,7 +17,7 @@ constexpr double kLeastProbability = 1e-12;
 }  // namespace
 
 size_t ImitatedRows(const v1::LearnerOptions& options, size_t rows) {
-  return static_cast<size_t>(std::lround(options.best_share() * static_cast<double>(rows)));
+  return std::lround(options.best_share() * static_cast<double>(rows));
 }
 
 std::vector<float> RowWeights(absl::Span<const double> probabilities, size_t imitated,
