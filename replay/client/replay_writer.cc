@@ -27,6 +27,7 @@
 #include "replay/client/shard_roster.h"
 #include "replay/client/shard_writer.h"
 #include "replay/client/spool_file.h"
+#include "replay/wire/item.h"
 #include "rpc/peer_state.h"
 #include "rpc/security.h"
 
