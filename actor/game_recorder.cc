@@ -10,8 +10,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/enums.h"
 #include "base/sha256.h"
 #include "env/program_rules.h"
+#include "simulator/core/index_fields.h"
 
 namespace mallocmuzero {
 
@@ -30,9 +32,9 @@ void GameRecorder::Start(const Game& game) {
 
 void GameRecorder::Apply(Game& game, Action action, absl::Span<const float> policy,
                          std::optional<NetworkValue> value) {
-  trajectory_.mutable_actions()->push_back(static_cast<char>(action));
-  trajectory_.mutable_legal_actions()->push_back(static_cast<char>(game.legal_actions()));
-  trajectory_.add_accesses(game.access().number());
+  trajectory_.mutable_actions()->push_back(Underlying(action));
+  trajectory_.mutable_legal_actions()->push_back(game.legal_actions());
+  Append(*trajectory_.mutable_accesses(), game.access());
   trajectory_.add_root_values(value.has_value() ? static_cast<float>(value->value())
                                                 : std::numeric_limits<float>::quiet_NaN());
   for (int a = 0; a < kActionCount; ++a) trajectory_.add_policies(policy.empty() ? 0 : policy[a]);
@@ -52,9 +54,9 @@ absl::StatusOr<v1::Trajectory> Demonstrate(const PlayedProgram& program, std::st
   recorder.Start(game);
   for (const Action action : actions) {
     if (game.finished() || !game.IsLegal(action)) break;
-    float policy[kActionCount] = {};
-    policy[static_cast<int>(action)] = 1;
-    recorder.Apply(game, action, policy);
+    EnumArray<Action, float, kActionCount> policy;
+    policy[action] = 1;
+    recorder.Apply(game, action, policy.elements);
   }
   if (!game.finished() || game.history().size() != actions.size()) {
     return absl::InvalidArgumentError(

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/enums.h"
 #include "env/game.h"
 #include "env/players.h"
 #include "env/program_set.h"
@@ -57,8 +58,8 @@ TEST(GameRecorder, WritesDownWhatWasPlayed) {
   EXPECT_EQ(trajectory.network_step(), 7);
   EXPECT_NEAR(TotalReturn(trajectory).share(), game.total_return(), 1e-12);
   for (size_t d = 0; d < legal.size(); ++d) {
-    EXPECT_EQ(trajectory.actions()[d], static_cast<char>(game.history()[d]));
-    EXPECT_EQ(trajectory.legal_actions()[d], static_cast<char>(legal[d]));
+    EXPECT_EQ(trajectory.actions()[d], Underlying(game.history()[d]));
+    EXPECT_EQ(trajectory.legal_actions()[d], legal[d]);
     EXPECT_EQ(std::isnan(trajectory.root_values(d)), d % 2 == 1);
     EXPECT_EQ(trajectory.policies(3 * d + 2), d % 2 == 0 ? 0.5F : 0.0F);
   }
@@ -79,7 +80,7 @@ TEST(GameRecorder, ADemonstrationIsItsOwnPolicy) {
   EXPECT_EQ(shown->source(), v1::Trajectory::DEMONSTRATION);
   EXPECT_NEAR(TotalReturn(*shown).share(), game.total_return(), 1e-12);
   for (size_t d = 0; d < actions.size(); ++d) {
-    EXPECT_EQ(shown->policies(3 * d + static_cast<int>(actions[d])), 1.0F);
+    EXPECT_EQ(shown->policies(3 * d + Underlying(actions[d])), 1.0F);
   }
 }
 

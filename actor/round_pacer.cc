@@ -1,4 +1,5 @@
 #include "actor/round_pacer.h"
+#include "base/rounding.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -54,7 +55,9 @@ AgentRound RoundPacer::Next(double seconds) const {
     if (searches && rounds_ % 2 == 0) continue;
     const double games = GamesIn(seconds, searches);
     if (games >= kMostGames) return {kMostGames, searches};
-    if (games >= kLeastGames) return {static_cast<uint64_t>(games), searches};
+    if (games < kLeastGames) continue;
+    const uint64_t whole_games = RoundToZero(games);
+    return {whole_games, searches};
   }
   return {};
 }

@@ -20,6 +20,7 @@
 #include "actor/exploration.h"
 #include "actor/game_recorder.h"
 #include "actor/search/stopwatch.h"
+#include "base/enums.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "env/action.h"
@@ -51,7 +52,7 @@ Action ChooseByPolicy(absl::Span<const float> logits, ActionSet legal, const Act
   double most = 0;
   for (const Action action : order) {
     if (!Contains(legal, action)) continue;
-    double score = logits[static_cast<int>(action)];
+    double score = logits[Underlying(action)];
     if (noise != nullptr) score -= std::log(-std::log(noise->Unit() + 1e-300));
     if (!best.has_value() || score > most) {
       best = action;

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/size32.h"
 #include "base/testing/index_matching.h"
 #include "env/game.h"
 #include "env/observation_layout.h"
@@ -38,7 +39,7 @@ class FixedModel : public LatentModel {
  public:
   explicit FixedModel(uint32_t slots) : states_(slots, 0) {}
 
-  uint32_t slots() const override { return static_cast<uint32_t>(states_.size()); }
+  uint32_t slots() const override { return Size32(states_); }
   uint32_t actions() const override { return kActionCount; }
   uint32_t observation_size() const override { return kObservationSize; }
 

@@ -39,7 +39,7 @@ size_t DrawProgram(absl::Span<const double> weights, size_t count, Random& rando
     usable = usable && std::isfinite(weight) && weight >= 0;
     sum += weight;
   }
-  if (!usable || !(sum > 0)) return random.Below(static_cast<uint32_t>(count));
+  if (!usable || !(sum > 0)) return random.Below(count);
   double left = random.Unit() * sum;
   for (size_t p = 0; p < count; ++p) {
     left -= weights[p];

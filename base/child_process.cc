@@ -165,7 +165,7 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   if (child->pid_ < 0)
     return absl::InternalError(absl::StrCat("cannot start a process: ", std::strerror(error)));
   // Calls the kernel directly, because glibc 2.36 declares pidfd_open() without C linkage.
-  child->pidfd_ = static_cast<int>(syscall(SYS_pidfd_open, child->pid_, 0));
+  child->pidfd_ = syscall(SYS_pidfd_open, child->pid_, 0);
   if (child->pidfd_ < 0) {
     return absl::InternalError(absl::StrCat("pidfd_open: ", std::strerror(errno)));
   }
@@ -190,7 +190,7 @@ std::string ChildProcess::ReadOutput() {
   while (output_ >= 0 && text.size() < kMostOutputBytes) {
     const ssize_t size = read(output_, buffer, sizeof(buffer));
     if (size > 0) {
-      text.append(buffer, static_cast<size_t>(size));
+      text.append(buffer, size);
       continue;
     }
     if (size < 0 && errno == EINTR) continue;

@@ -59,7 +59,7 @@ absl::StatusOr<std::string> Decompress(std::string bytes, absl::string_view name
           absl::StrCat(name, ": damaged zstd data: ", ZSTD_getErrorName(missing)));
     }
     content.append(chunk.data(), output.pos);
-    if (static_cast<int64_t>(content.size()) > max_bytes) {
+    if (std::ssize(content) > max_bytes) {
       return absl::InvalidArgumentError(
           absl::StrCat(name, ": content is longer than ", max_bytes, " bytes"));
     }

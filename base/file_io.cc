@@ -34,7 +34,7 @@ absl::Status WriteBytes(int file, const std::string& path, absl::string_view byt
       if (errno == EINTR) continue;
       return ErrnoStatus(path, "cannot write", errno);
     }
-    bytes.remove_prefix(static_cast<size_t>(written));
+    bytes.remove_prefix(written);
   }
   return absl::OkStatus();
 }
@@ -91,7 +91,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
     content.resize(size + kChunkBytes);
     const size_t read = std::fread(content.data() + size, 1, kChunkBytes, file.get());
     content.resize(size + read);
-    if (static_cast<int64_t>(content.size()) > kMaxFileBytes) {
+    if (std::ssize(content) > kMaxFileBytes) {
       return absl::InvalidArgumentError(
           absl::StrCat(path, ": content is longer than ", kMaxFileBytes, " bytes"));
     }

@@ -19,7 +19,7 @@ bool g_has_locks = true;
 
 // In place of the system's, for this test program.
 extern "C" int flock(int file, int operation) {
-  if (g_has_locks) return static_cast<int>(syscall(SYS_flock, file, operation));
+  if (g_has_locks) return syscall(SYS_flock, file, operation);
   errno = ENOSYS;
   return -1;
 }

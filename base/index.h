@@ -100,6 +100,16 @@ class Index {
   int32_t number_ = 0;
 };
 
+namespace index_internal {
+
+// The place of an index's element in a sequence. The index must not be negative.
+template <typename Tag>
+constexpr size_t PlaceOf(Index<Tag> index) {
+  return static_cast<uint32_t>(index.number());
+}
+
+}  // namespace index_internal
+
 // The indices from `begin` up to, and without, `end`, for range-based loops.
 template <typename I>
 class IndexRange {
@@ -156,7 +166,7 @@ class IndexSpan {
       : elements_(vector.data(), vector.size()) {}
 
   constexpr T& operator[](I index) const {
-    return elements_.data()[static_cast<uint32_t>(index.number())];
+    return elements_.data()[index_internal::PlaceOf(index)];
   }
 
   constexpr size_t size() const { return elements_.size(); }
@@ -175,9 +185,9 @@ class IndexSpan {
   // The elements without their indices, `count` of them from `first` on, and the iterator of one.
   constexpr absl::Span<T> elements() const { return elements_; }
   constexpr absl::Span<T> Part(I first, size_t count) const {
-    return elements_.subspan(static_cast<uint32_t>(first.number()), count);
+    return elements_.subspan(index_internal::PlaceOf(first), count);
   }
-  constexpr T* IteratorAt(I index) const { return begin() + index.number(); }
+  constexpr T* IteratorAt(I index) const { return begin() + (index - I(0)); }
 
  private:
   absl::Span<T> elements_;
@@ -196,18 +206,16 @@ class IndexVector {
   IndexVector(size_t size, const T& value) : elements_(size, value) {}
 
   // With one element for each index below `end`.
-  explicit IndexVector(I end) : elements_(SizeBelow(end)) {}
-  IndexVector(I end, const T& value) : elements_(SizeBelow(end), value) {}
+  explicit IndexVector(I end) : elements_(index_internal::PlaceOf(end)) {}
+  IndexVector(I end, const T& value) : elements_(index_internal::PlaceOf(end), value) {}
 
   IndexVector(std::initializer_list<T> elements) : elements_(elements) {}
   template <std::input_iterator It>
   IndexVector(It begin, It end) : elements_(begin, end) {}
   explicit IndexVector(std::vector<T> elements) : elements_(std::move(elements)) {}
 
-  T& operator[](I index) { return elements_.data()[static_cast<uint32_t>(index.number())]; }
-  const T& operator[](I index) const {
-    return elements_.data()[static_cast<uint32_t>(index.number())];
-  }
+  T& operator[](I index) { return elements_.data()[index_internal::PlaceOf(index)]; }
+  const T& operator[](I index) const { return elements_.data()[index_internal::PlaceOf(index)]; }
 
   size_t size() const { return elements_.size(); }
   bool empty() const { return elements_.empty(); }
@@ -229,18 +237,18 @@ class IndexVector {
   bool contains(I index) const { return index >= I(0) && index < end_index(); }
   absl::Span<const T> elements() const { return elements_; }
   absl::Span<const T> Part(I first, size_t count) const {
-    return elements().subspan(static_cast<uint32_t>(first.number()), count);
+    return elements().subspan(index_internal::PlaceOf(first), count);
   }
-  iterator IteratorAt(I index) { return begin() + index.number(); }
-  const_iterator IteratorAt(I index) const { return begin() + index.number(); }
+  iterator IteratorAt(I index) { return begin() + (index - I(0)); }
+  const_iterator IteratorAt(I index) const { return begin() + (index - I(0)); }
 
   void reserve(size_t size) { elements_.reserve(size); }
   void resize(size_t size) { elements_.resize(size); }
   void resize(size_t size, const T& value) { elements_.resize(size, value); }
-  void resize(I end) { elements_.resize(SizeBelow(end)); }
-  void resize(I end, const T& value) { elements_.resize(SizeBelow(end), value); }
+  void resize(I end) { elements_.resize(index_internal::PlaceOf(end)); }
+  void resize(I end, const T& value) { elements_.resize(index_internal::PlaceOf(end), value); }
   void assign(size_t size, const T& value) { elements_.assign(size, value); }
-  void assign(I end, const T& value) { elements_.assign(SizeBelow(end), value); }
+  void assign(I end, const T& value) { elements_.assign(index_internal::PlaceOf(end), value); }
   template <std::input_iterator It>
   void assign(It begin, It end) {
     elements_.assign(begin, end);
@@ -265,8 +273,6 @@ class IndexVector {
   friend bool operator==(const IndexVector&, const IndexVector&) = default;
 
  private:
-  static size_t SizeBelow(I end) { return static_cast<uint32_t>(end.number()); }
-
   std::vector<T> elements_;
 };
 

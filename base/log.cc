@@ -66,7 +66,7 @@ size_t WriteReady(absl::string_view text) {
         write(STDERR_FILENO, text.data() + done, std::min(kPart, text.size() - done));
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) break;
-    done += static_cast<size_t>(written);
+    done += written;
   }
   return done;
 }
@@ -124,7 +124,7 @@ void WriteToStderr(absl::string_view text) {
     const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return;
-    text.remove_prefix(static_cast<size_t>(written));
+    text.remove_prefix(written);
   }
 }
 

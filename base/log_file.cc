@@ -49,7 +49,7 @@ bool LogFile::Reopen() {
   fd_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
   struct stat info = {};
   if (fd_ < 0 || fstat(fd_, &info) != 0) return false;
-  size_ = static_cast<size_t>(info.st_size);
+  size_ = info.st_size;
   return true;
 }
 
@@ -71,7 +71,7 @@ void LogFile::AppendPart(absl::string_view text) {
   }
   if (fd_ < 0) return;
   const ssize_t written = write(fd_, text.data(), text.size());
-  if (written > 0) size_ += static_cast<size_t>(written);
+  if (written > 0) size_ += written;
 }
 
 }  // namespace mallocmuzero

@@ -46,7 +46,7 @@ TEST(Log, AReaderThatHasStoppedDoesNotStopTheWriter) {
     }
     WriteToStderr("the end\n");
     const ssize_t got = read(ends[0], bytes, sizeof(bytes));
-    const std::string text(bytes, got < 0 ? 0 : static_cast<size_t>(got));
+    const std::string text(bytes, got < 0 ? 0 : got);
     _exit(text.find(" bytes of this log were left out]\nthe end\n") == std::string::npos ? 1 : 0);
   }
   int status = 0;

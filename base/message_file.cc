@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/size32.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -105,12 +106,11 @@ absl::Status CheckHeaderFields(const v1::FileHeader& header, const Message& mess
 // if there is none.
 v1::FileHeader PeekHeader(absl::string_view bytes) {
   v1::FileHeader header;
-  CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
-                          static_cast<int>(bytes.size()));
-  uint32_t size = 0;
+  CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()), Size32(bytes));
+  int size = 0;
   std::string text;
-  if (stream.ReadTag() != kHeaderTag || !stream.ReadVarint32(&size) || size > bytes.size() ||
-      !stream.ReadString(&text, static_cast<int>(size)) || !header.ParseFromString(text)) {
+  if (stream.ReadTag() != kHeaderTag || !stream.ReadVarintSizeAsInt(&size) || size > bytes.size() ||
+      !stream.ReadString(&text, size) || !header.ParseFromString(text)) {
     header.Clear();
   }
   return header;
@@ -134,7 +134,7 @@ absl::Status ParseText(absl::string_view bytes, absl::string_view name, Message&
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   parser.SetRecursionLimit(kMaxNesting);
-  google::protobuf::io::ArrayInputStream stream(bytes.data(), static_cast<int>(bytes.size()));
+  google::protobuf::io::ArrayInputStream stream(bytes.data(), Size32(bytes));
   const bool parsed = parser.Parse(&stream, &message);
   // The header comes first in the text. If it names another message, the error is about that, not
   // about the first field that this message does not have.
@@ -148,8 +148,7 @@ absl::Status ParseText(absl::string_view bytes, absl::string_view name, Message&
 
 absl::Status ParseBinary(absl::string_view bytes, absl::string_view name, Message& message) {
   MMZ_RETURN_IF_ERROR(CheckHeaderFields(PeekHeader(bytes), message, name));
-  CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
-                          static_cast<int>(bytes.size()));
+  CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()), Size32(bytes));
   stream.SetRecursionLimit(kMaxNesting);
   if (!message.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
     return absl::InvalidArgumentError(absl::StrCat(name, ": damaged or cut short: no complete ",
@@ -201,6 +200,10 @@ absl::Status ParseMessage(absl::string_view bytes, bool text, absl::string_view 
   // libprotobuf would print its own messages about damaged input; the status has the error.
   const google::protobuf::LogSilencer silencer;
   return text ? ParseText(bytes, name, message) : ParseBinary(bytes, name, message);
+}
+
+bool ParseBytes(absl::string_view bytes, google::protobuf::MessageLite& message) {
+  return std::in_range<int>(bytes.size()) && message.ParseFromArray(bytes.data(), Size32(bytes));
 }
 
 absl::Status ReadMessageInto(const std::string& path, Message& message) {

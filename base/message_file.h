@@ -30,6 +30,10 @@ void FillHeader(google::protobuf::Message& message);
 // version or set in an older one.
 absl::Status CheckHeader(const google::protobuf::Message& message, absl::string_view name);
 
+// Parses the binary `bytes` into `message`, whose header is not checked if it has one. False if
+// they are no complete message, or too many for protobuf: 2 GiB or more.
+bool ParseBytes(absl::string_view bytes, google::protobuf::MessageLite& message);
+
 // Reads a file that WriteMessage wrote into `message`; see ReadMessage for formats and errors.
 absl::Status ReadMessageInto(const std::string& path, google::protobuf::Message& message);
 

@@ -140,11 +140,32 @@ TEST(MessageFile, TextErrorsHaveLineAndColumn) {
               HasSubstr("u.textproto:1:8: Message type \"mallocmuzero.v1.Mapping\" has no field"));
 }
 
+TEST(ParseBytes, ReadsWhatWasSerialized) {
+  v1::Program program;
+  EXPECT_TRUE(ParseBytes(SmallProgram().SerializeAsString(), program));
+  EXPECT_EQ(program.instructions(0).name(), "a");
+}
+
+TEST(ParseBytes, RefusesDamagedBytes) {
+  std::string bytes = SmallProgram().SerializeAsString();
+  bytes.pop_back();
+  v1::Program program;
+  EXPECT_FALSE(ParseBytes(bytes, program));
+}
+
+// protobuf counts in int. The bytes are never read, so that the test needs no 4 GiB.
+TEST(ParseBytes, RefusesMoreBytesThanProtobufCanCount) {
+  const std::string bytes = SmallProgram().SerializeAsString();
+  const size_t too_many = (size_t{1} << 32) + bytes.size();
+  v1::Program program;
+  EXPECT_FALSE(ParseBytes(absl::string_view(bytes.data(), too_many), program));
+}
+
 TEST(MessageFile, RandomBytesAreAnError) {
   std::mt19937 random(3);
   for (int round = 0; round < 2000; ++round) {
     std::string bytes(random() % 200, '\0');
-    for (char& c : bytes) c = static_cast<char>(random());
+    for (char& c : bytes) c = random();
     v1::Program program;
     EXPECT_FALSE(ParseMessage(bytes, /*text=*/round % 2 == 0, "f", program).ok());
   }

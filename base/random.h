@@ -21,7 +21,7 @@ class Random {
   }
 
   // A number in [0, bound); bound must be positive.
-  uint32_t Below(uint32_t bound) { return static_cast<uint32_t>(((Next() >> 32) * bound) >> 32); }
+  uint32_t Below(uint32_t bound) { return ((Next() >> 32) * bound) >> 32; }
 
   // A number in [0, 1).
   double Unit() { return static_cast<double>(Next() >> 11) * 0x1p-53; }

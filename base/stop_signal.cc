@@ -59,8 +59,7 @@ bool StopSignal::Wait(absl::Duration timeout) const {
     const absl::Duration left = std::clamp(end - SteadyNow(), absl::ZeroDuration(), absl::Hours(1));
     pollfd entry = {.fd = fd_, .events = POLLIN};
     // Rounded up, so that poll does not spin through the last millisecond.
-    const auto milliseconds =
-        static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1))));
+    const int milliseconds = absl::ToInt64Milliseconds(absl::Ceil(left, absl::Milliseconds(1)));
     if (poll(&entry, 1, milliseconds) > 0) return true;
     if (SteadyNow() >= end) return false;
   }

@@ -8,14 +8,14 @@ namespace mallocmuzero {
 namespace {
 
 bool IsBetween(char c, uint8_t low, uint8_t high) {
-  const auto byte = static_cast<uint8_t>(c);
+  const uint8_t byte = c;
   return low <= byte && byte <= high;
 }
 
 }  // namespace
 
 size_t Utf8CharacterSize(absl::string_view text) {
-  const auto lead = static_cast<uint8_t>(text[0]);
+  const uint8_t lead = text[0];
   if (lead < 0x80) return 1;
   if (lead < 0xC2 || lead > 0xF4) return 0;
   const size_t size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;

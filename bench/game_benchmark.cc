@@ -30,7 +30,7 @@ void PlayGames(benchmark::State& state, const Program& program) {
   for (auto _ : state) {
     game = start;
     while (!game.finished()) game.Apply(EagerAction(game.legal_actions()));
-    decisions += static_cast<int64_t>(game.history().size());
+    decisions += game.history().size();
   }
   state.SetItemsProcessed(decisions);
   state.counters["decisions_per_game"] = static_cast<double>(game.history().size());
@@ -42,7 +42,7 @@ BENCHMARK(GameOnResnet50)->Unit(benchmark::kMicrosecond);
 
 // With growing length, items per second must not fall faster than 1 / log(length).
 void GameOnLayers(benchmark::State& state) {
-  PlayGames(state, testing::LayeredProgram(static_cast<uint32_t>(state.range(0))));
+  PlayGames(state, testing::LayeredProgram(state.range(0)));
 }
 BENCHMARK(GameOnLayers)->RangeMultiplier(4)->Range(64, 16384)->Unit(benchmark::kMicrosecond);
 

@@ -17,8 +17,8 @@ namespace {
 constexpr uint32_t kActions = 3;
 
 void SearchTrees(benchmark::State& state, SearchConfig::Kind kind) {
-  const auto games = static_cast<uint32_t>(state.range(0));
-  const auto simulations = static_cast<uint32_t>(state.range(1));
+  const uint32_t games = state.range(0);
+  const uint32_t simulations = state.range(1);
   Search search({.kind = kind, .simulations = simulations, .discount = 0.997F}, games, kActions);
   TrivialModel model(search.slots(), kActions);
   BatchedSearch batched(search, model);

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/size32.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
@@ -65,7 +66,7 @@ absl::StatusOr<v1::GameBenchReport> MakeReport(const GameFlags& flags) {
   if (!paths.ok()) return paths.status();
   const std::vector<PlayerKind> players = PlayersOf(flags.player);
   v1::GameBenchReport report;
-  report.set_programs(static_cast<uint32_t>(paths->size()));
+  report.set_programs(Size32(*paths));
   report.set_seed(flags.seed);
   for (const PlayerKind kind : players) {
     report.add_players()->set_player(std::string(PlayerName(kind)));
@@ -80,8 +81,7 @@ absl::StatusOr<v1::GameBenchReport> MakeReport(const GameFlags& flags) {
       const GameBenchOptions options{.games = Part(flags.games, parts, p * players.size() + k),
                                      .seed = flags.seed,
                                      .check = flags.check};
-      BenchGames(*rules, players[k], options, (*paths)[p], report,
-                 *report.mutable_players(static_cast<int>(k)));
+      BenchGames(*rules, players[k], options, (*paths)[p], report, *report.mutable_players(k));
     }
   }
   for (v1::GameBenchReport::Entry& entry : *report.mutable_players()) FinishEntry(entry);

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/enums.h"
 #include "base/log.h"
 #include "build_info.h"
 
@@ -140,9 +141,9 @@ int RunCommandLine(const CommandLine& line, int argc, const char* const* argv) {
   // Only this flush reports a full disk or a closed pipe.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     PrintError("cannot write to standard output");
-    return static_cast<int>(ExitCode::kFailure);
+    return Underlying(ExitCode::kFailure);
   }
-  return static_cast<int>(code);
+  return Underlying(code);
 }
 
 }  // namespace mallocmuzero::cli

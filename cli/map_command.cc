@@ -21,6 +21,7 @@
 #include "base/file_io.h"
 #include "base/log.h"
 #include "base/message_file.h"
+#include "base/size32.h"
 #include "base/status_macros.h"
 #include "base/thread_count.h"
 #include "cli/command_table.h"
@@ -163,7 +164,7 @@ v1::MapReport MakeReport(const Program& program, const ProgramRules& rules,
   report.set_interrupted(solution.interrupted);
   // A default that is not packed has no addresses to check.
   if (solution.solver == kDefaultMappingName && baseline->packed) {
-    report.set_violations(static_cast<uint32_t>(Validate(program, solution.mapping).size()));
+    report.set_violations(Size32(Validate(program, solution.mapping)));
   }
   return report;
 }

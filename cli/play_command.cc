@@ -17,6 +17,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/enums.h"
 #include "base/message_file.h"
 #include "base/message_json.h"
 #include "base/status_macros.h"
@@ -49,7 +50,7 @@ class Lines {
   std::optional<absl::string_view> Next() {
     const ssize_t length = getline(&buffer_, &capacity_, stdin);
     if (length < 0) return std::nullopt;
-    return absl::StripAsciiWhitespace(absl::string_view(buffer_, static_cast<size_t>(length)));
+    return absl::StripAsciiWhitespace(absl::string_view(buffer_, length));
   }
 
  private:
@@ -68,7 +69,7 @@ absl::Status PrintLine(const v1::PlayLine& line) {
 std::vector<int> NumbersOf(ActionSet legal) {
   std::vector<int> numbers;
   for (const Action action : kActions) {
-    if (Contains(legal, action)) numbers.push_back(static_cast<int>(action));
+    if (Contains(legal, action)) numbers.push_back(Underlying(action));
   }
   return numbers;
 }
@@ -98,7 +99,7 @@ v1::PlayLine::Game DescribeGame(const PlayedProgram& program) {
   game.set_program(program.name());
   game.set_sha256(absl::BytesToHexString(program.sha256()));
   game.set_hardware(program.program().hardware().name());
-  game.set_accesses(static_cast<uint32_t>(program.rules().access_count()));
+  game.set_accesses(program.rules().access_count());
   game.set_observation_version(kObservationVersion);
   game.set_all_hbm_cycles(all_hbm);
   if (!std::isnan(program.default_return())) {
@@ -112,7 +113,7 @@ void DescribeDecision(const Game& game, ObservationWriter& writer, double reward
   decision.set_access(game.access().number());
   decision.clear_legal();
   for (const int action : NumbersOf(game.legal_actions())) {
-    decision.add_legal(static_cast<uint32_t>(action));
+    decision.add_legal(action);
   }
   decision.mutable_observation()->Resize(kObservationSize, 0);
   writer.Write(game, absl::MakeSpan(decision.mutable_observation()->mutable_data(),
@@ -142,7 +143,7 @@ absl::StatusOr<v1::PlayLine> PlayByLines(const PlayedProgram& program, Game& gam
   end.set_total_return(game.total_return());
   end.set_total_cycles(game.cycles());
   for (const Action action : game.history()) {
-    absl::StrAppend(end.mutable_actions(), static_cast<int>(action));
+    absl::StrAppend(end.mutable_actions(), Underlying(action));
   }
   return line;
 }

@@ -35,7 +35,7 @@ std::vector<InstructionCost> CostliestFirst(const Program& program, const Mappin
   }
   std::stable_sort(costs.begin(), costs.end(),
                    [](const auto& a, const auto& b) { return a.cycles > b.cycles; });
-  if (costs.size() > static_cast<size_t>(count)) costs.resize(count);
+  if (costs.size() > count) costs.resize(count);
   return costs;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "base/rounding.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -55,7 +56,7 @@ void SolveProgressBar::Show(const SolveProgress& progress) {
     std::fputs(absl::StrCat("mallocmuzero: ", text, "\n").c_str(), stderr);
     return;
   }
-  const int filled = static_cast<int>(share * kBarWidth);
+  const int filled = RoundToZero(share * kBarWidth);
   const std::string bar = std::string(filled, '#') + std::string(kBarWidth - filled, '.');
   std::fputs(absl::StrCat("\r[", bar, "] ", text, "\x1b[K").c_str(), stderr);
 }

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/enums.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
@@ -46,7 +47,7 @@ std::string ValidationText(const std::vector<Violation>& violations, const Mappi
   }
   std::vector<std::vector<const Violation*>> by_rule(kRuleCount);
   for (const Violation& violation : violations) {
-    by_rule[static_cast<int>(violation.rule)].push_back(&violation);
+    by_rule[Underlying(violation.rule)].push_back(&violation);
   }
   std::string text = absl::StrCat(
       "invalid: ", FormatCount(violations.size()),

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/synchronization/blocking_counter.h"
+#include "base/size32.h"
 #include "mallocmuzero/v1/status.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/security.h"
@@ -155,7 +156,7 @@ v1::ClusterStatus StatusCollector::CollectOnce(absl::Duration timeout,
                                                v1::ShardRoster& roster) const {
   const Targets targets = this->targets();
   std::vector<Call> calls(targets.size());
-  absl::BlockingCounter left(static_cast<int>(targets.size()) + 1);
+  absl::BlockingCounter left(Size32(targets) + 1);
   grpc::ClientContext context;
   const v1::GetShardsRequest request;
   PrepareCall(context, *security_, timeout);

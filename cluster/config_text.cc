@@ -84,7 +84,7 @@ std::string FieldOfPlainLine(absl::string_view line) {
 // Returns the line to leave out because of the parser's error `text` at `line`, or -1 if there is
 // none. It is this line or one above, because the parser finds some mistakes only after the value.
 int FindPlainLine(const std::vector<std::string>& lines, int line, absl::string_view text) {
-  if (line < 0 || line >= static_cast<int>(lines.size())) return -1;
+  if (line < 0 || line >= std::ssize(lines)) return -1;
   const size_t quoted = text.find("field \"");
   if (quoted != absl::string_view::npos) {
     const absl::string_view rest = text.substr(quoted + 7);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/child_process.h"
 #include "base/log_file.h"
+#include "base/size32.h"
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
 
@@ -59,7 +60,7 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions
   for (const SupervisedProcess& process : given.processes) {
     MMZ_RETURN_IF_ERROR(supervisor->AddSlot(process));
   }
-  supervisor->processes_ = static_cast<uint32_t>(given.processes.size());
+  supervisor->processes_ = Size32(given.processes);
   return supervisor;
 }
 
@@ -122,7 +123,7 @@ absl::Status Supervisor::Run(int stop_fd, absl::Time deadline) {
     // A process that has left for good needs its place no more.
     std::erase_if(slots_,
                   [](const auto& slot) { return slot->is_leaving && slot->child == nullptr; });
-    processes_ = static_cast<uint32_t>(slots_.size());
+    processes_ = Size32(slots_);
   }
   refresh_at_ = absl::InfiniteFuture();
   for (auto& slot : slots_) slot->next_start = absl::InfiniteFuture();
@@ -200,8 +201,7 @@ void Supervisor::Poll(int stop_fd, absl::Time deadline, bool stopping) {
   const absl::Duration wait = std::clamp(std::min(deadline, NextEvent()) - SteadyNow(),
                                          absl::ZeroDuration(), absl::Seconds(60));
   // Rounded up, so that the loop does not spin during the last millisecond.
-  const auto milliseconds =
-      static_cast<int>(absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1))));
+  const int milliseconds = absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1)));
   if (poll(entries.data(), entries.size(), milliseconds) <= 0) return;
   if (entries[0].revents != 0) stop_asked_ = true;
   for (size_t i = 0; i < slots_.size(); ++i) {

@@ -43,7 +43,7 @@ class MemoryFile {
       const ssize_t written = write(fd_, bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;
       if (written <= 0) return Error("cannot be written");
-      bytes.remove_prefix(static_cast<size_t>(written));
+      bytes.remove_prefix(written);
     }
     return absl::OkStatus();
   }
@@ -56,7 +56,7 @@ class MemoryFile {
       if (size < 0 && errno == EINTR) continue;
       if (size < 0) return Error("cannot be read");
       if (size == 0) return content;
-      content.append(buffer, static_cast<size_t>(size));
+      content.append(buffer, size);
     }
   }
 
@@ -88,7 +88,7 @@ absl::Status WaitForChild(ChildProcess& child, const CompileControl& control, ab
                         {.fd = control.stop_fd, .events = POLLIN}};
     const absl::Duration wait =
         std::min(absl::Ceil(left, absl::Milliseconds(1)), absl::Duration(absl::Hours(1)));
-    poll(entries, std::size(entries), static_cast<int>(absl::ToInt64Milliseconds(wait)));
+    poll(entries, std::size(entries), absl::ToInt64Milliseconds(wait));
     if ((entries[2].revents & POLLIN) != 0) return absl::CancelledError("stopped by a signal");
   }
 }
@@ -135,7 +135,7 @@ absl::StatusOr<ChildResult> RunChild(const v1::CompileRequest& request,
 
 void AddError(const absl::Status& status, v1::CompileResponse& response) {
   v1::CompiledProgram& program = *response.add_programs();
-  program.set_error_code(static_cast<int>(status.code()));
+  program.set_error_code(status.raw_code());
   program.set_error(std::string(status.message()));
 }
 

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/message_file.h"
 #include "base/utf8.h"
 #include "compiler/pjrt.h"
 
@@ -52,7 +53,7 @@ class Responses {
                    stderr);
         _exit(1);
       }
-      rest.remove_prefix(static_cast<size_t>(written));
+      rest.remove_prefix(written);
     }
   }
 
@@ -79,7 +80,7 @@ void RunCompileChild(const std::string& request, const std::string& response) {
       PjrtCompiler::Load(asked.library(), asked.topology());
   v1::CompileResponse said;
   if (!compiler.ok()) {
-    said.set_error_code(static_cast<int>(compiler.status().code()));
+    said.set_error_code(compiler.status().raw_code());
     said.set_error(ToUtf8(std::string(compiler.status().message())));
     responses.Add(said);
     _exit(0);
@@ -111,7 +112,7 @@ v1::CompileResponse JoinCompileRecords(absl::string_view bytes) {
     std::memcpy(&size, bytes.data(), sizeof(size));
     bytes.remove_prefix(sizeof(size));
     v1::CompileResponse response;
-    if (size > bytes.size() || !response.ParseFromArray(bytes.data(), static_cast<int>(size))) {
+    if (size > bytes.size() || !ParseBytes(bytes.substr(0, size), response)) {
       break;
     }
     joined.MergeFrom(response);

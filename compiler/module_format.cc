@@ -4,6 +4,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/message_file.h"
 #include "mallocmuzero/xla/hlo.pb.h"
 
 namespace mallocmuzero {
@@ -21,8 +22,8 @@ constexpr absl::string_view kTextBeginnings[] = {"module", "\"builtin.module\"",
 
 bool IsHloModule(absl::string_view bytes) {
   xla::HloModuleProto module;
-  return module.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) &&
-         !module.entry_computation_name().empty() && !module.computations().empty();
+  return ParseBytes(bytes, module) && !module.entry_computation_name().empty() &&
+         !module.computations().empty();
 }
 
 }  // namespace

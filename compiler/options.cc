@@ -5,6 +5,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/message_file.h"
 
 namespace mallocmuzero {
 namespace {
@@ -45,8 +46,7 @@ xla::CompileOptionsProto DefaultCompileOptions() {
 absl::StatusOr<xla::CompileOptionsProto> ParseCompileOptions(absl::string_view bytes,
                                                              absl::string_view name) {
   xla::CompileOptionsProto options;
-  if (bytes.empty() || !options.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
-      !options.has_executable_build_options()) {
+  if (bytes.empty() || !ParseBytes(bytes, options) || !options.has_executable_build_options()) {
     return absl::InvalidArgumentError(
         absl::StrCat(name,
                      ": a serialized xla.CompileOptionsProto expected, such as jax's "

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/enums.h"
 #include "base/utf8.h"
 #include "compiler/pjrt_api.h"
 
@@ -128,9 +129,9 @@ void Executable::DescribeFingerprint(v1::CompiledProgram& result) const {
 void SetError(const absl::Status& status, v1::CompiledProgram& result) {
   // Other error codes of the library become Internal, because InvalidArgument, for example, would
   // look like a mistake of the caller.
-  result.set_error_code(static_cast<int>(absl::IsResourceExhausted(status)
-                                             ? absl::StatusCode::kResourceExhausted
-                                             : absl::StatusCode::kInternal));
+  result.set_error_code(Underlying(absl::IsResourceExhausted(status)
+                                       ? absl::StatusCode::kResourceExhausted
+                                       : absl::StatusCode::kInternal));
   result.set_error(ToUtf8(std::string(status.message())));
 }
 

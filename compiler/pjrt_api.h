@@ -26,7 +26,7 @@ template <typename Function>
 bool HasFunction(const PJRT_Api& api, Function* const PJRT_Api::*function) {
   const auto* begin = reinterpret_cast<const char*>(&api);
   const auto* end = reinterpret_cast<const char*>(&(api.*function) + 1);
-  return static_cast<size_t>(end - begin) <= api.struct_size && api.*function != nullptr;
+  return end - begin <= api.struct_size && api.*function != nullptr;
 }
 
 // The initialised API of the library at that path, which stays loaded. FailedPrecondition if it is

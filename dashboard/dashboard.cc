@@ -27,7 +27,7 @@ std::optional<double> UsualInterval(const std::vector<v1::TrainMetrics>& iterati
     seconds.push_back(iterations[i].seconds() - iterations[i - 1].seconds());
   }
   if (seconds.empty()) return std::nullopt;
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  const auto middle = seconds.begin() + seconds.size() / 2;
   std::nth_element(seconds.begin(), middle, seconds.end());
   return *middle;
 }

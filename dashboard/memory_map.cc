@@ -11,6 +11,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/enums.h"
+#include "simulator/core/index_fields.h"
 #include "simulator/core/simulate.h"
 #include "simulator/hlo/lexer.h"
 #include "simulator/hlo/shape.h"
@@ -69,9 +71,9 @@ void DescribeBuffers(const Program& program, v1::DashboardProgram::Buffers& to) 
     to.add_bytes(static_cast<double>(buffer.bytes));
     to.add_unpadded_bytes(first[b] == nullptr ? std::numeric_limits<double>::quiet_NaN()
                                               : UnpaddedBytes(first[b]->shape()));
-    to.add_kind(static_cast<uint32_t>(names.Kind(b)));
-    to.add_first(buffer.first.number());
-    to.add_last(buffer.last.number());
+    to.add_kind(Underlying(names.Kind(b)));
+    Append(*to.mutable_first(), buffer.first);
+    Append(*to.mutable_last(), buffer.last);
   }
 }
 
@@ -110,14 +112,15 @@ void AddSteps(const Program& program, const Trace& trace, const view::Timeline& 
 }
 
 // The numbers of reads, writes and updates that an interval serves.
-std::array<uint32_t, 3> UsesOf(const Program& program, const Mapping& mapping,
-                               const Interval& interval) {
-  std::array<uint32_t, 3> counts = {0, 0, 0};
+using UseCounts = EnumArray<AccessKind, uint32_t, kAccessKindCount>;
+
+UseCounts UsesOf(const Program& program, const Mapping& mapping, const Interval& interval) {
+  UseCounts counts;
   for (const AccessIndex a : program.AccessesOfBuffer(interval.buffer)) {
     const Access& access = program.accesses()[a];
     if (mapping.in_fast_memory[a] != 0 && interval.first <= access.instruction &&
         access.instruction <= interval.last) {
-      ++counts[static_cast<size_t>(access.kind)];
+      ++counts[access.kind];
     }
   }
   return counts;
@@ -127,17 +130,17 @@ void AddIntervals(const Program& program, const Mapping& mapping, const view::Ti
                   v1::DashboardMap::Intervals& to) {
   for (const Interval& interval : mapping.intervals) {
     const view::Stay stay = view::StayOf(interval, timeline);
-    const std::array<uint32_t, 3> uses = UsesOf(program, mapping, interval);
-    to.add_buffer(interval.buffer.number());
+    const UseCounts uses = UsesOf(program, mapping, interval);
+    Append(*to.mutable_buffer(), interval.buffer);
     to.add_begin(Position(stay.owned.begin));
     to.add_end(Position(stay.owned.end));
-    to.add_first(interval.first.number());
-    to.add_last(interval.last.number());
+    Append(*to.mutable_first(), interval.first);
+    Append(*to.mutable_last(), interval.last);
     to.add_offset(static_cast<double>(interval.offset));
     to.add_cross_program_prefetch(interval.cross_program_prefetch);
-    to.add_reads(uses[static_cast<size_t>(AccessKind::kRead)]);
-    to.add_writes(uses[static_cast<size_t>(AccessKind::kWrite)]);
-    to.add_updates(uses[static_cast<size_t>(AccessKind::kUpdate)]);
+    to.add_reads(uses[AccessKind::kRead]);
+    to.add_writes(uses[AccessKind::kWrite]);
+    to.add_updates(uses[AccessKind::kUpdate]);
   }
 }
 
@@ -151,7 +154,7 @@ void AddCopies(const Program& program, const Mapping& mapping, const Trace& trac
     for (const view::CopyBar& bar : view::CopiesOf(mapping, trace, timeline, direction)) {
       const Interval& interval = mapping.intervals[bar.interval];
       for (const view::Timeline::Span& span : bar.moving) {
-        moves.add_copy(static_cast<uint32_t>(copies.interval_size()));
+        moves.add_copy(copies.interval_size());
         moves.add_begin(Position(span.begin));
         moves.add_end(Position(span.end));
       }
@@ -160,8 +163,8 @@ void AddCopies(const Program& program, const Mapping& mapping, const Trace& trac
       copies.add_queued(Position(bar.on_its_way.begin));
       copies.add_needed(Position(bar.on_its_way.end));
       copies.add_wait_cycles(Position(bar.wait_cycles));
-      copies.add_queued_at((out ? interval.copy_out_start : interval.copy_in_start).number());
-      copies.add_needed_at((out ? interval.copy_out_done : interval.copy_in_done).number());
+      Append(*copies.mutable_queued_at(), out ? interval.copy_out_start : interval.copy_in_start);
+      Append(*copies.mutable_needed_at(), out ? interval.copy_out_done : interval.copy_in_done);
       bytes += static_cast<double>(program.buffers()[interval.buffer].bytes);
     }
   }

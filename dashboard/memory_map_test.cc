@@ -46,8 +46,8 @@ TEST(MemoryMap, DescribesTheProgram) {
   EXPECT_EQ(program.instructions().name_size(), 2);
   EXPECT_THAT(program.buffers().bytes(), ElementsAre(400, 100));
   EXPECT_THAT(program.buffers().unpadded_bytes(), ElementsAre(400, 100));
-  EXPECT_EQ(program.kinds(static_cast<int>(program.buffers().kind(0))), "weight or input");
-  EXPECT_EQ(program.kinds(static_cast<int>(program.buffers().kind(1))), "output or updated input");
+  EXPECT_EQ(program.kinds(program.buffers().kind(0)), "weight or input");
+  EXPECT_EQ(program.kinds(program.buffers().kind(1)), "output or updated input");
 }
 
 TEST(MemoryMap, PlacesStaysAndCopiesOnTheAxisOfCycles) {

@@ -37,7 +37,7 @@ absl::Status MetricsTail::Refresh() {
   if (fstat(file, &found) != 0) {
     status = CannotRead(path_);
   } else {
-    const auto size = static_cast<uint64_t>(found.st_size);
+    const uint64_t size = found.st_size;
     if (found.st_dev != device_ || found.st_ino != inode_ || size < read_bytes_) Forget();
     device_ = found.st_dev;
     inode_ = found.st_ino;
@@ -56,8 +56,8 @@ absl::Status MetricsTail::ReadNewLines(int file, uint64_t size) {
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return CannotRead(path_);
     if (count == 0) break;  // the file was cut short meanwhile
-    read_bytes_ += static_cast<uint64_t>(count);
-    rest_.append(chunk, 0, static_cast<size_t>(count));
+    read_bytes_ += count;
+    rest_.append(chunk, 0, count);
     TakeLines();
   }
   return absl::OkStatus();

@@ -244,7 +244,7 @@ v1::DashboardGains MakeMeanGains(Iterations iterations) {
   const auto with_default =
       std::count_if(last.programs().begin(), last.programs().end(),
                     [](const v1::TrainMetrics::Program& p) { return p.has_default_return(); });
-  gains.set_reference(ReferenceName(last.programs_size(), static_cast<int>(with_default)));
+  gains.set_reference(ReferenceName(last.programs_size(), with_default));
   return gains;
 }
 

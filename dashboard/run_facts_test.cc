@@ -20,7 +20,7 @@ std::vector<v1::TrainMetrics> RunOf(const std::vector<double>& policy_returns) {
   std::vector<v1::TrainMetrics> iterations;
   for (size_t i = 0; i < policy_returns.size(); ++i) {
     v1::TrainMetrics& metrics = iterations.emplace_back();
-    metrics.set_iteration(static_cast<uint32_t>(i) + 1);
+    metrics.set_iteration(i + 1);
     metrics.set_seconds(10.0 * (static_cast<double>(i) + 1));
     metrics.set_games(100.0 * (static_cast<double>(i) + 1));
     metrics.set_simulations(5000);

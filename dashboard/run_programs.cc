@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/size32.h"
 #include "learner/best_history.h"
 #include "simulator/core/simulate.h"
 #include "view/gains.h"
@@ -84,7 +85,7 @@ std::vector<std::pair<std::string, std::string>> RunPrograms::BestFiles(
 }
 
 uint32_t RunPrograms::CountVersions(const std::string& chip, const std::string& name) const {
-  return static_cast<uint32_t>(BestFiles(chip, name).size());
+  return Size32(BestFiles(chip, name));
 }
 
 std::vector<v1::DashboardVersion> RunPrograms::Versions(

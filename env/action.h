@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "base/enums.h"
+
 namespace mallocmuzero {
 
 // docs/mallocgame.md, section "Actions".
@@ -17,12 +19,10 @@ enum class Action : uint8_t {
 inline constexpr int kActionCount = 3;
 inline constexpr Action kActions[kActionCount] = {Action::kCopy, Action::kNoCopy, Action::kDrop};
 
-// A set of actions: bit static_cast<int>(action).
+// A set of actions: bit Underlying(action).
 using ActionSet = uint8_t;
 
-constexpr ActionSet SetOf(Action action) {
-  return static_cast<ActionSet>(1U << static_cast<int>(action));
-}
+constexpr ActionSet SetOf(Action action) { return 1U << Underlying(action); }
 constexpr bool Contains(ActionSet set, Action action) { return (set & SetOf(action)) != 0; }
 constexpr int CountOf(ActionSet set) { return __builtin_popcount(set); }
 

@@ -230,7 +230,7 @@ size_t CopyTimeline::IndexFor(const CopyIn& copy) const {
       copies_in_.begin(), copies_in_.end(), copy, [](const CopyIn& a, const CopyIn& b) {
         return a.start != b.start ? a.start < b.start : a.done < b.done;
       });
-  return static_cast<size_t>(place - copies_in_.begin());
+  return place - copies_in_.begin();
 }
 
 WriteBackIndex CopyTimeline::QueueWriteBack(int64_t bytes) {

@@ -200,7 +200,7 @@ class RandomRun {
     CopyTimeline::CopyIn copy;
   };
 
-  int32_t Below(uint64_t bound) { return static_cast<int32_t>(random_() % bound); }
+  int32_t Below(uint64_t bound) { return random_() % bound; }
 
   InstructionIndex AnyUpTo(InstructionIndex last) {
     return InstructionIndex(Below(last.number() + 1));

@@ -12,7 +12,7 @@ size_t FastMemory::IndexOf(int64_t offset) const {
   const auto after =
       std::upper_bound(regions_.begin(), regions_.end(), offset,
                        [](int64_t value, const Region& region) { return value < region.offset; });
-  return static_cast<size_t>(after - regions_.begin()) - 1;
+  return after - regions_.begin() - 1;
 }
 
 int64_t FastMemory::HarmOf(size_t region, InstructionIndex now) const {

@@ -186,7 +186,7 @@ class NaiveMemory {
 
 void ExpectSame(const FastMemory& memory, const NaiveMemory& naive) {
   for (size_t u = 0; u < naive.units().size(); ++u) {
-    const Region& region = memory.At(static_cast<int64_t>(u) * NaiveMemory::kUnit);
+    const Region& region = memory.At(u * NaiveMemory::kUnit);
     ASSERT_EQ(region.last, naive.units()[u].last) << "unit " << u;
     ASSERT_EQ(region.owner, naive.units()[u].owner) << "unit " << u;
   }
@@ -222,20 +222,20 @@ class Twins {
     InstructionIndex next_use = kForever;
   };
 
-  int32_t Below(uint64_t bound) { return static_cast<int32_t>(random_() % bound); }
+  int32_t Below(uint64_t bound) { return random_() % bound; }
   InstructionIndex NextUseAfter(InstructionIndex now) {
     return Below(3) == 0 ? InstructionIndex(kForever) : now + 1 + Below(50);
   }
 
   void Place(InstructionIndex now) {
     const size_t count = 1 + Below(16);
-    const auto size = static_cast<int64_t>(count) * NaiveMemory::kUnit;
+    const int64_t size = count * NaiveMemory::kUnit;
     const InstructionIndex first = std::max(InstructionIndex(0), now - Below(6));
     const std::optional<int64_t> place = memory_.FindPlace(size, first, now);
     const std::optional<int64_t> least = naive_.LeastHarm(count, first, now);
     ASSERT_EQ(place.has_value(), least.has_value());
     if (!place) return;
-    const auto from = static_cast<size_t>(*place / NaiveMemory::kUnit);
+    const size_t from = *place / NaiveMemory::kUnit;
     ASSERT_TRUE(naive_.IsFree(from, count, first));
     ASSERT_EQ(naive_.Harm(from, count, now), least);
     const InstructionIndex last = now + Below(8);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "base/enums.h"
 #include "env/observation_scale.h"
 
 namespace mallocmuzero {
@@ -27,8 +28,8 @@ constexpr auto kRows = [] {
 
 // Number of rows of the image up to an instruction.
 size_t RowsUpTo(InstructionIndex instruction, InstructionIndex now) {
-  const int64_t distance = int64_t{instruction.number()} - now.number();
-  return kRows[std::clamp<int64_t>(distance, kEarliest - 1, kLatest) - (kEarliest - 1)];
+  const int32_t distance = instruction - now;
+  return kRows[std::clamp<int32_t>(distance, kEarliest - 1, kLatest) - (kEarliest - 1)];
 }
 
 using Bins = std::array<float, kAddressBins>;
@@ -190,7 +191,7 @@ void ObservationWriter::WriteActions(const Game& game, float* out) const {
   const absl::Span<const Action> history = game.history();
   std::fill_n(out, kLastActions * kActionCount, 0.0F);
   for (size_t k = 0; k < std::min(kLastActions, history.size()); ++k) {
-    out[k * kActionCount + static_cast<size_t>(history[history.size() - 1 - k])] = 1;
+    out[k * kActionCount + Underlying(history[history.size() - 1 - k])] = 1;
   }
 }
 

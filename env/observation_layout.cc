@@ -57,7 +57,7 @@ void AddBlock(v1::ObservationSpec& spec, const char* name, std::initializer_list
     size *= dimension;
   }
   for (const std::string& feature : features) block.add_features(feature);
-  spec.set_size(spec.size() + static_cast<uint32_t>(size));
+  spec.set_size(spec.size() + size);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ Row Observe(const Game& game) {
 
 float Memory(const Row& row, MemoryChannel channel, int32_t time_offset, size_t bin) {
   const auto* const found = std::find(kTimeOffsets, kTimeOffsets + kTimes, time_offset);
-  const auto time = static_cast<size_t>(found - kTimeOffsets);
+  const size_t time = found - kTimeOffsets;
   return row[kMemoryOffset + (channel * kTimes + time) * kAddressBins + bin];
 }
 float Bandwidth(const Row& row, size_t span, BandwidthFeature feature) {

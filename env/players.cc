@@ -54,7 +54,7 @@ Action Player::Choose(const Game& game) {
   // A random action now and then leads a manner to other states of the game.
   const Action action = random_() % 16 == 0 ? Any(game.legal_actions()) : Adversarial(game);
   ++turn_;
-  ++taken_[static_cast<int>(action)];
+  ++taken_[action];
   return action;
 }
 
@@ -74,7 +74,7 @@ Action Player::Adversarial(const Game& game) {
       return LayIdle(game) ? FirstLegal(legal, {kNoCopy, kCopy, kDrop})
                            : FirstLegal(legal, {kDrop, kCopy, kNoCopy});
     case Manner::kRarest: {
-      const auto count = [this](Action action) { return taken_[static_cast<int>(action)]; };
+      const auto count = [this](Action action) { return taken_[action]; };
       Action rarest = EagerAction(legal);
       for (const Action action : kActions) {
         if (Contains(legal, action) && count(action) < count(rarest)) rarest = action;
@@ -89,7 +89,7 @@ Action Player::Adversarial(const Game& game) {
 }
 
 Action Player::Any(ActionSet legal) {
-  uint64_t rest = random_() % static_cast<uint64_t>(CountOf(legal));
+  uint64_t rest = random_() % CountOf(legal);
   for (const Action action : kActions) {
     if (Contains(legal, action) && rest-- == 0) return action;
   }

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "absl/strings/string_view.h"
+#include "base/enums.h"
 #include "env/action.h"
 #include "env/game.h"
 
@@ -62,7 +63,7 @@ class Player {
   int games_ = 0;
   Manner manner_ = Manner::kFlood;
   uint32_t turn_ = 0;
-  std::array<uint32_t, kActionCount> taken_ = {0, 0, 0};
+  EnumArray<Action, uint32_t, kActionCount> taken_;
 };
 
 }  // namespace mallocmuzero

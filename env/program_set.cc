@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/size32.h"
 #include "env/game.h"
 #include "env/players.h"
 
@@ -25,7 +26,7 @@ PlayedProgram::PlayedProgram(std::unique_ptr<const Program> program, ProgramRule
     : program_(std::move(program)), rules_(std::move(rules)), tables_(rules_) {
   Game game(rules_);
   while (!game.finished()) game.Apply(EagerAction(game.legal_actions()));
-  decisions_ = static_cast<uint32_t>(game.history().size());
+  decisions_ = Size32(game.history());
   const Baseline* baseline = program_->baseline();
   default_return_ = baseline != nullptr
                         ? rules_.ShareOfAllHbm(rules_.all_hbm_cycles() - baseline->compiled_cycles)

@@ -83,7 +83,7 @@ absl::Status CheckRecordedGame(const PlayedProgram& program, const v1::Trajector
     return Wrong(program, "initial_return", absl::StrCat(game.total_return()));
   }
   for (int d = 0; d < trajectory.accesses_size(); ++d) {
-    const auto action = static_cast<uint8_t>(trajectory.actions()[d]);
+    const uint8_t action = trajectory.actions()[d];
     if (game.finished() || game.access() != AccessIndex(trajectory.accesses(d)) ||
         action >= kActionCount || !game.IsLegal(static_cast<Action>(action))) {
       return Wrong(program, absl::StrCat("actions[", d, "]"), "a decision that the game asks for");

@@ -66,8 +66,7 @@ class Packer {
       const size_t placed = PlaceInOrder(order);
       if (placed == order.size()) return true;
       if (placed == 0) return false;  // only blocks that do not move are in its way
-      std::rotate(order.begin(), order.begin() + static_cast<ptrdiff_t>(placed),
-                  order.begin() + static_cast<ptrdiff_t>(placed) + 1);
+      std::rotate(order.begin(), order.begin() + placed, order.begin() + placed + 1);
     }
     return false;
   }
@@ -101,7 +100,7 @@ class Packer {
       const Mover& other = movers_[n];
       if (other.offset) taken_.push_back({*other.offset, *other.offset + other.bytes});
     }
-    const auto placed = taken_.begin() + static_cast<ptrdiff_t>(mover.taken.size());
+    const auto placed = taken_.begin() + mover.taken.size();
     const auto by_begin = [](const Bytes& a, const Bytes& b) { return a.begin < b.begin; };
     std::sort(placed, taken_.end(), by_begin);
     std::inplace_merge(taken_.begin(), placed, taken_.end(), by_begin);

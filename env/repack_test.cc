@@ -82,10 +82,9 @@ TEST(Repack, NoTwoBlocksEverHaveAByteAtOneTime) {
     // Each block begins at an offset where it meets no other block.
     while (blocks.size() < 12) {
       const auto first = InstructionIndex(random() % 20);
-      AddressBlock block = Block(static_cast<int64_t>(random() % 40) * 10,
-                                 static_cast<int64_t>(1 + random() % 10) * 10, first,
-                                 first + static_cast<int32_t>(random() % 6), random() % 2 == 0);
-      block.kept_until += static_cast<int32_t>(random() % 3);
+      AddressBlock block = Block(random() % 40 * 10, (1 + random() % 10) * 10, first,
+                                 first + random() % 6, random() % 2 == 0);
+      block.kept_until += random() % 3;
       bool is_free = block.offset + block.bytes <= kMemory;
       for (const AddressBlock& other : blocks) is_free = is_free && !Meet(block, other);
       if (is_free) blocks.push_back(block);

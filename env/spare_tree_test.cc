@@ -10,7 +10,7 @@ namespace mallocmuzero {
 namespace {
 
 SpareTree TreeOf(const IndexVector<InstructionIndex, double>& values) {
-  SpareTree tree(static_cast<uint32_t>(values.size()));
+  SpareTree tree(values.size());
   for (const InstructionIndex i : values.indices()) tree.Set(i, values[i]);
   return tree;
 }

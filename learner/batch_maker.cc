@@ -58,9 +58,8 @@ std::vector<Wanted> WantedObservations(absl::Span<const BatchRow> rows,
 }
 
 bool Matches(const Game& game, const v1::Trajectory& trajectory, size_t position) {
-  const auto action = static_cast<uint8_t>(trajectory.actions()[position]);
-  return !game.finished() &&
-         game.access() == AccessIndex(trajectory.accesses(static_cast<int>(position))) &&
+  const uint8_t action = trajectory.actions()[position];
+  return !game.finished() && game.access() == AccessIndex(trajectory.accesses(position)) &&
          action < kActionCount && game.IsLegal(static_cast<Action>(action));
 }
 
@@ -68,8 +67,8 @@ bool Matches(const Game& game, const v1::Trajectory& trajectory, size_t position
 bool IsExplored(const v1::Trajectory& game, int d) {
   if (std::isnan(game.root_values(d))) return false;
   const float* policy = &game.policies().Get(d * kActionCount);
-  return policy[static_cast<uint8_t>(game.actions()[d])] <
-         *std::max_element(policy, policy + kActionCount);
+  const uint8_t taken = game.actions()[d];
+  return policy[taken] < *std::max_element(policy, policy + kActionCount);
 }
 
 }  // namespace
@@ -82,7 +81,7 @@ class BatchMaker::Targets {
       : game_(game),
         baseline_(baseline),
         access_count_(access_count),
-        td_steps_(static_cast<int>(options.td_steps())),
+        td_steps_(options.td_steps()),
         to_go_(length() + 1),
         explored_(length(), -1) {
     if (baseline.is_ranked()) outcome_ = baseline.Outcome(game);
@@ -238,14 +237,14 @@ void BatchMaker::FillTargets(const BatchRow& row, const Targets& targets, size_t
                              UnrollBatch& batch) {
   const v1::Trajectory& game = *row.drawn.trajectory;
   const int length = game.accesses_size();
-  const auto first = static_cast<int>(row.drawn.position);
-  const auto unroll = static_cast<int>(batch.unroll);
+  const int first = row.drawn.position;
+  const int unroll = batch.unroll;
   batch.weights[index] = row.weight;
   for (int k = 0; k <= unroll && first + k < length; ++k) {
     const int d = first + k;
     const size_t step = index * (unroll + 1) + k;
     batch.values[step] = static_cast<float>(targets.Value(d, row.imitate).value());
-    const auto taken = static_cast<uint8_t>(game.actions()[d]);
+    const uint8_t taken = game.actions()[d];
     for (int a = 0; a < kActionCount; ++a) {
       const size_t entry = step * kActionCount + a;
       batch.policies[entry] =
@@ -256,7 +255,7 @@ void BatchMaker::FillTargets(const BatchRow& row, const Targets& targets, size_t
     batch.rewards[index * unroll + k] = static_cast<float>(targets.Reward(d).value());
   }
   for (int k = std::max(0, length - first); k < unroll; ++k) {
-    batch.actions[index * unroll + k] = static_cast<int64_t>((index + k) % kActionCount);
+    batch.actions[index * unroll + k] = (index + k) % kActionCount;
   }
 }
 

@@ -110,7 +110,7 @@ TEST_F(BatchMakerTest, ObservationsAreThoseOfTheGamePlayedAgain) {
 }
 
 TEST_F(BatchMakerTest, PositionsReachedAreThoseOfTheGameWhereConsistencyAsksForThem) {
-  const auto length = static_cast<uint32_t>(games_[1]->accesses_size());
+  const uint32_t length = games_[1]->accesses_size();
   // Some rows overlap, and the second step of row 1 reaches the end of the game.
   const std::vector<BatchRow> rows = {Row(1, 7), Row(1, length - 3), Row(1, 6), Row(1, 7)};
   UnrollBatch batch;
@@ -167,10 +167,10 @@ TEST_F(BatchMakerTest, AnImitatedRowTeachesWhatWasDone) {
 }
 
 TEST_F(BatchMakerTest, NothingHappensBehindTheEnd) {
-  const auto last = static_cast<uint32_t>(games_[0]->accesses_size() - 1);
+  const uint32_t last = games_[0]->accesses_size() - 1;
   UnrollBatch batch;
   ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({Row(0, last)}, batch).ok());
-  EXPECT_NEAR(batch.values[0], ValueAt(0, static_cast<int>(last)), 1e-4);
+  EXPECT_NEAR(batch.values[0], ValueAt(0, last), 1e-4);
   for (int k = 1; k <= 3; ++k) {
     EXPECT_EQ(batch.values[k], 0);
     for (int a = 0; a < 3; ++a) EXPECT_EQ(batch.policies[3 * k + a], 0);
@@ -181,7 +181,7 @@ TEST_F(BatchMakerTest, NothingHappensBehindTheEnd) {
 }
 
 TEST_F(BatchMakerTest, StepsBehindTheEndAreOfEveryAction) {
-  const auto last = static_cast<uint32_t>(games_[0]->accesses_size() - 1);
+  const uint32_t last = games_[0]->accesses_size() - 1;
   UnrollBatch batch;
   const BatchRow row = Row(0, last);
   ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({row, row, row}, batch).ok());
@@ -226,7 +226,7 @@ TEST_F(BatchMakerTest, WhatIsExploredIsBlamedNeitherOnThePositionNorOnWhatWasDon
       for (int i = d; i < end; ++i) to_go += HbmShare(t.rewards(i));
       expected = baseline().ToNetwork(to_go, t.accesses(d)).value();
     }
-    BatchRow row = Row(0, static_cast<uint32_t>(d));
+    BatchRow row = Row(0, d);
     BatchRow imitated = row;
     imitated.imitate = true;
     UnrollBatch batch;
@@ -279,7 +279,7 @@ TEST_F(BatchMakerTest, RankedValuesAreTheOutcomeAndTheOnlyRewardIsAtTheEnd) {
   baselines_.clear();
   baselines_.emplace(program.sha256(), std::move(ranked));
   for (const auto& [game, outcome] : {std::pair(order[0], 1.0F), std::pair(order[3], -1.0F)}) {
-    const auto length = static_cast<uint32_t>(games_[game]->accesses_size());
+    const uint32_t length = games_[game]->accesses_size();
     UnrollBatch batch;
     ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1)
                     .Fill({Row(game, 2), Row(game, length - 2)}, batch)

@@ -124,7 +124,7 @@ void Evict(const CheckpointBounds& bounds, std::vector<KeptCheckpoint>& kept) {
     if (!evicted.has_value()) return;
     bytes -= kept[*evicted].manifest.bytes();
     Remove(kept[*evicted].folder);
-    kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(*evicted));
+    kept.erase(kept.begin() + *evicted);
   }
 }
 
@@ -170,7 +170,7 @@ absl::Status KeepCheckpoint(const RunDirectory& directory, v1::CheckpointManifes
   FillHeader(manifest);
   manifest.set_sha256(absl::BytesToHexString(Sha256(bytes)));
   manifest.set_bytes(bytes.size());
-  manifest.set_kept_at(static_cast<uint64_t>(absl::ToUnixSeconds(absl::Now())));
+  manifest.set_kept_at(absl::ToUnixSeconds(absl::Now()));
   const std::string unfinished = absl::StrCat(folder, kUnfinished);
   std::error_code error;
   if (const absl::Status status = WriteFolder(unfinished, manifest, bytes); !status.ok()) {

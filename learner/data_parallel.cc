@@ -132,7 +132,7 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
   const std::chrono::milliseconds meeting = absl::ToChronoMilliseconds(options.meeting_timeout);
   MMZ_RETURN_IF_ERROR(Guarded(absl::StrCat("meeting at ", options.address), [&] {
     c10d::TCPStoreOptions store;
-    store.port = static_cast<uint16_t>(address->port);
+    store.port = address->port;
     store.isServer = options.rank == 0;
     store.numWorkers = options.processes;
     // The store's own wait ends late and without an error; the wait of the group below does not.
@@ -140,8 +140,8 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
     store.timeout = meeting;
     group->store = c10::make_intrusive<MeetingStore>(
         c10::make_intrusive<c10d::TCPStore>(address->host, store));
-    const auto rank = static_cast<int>(options.rank);
-    const auto size = static_cast<int>(options.processes);
+    const int rank = options.rank;
+    const int size = options.processes;
 #ifdef USE_C10D_NCCL
     if (options.device == Device::kCuda) {
       WaitForNccl();
@@ -202,7 +202,7 @@ absl::Status DataParallel::Average(Network& network, absl::Span<double> numbers)
       first += gradient.numel();
     }
     const torch::Tensor means =
-        all.narrow(0, first, static_cast<int64_t>(numbers.size())).to(torch::kCPU, torch::kFloat64);
+        all.narrow(0, first, std::ssize(numbers)).to(torch::kCPU, torch::kFloat64);
     std::copy_n(means.data_ptr<double>(), numbers.size(), numbers.begin());
   });
 }
@@ -211,7 +211,7 @@ absl::Status DataParallel::Maximum(absl::Span<double> numbers) {
   if (options_.on_call) options_.on_call();
   return Guarded("agreeing", [&] {
     const torch::Tensor all =
-        torch::from_blob(numbers.data(), {static_cast<int64_t>(numbers.size())}, torch::kFloat64);
+        torch::from_blob(numbers.data(), {std::ssize(numbers)}, torch::kFloat64);
     group_->Reduce(all, c10d::ReduceOp::MAX);
   });
 }
@@ -219,12 +219,11 @@ absl::Status DataParallel::Maximum(absl::Span<double> numbers) {
 absl::Status DataParallel::Broadcast(std::string& bytes) {
   if (options_.on_call) options_.on_call();
   return Guarded("taking over process 0's state", [&] {
-    const torch::Tensor size = torch::tensor({static_cast<int64_t>(bytes.size())}, torch::kInt64);
+    const torch::Tensor size = torch::tensor({std::ssize(bytes)}, torch::kInt64);
     group_->Broadcast(size);
-    bytes.resize(static_cast<size_t>(size.item<int64_t>()));
+    bytes.resize(size.item<int64_t>());
     if (bytes.empty()) return;
-    group_->Broadcast(
-        torch::from_blob(bytes.data(), {static_cast<int64_t>(bytes.size())}, torch::kUInt8));
+    group_->Broadcast(torch::from_blob(bytes.data(), {std::ssize(bytes)}, torch::kUInt8));
   });
 }
 

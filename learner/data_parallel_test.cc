@@ -103,7 +103,7 @@ UnrollBatch RandomBatch(uint64_t seed) {
   for (float& x : batch.rewards) x = unit(random);
   for (float& x : batch.weights) x = 0.5F + 0.5F * unit(random);
   for (size_t i = 0; i < batch.policies.size(); i += 3) batch.policies[i + random() % 3] = 1;
-  for (int64_t& action : batch.actions) action = static_cast<int64_t>(random() % 3);
+  for (int64_t& action : batch.actions) action = random() % 3;
   return batch;
 }
 

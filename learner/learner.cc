@@ -205,7 +205,7 @@ Unrolled Learner::Torch::Unroll(const torch::Tensor& observations, const torch::
 // reached. Returns [rows]: the mean over the steps that lie inside the game.
 torch::Tensor Learner::Torch::ConsistencyLoss(const UnrollBatch& batch, size_t first,
                                               const std::vector<torch::Tensor>& latents) {
-  const auto unroll = static_cast<int64_t>(latents.size());
+  const auto unroll = std::ssize(latents);
   const int64_t rows = latents[0].size(0);
   const auto size = int64_t{kObservationSize};
   const torch::Tensor is_inside = Rows(batch.reached, first, {rows, unroll}, device);
@@ -224,8 +224,8 @@ torch::Tensor Learner::Torch::ConsistencyLoss(const UnrollBatch& batch, size_t f
 
 Learner::Torch::Losses Learner::Torch::ComputeLosses(const UnrollBatch& batch, size_t first,
                                                      size_t rows) {
-  const auto n = static_cast<int64_t>(rows);
-  const auto unroll = static_cast<int64_t>(batch.unroll);
+  const int64_t n = rows;
+  const int64_t unroll = batch.unroll;
   const torch::Tensor actions = Rows(batch.actions, first, {n, unroll}, device);
   const torch::Tensor rewards = Rows(batch.rewards, first, {n, unroll}, device);
   const torch::Tensor values = Rows(batch.values, first, {n, unroll + 1}, device);
@@ -302,8 +302,8 @@ absl::StatusOr<UpdateResult> Learner::Update(const UnrollBatch& batch, size_t fi
 UpdateResult Learner::ComputeGradients(const UnrollBatch& batch, size_t first, size_t rows) {
   torch_->net->train();
   const Torch::Losses losses = torch_->ComputeLosses(batch, first, rows);
-  const torch::Tensor weights =
-      Rows(batch.weights, first, {static_cast<int64_t>(rows)}, torch_->device);
+  const int64_t n = rows;
+  const torch::Tensor weights = Rows(batch.weights, first, {n}, torch_->device);
   torch::Tensor total_of_row = losses.policy + options_.value_weight() * losses.value +
                                options_.reward_weight() * losses.reward;
   if (losses.consistency.defined()) {

@@ -41,8 +41,7 @@ void AddWrongProcesses(const v1::LearnerRole& learner, std::vector<WrongField>& 
         {"options.batch_size", absl::StrCat(batch, " given, a multiple of learner.processes (",
                                             learner.processes(), ") expected")});
   }
-  if (learner.devices_size() > 0 &&
-      learner.devices_size() != static_cast<int>(learner.processes())) {
+  if (learner.devices_size() > 0 && learner.devices_size() != learner.processes()) {
     wrong.push_back({"devices", absl::StrCat(learner.devices_size(), " given, one for each of ",
                                              learner.processes(), " processes expected")});
   }

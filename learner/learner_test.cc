@@ -46,7 +46,7 @@ UnrollBatch MakeBatch(uint64_t seed, size_t rows = 16) {
   std::uniform_real_distribution<float> unit(-1, 1);
   for (float& x : batch.observations) x = 0.1F * unit(random);
   for (size_t i = 0; i < rows; ++i) {
-    const auto best = static_cast<int>(random() % kActionCount);
+    const int best = random() % kActionCount;
     const float value = unit(random);
     float* decision = &batch.observations[i * kObservationSize + observation::kDecisionOffset];
     decision[best] = 1;
@@ -56,7 +56,7 @@ UnrollBatch MakeBatch(uint64_t seed, size_t rows = 16) {
       batch.values[3 * i + k] = value;
     }
     for (int k = 0; k < 2; ++k) {
-      batch.actions[2 * i + k] = static_cast<int64_t>(random() % kActionCount);
+      batch.actions[2 * i + k] = random() % kActionCount;
       batch.rewards[2 * i + k] = batch.actions[2 * i + k] == best ? 0.5F : -0.5F;
       // The observation of the reached position contains the action that led there. Every fourth
       // game ends before the second step.

@@ -57,8 +57,8 @@ class LearningBatchTest : public ::testing::Test {
   }
 
   static std::vector<float> Weights(const LearningBatch& batch) {
-    const auto first = batch.block->weights.begin() + static_cast<int64_t>(batch.first);
-    return {first, first + static_cast<int64_t>(batch.rows)};
+    const auto first = batch.block->weights.begin() + batch.first;
+    return {first, first + batch.rows};
   }
 
   const ProgramSet programs_ = testing::RandomProgramSet(11, 1);

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/enums.h"
 #include "base/status_macros.h"
 #include "env/game.h"
 #include "env/program_rules.h"
@@ -25,7 +26,7 @@ namespace {
 bool IsWholeGame(const ProgramRules& rules, absl::Span<const Action> actions) {
   Game game(rules);
   for (const Action action : actions) {
-    const bool is_action = static_cast<uint8_t>(action) < kActionCount;
+    const bool is_action = Underlying(action) < kActionCount;
     if (game.finished() || !is_action || !game.IsLegal(action)) return false;
     game.Apply(action);
   }

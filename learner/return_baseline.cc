@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/rounding.h"
 #include "base/sha256.h"
 #include "replay/trajectory_buffer.h"
 
@@ -66,7 +67,7 @@ void ReturnBaseline::Refresh() {
   // The least return that a share of ranked_quantile_ of the games do not exceed.
   std::vector<double> sorted(returns_.begin(), returns_.end());
   const double rank = std::ceil(ranked_quantile_ * static_cast<double>(sorted.size()));
-  const auto place = sorted.begin() + static_cast<int64_t>(std::max(rank, 1.0)) - 1;
+  const auto place = sorted.begin() + RoundToZero(std::max(rank, 1.0)) - 1;
   std::nth_element(sorted.begin(), place, sorted.end());
   return_to_beat_ = *place;
 }

@@ -17,7 +17,7 @@ struct Decision {
 // Game number `n`, with the return `total`.
 v1::Trajectory MakeGameOf(double total, int n) {
   v1::Trajectory game;
-  game.set_id(std::string(16, static_cast<char>(n)));
+  game.set_id(std::string(16, n));
   game.set_initial_return(total);
   game.mutable_actions()->push_back(0);
   game.add_accesses(0);

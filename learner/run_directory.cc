@@ -68,11 +68,10 @@ absl::Status CannotWrite(const std::string& path) {
 // Returns a file name that cannot lead out of its folder. Different names give different results.
 std::string FileNameOf(const std::string& name) {
   std::string file;
-  for (const char c : name) {
-    const bool is_safe = c != '/' && c != '%' && !absl::ascii_iscntrl(static_cast<uint8_t>(c)) &&
-                         (c != '.' || !file.empty());
-    absl::StrAppend(
-        &file, is_safe ? std::string(1, c) : absl::StrFormat("%%%02X", static_cast<uint8_t>(c)));
+  for (const uint8_t c : name) {
+    const bool is_safe =
+        c != '/' && c != '%' && !absl::ascii_iscntrl(c) && (c != '.' || !file.empty());
+    absl::StrAppend(&file, is_safe ? std::string(1, c) : absl::StrFormat("%%%02X", c));
   }
   if (file.empty()) return "%";
   if (file.size() <= kMostNameBytes) return file;
@@ -101,7 +100,7 @@ absl::Status AppendLine(const std::string& path, absl::string_view line) {
   while (status.ok() && !line.empty()) {
     const ssize_t written = write(file, line.data(), line.size());
     if (written >= 0) {
-      line.remove_prefix(static_cast<size_t>(written));
+      line.remove_prefix(written);
     } else if (errno != EINTR) {
       status = CannotWrite(path);
       if (ftruncate(file, before.st_size) != 0) {

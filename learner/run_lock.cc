@@ -30,12 +30,11 @@ std::string NameOfThisProcess() {
 std::string ReadHolder(int fd) {
   char text[512];
   const ssize_t size = pread(fd, text, sizeof(text), 0);
-  return size <= 0 ? "" : std::string(text, static_cast<size_t>(size));
+  return size <= 0 ? "" : std::string(text, size);
 }
 
 bool WriteHolder(int fd, const std::string& holder) {
-  return ftruncate(fd, 0) == 0 &&
-         pwrite(fd, holder.data(), holder.size(), 0) == static_cast<ssize_t>(holder.size());
+  return ftruncate(fd, 0) == 0 && pwrite(fd, holder.data(), holder.size(), 0) == std::ssize(holder);
 }
 
 }  // namespace

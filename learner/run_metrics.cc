@@ -5,7 +5,7 @@
 namespace mallocmuzero {
 
 void DescribeTotals(const v1::TrainState& totals, uint64_t updates, v1::TrainMetrics& metrics) {
-  metrics.set_iteration(static_cast<uint32_t>(totals.iteration()));
+  metrics.set_iteration(totals.iteration());
   metrics.set_seconds(totals.seconds());
   metrics.set_games(static_cast<double>(totals.games()));
   metrics.set_decisions(static_cast<double>(totals.decisions()));

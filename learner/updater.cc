@@ -37,7 +37,7 @@ absl::StatusOr<Updater::Done> Updater::Update(DataParallel* group) {
   if (!result.ok()) return result.status();
   Done done = {.batch = *std::exchange(batch_, std::nullopt), .result = *std::move(result)};
   const auto first = done.result.value_errors.begin();
-  const auto prioritized = static_cast<int64_t>(done.batch.prioritized.size());
+  const int64_t prioritized = done.batch.prioritized.size();
   channel_.SetPriorities(done.batch.prioritized, std::vector<double>(first, first + prioritized));
   return done;
 }

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/rounding.h"
 #include "build_info.h"
 
 namespace mallocmuzero {
@@ -95,10 +96,10 @@ ProcessUsage ReadProcessUsage() {
   ProcessUsage usage;
   const std::vector<std::string> stat = ReadStat(getpid());
   usage.cpu_seconds = CpuSeconds(stat);
-  usage.threads = static_cast<uint32_t>(StatField(stat, 20));
+  usage.threads = RoundToZero(StatField(stat, 20));
   static const double kBoot = BootSecondsIn("/proc/stat");
   usage.start_seconds = kBoot + StatField(stat, 22) / TicksPerSecond();
-  usage.virtual_bytes = static_cast<uint64_t>(StatField(stat, 23));
+  usage.virtual_bytes = RoundToZero(StatField(stat, 23));
   usage.resident_bytes = ResidentBytes();
   usage.open_files = CountOpenFiles();
   rlimit limit = {};
@@ -111,7 +112,7 @@ uint64_t ResidentBytes() { return ResidentBytesOf(getpid()); }
 uint64_t ResidentBytesOf(pid_t pid) {
   const std::string statm = ReadProcFile(absl::StrCat("/proc/", pid, "/statm"));
   const std::vector<std::string> pages = absl::StrSplit(statm, ' ');
-  return static_cast<uint64_t>(NumberAt(pages, 1)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return RoundToZero(NumberAt(pages, 1)) * sysconf(_SC_PAGESIZE);
 }
 
 double CpuSecondsOf(pid_t pid) { return CpuSeconds(ReadStat(pid)); }

@@ -22,7 +22,7 @@ constexpr size_t kRows = 1 + layout::kWindow;  // the current access, and those 
 
 // Computes x + out(relu(in(inputs))), where the caller makes `inputs` of x.
 Value ResidualBlock(Graph& graph, const std::string& name, Value x, Value inputs) {
-  const auto width = static_cast<uint64_t>(graph.ShapeOf(x).back());
+  const int64_t width = graph.ShapeOf(x).back();
   const Value hidden = graph.Relu(graph.Linear(inputs, absl::StrCat(name, ".in"), width));
   return graph.Add(x, graph.Linear(hidden, absl::StrCat(name, ".out"), width, /*has_bias=*/false));
 }
@@ -37,7 +37,7 @@ Value NormalizedBlock(Graph& graph, size_t n, Value latent) {
 // x + relu(convolution of width 3 along time), from [times, channels] to the same shape. The
 // convolution is one product: it reads the channels one step before, now, and one step after.
 Value TimeConvolution(Graph& graph, const std::string& name, Value x) {
-  const auto channels = static_cast<uint64_t>(graph.ShapeOf(x).back());
+  const int64_t channels = graph.ShapeOf(x).back();
   const Value before = graph.Shift(x, 1);
   const Value after = graph.Shift(x, -1);
   const Value steps = graph.Concat({before, x, after}, 2);
@@ -69,9 +69,8 @@ Value AttendToAccesses(Graph& graph, const v1::NetworkConfig& config, Value acce
   const Value rows = graph.Relu(graph.Linear(accesses, "accesses.embed", config.access_channels()));
   const double scale = 1 / std::sqrt(static_cast<double>(channels));
   const Value current = graph.Affine(graph.Select(rows, 1, 0), scale, 0);
-  const Value queries = graph.Reshape(
-      graph.Linear(current, "accesses.query", static_cast<uint64_t>(heads * channels)),
-      {heads, channels});
+  const Value queries =
+      graph.Reshape(graph.Linear(current, "accesses.query", heads * channels), {heads, channels});
   // Far below all scores, but finite, so that the softmax of a row of them is defined.
   constexpr double kMissing = -1e4;
   const Value is_there = graph.Select(accesses, 2, layout::kIsThere);

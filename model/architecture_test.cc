@@ -21,8 +21,8 @@ std::vector<Parameter> Described(const v1::NetworkConfig& config) {
   std::vector<Parameter> parameters;
   const Architecture architecture(config);
   for (const LinearLayer& layer : architecture.layers()) {
-    const auto inputs = static_cast<int64_t>(layer.inputs);
-    const auto outputs = static_cast<int64_t>(layer.outputs);
+    const int64_t inputs = layer.inputs;
+    const int64_t outputs = layer.outputs;
     parameters.emplace_back(absl::StrCat(layer.name, ".weight"), std::vector{outputs, inputs});
     if (layer.has_bias) {
       parameters.emplace_back(absl::StrCat(layer.name, ".bias"), std::vector{outputs});

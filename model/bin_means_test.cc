@@ -71,7 +71,7 @@ TEST(BinMeans, BitsOfBfloat16MeanTheSameNumbers) {
     const float number = normal(random);
     uint32_t word = 0;
     std::memcpy(&word, &number, sizeof(word));
-    bits[k] = static_cast<uint16_t>(word >> 16);
+    bits[k] = word >> 16;
     word = uint32_t{bits[k]} << 16;
     std::memcpy(&logits[k], &word, sizeof(word));
   }

@@ -44,14 +44,15 @@ absl::Status InFile(absl::string_view path, const absl::Status& status) {
 
 std::string EncodeLength(uint64_t length) {
   std::string bytes(kLengthBytes, '\0');
-  for (size_t k = 0; k < kLengthBytes; ++k) bytes[k] = static_cast<char>(length >> (8 * k));
+  for (size_t k = 0; k < kLengthBytes; ++k) bytes[k] = length >> (8 * k);
   return bytes;
 }
 
 uint64_t DecodeLength(absl::string_view bytes) {
   uint64_t length = 0;
   for (size_t k = 0; k < kLengthBytes; ++k) {
-    length |= uint64_t{static_cast<uint8_t>(bytes[k])} << (8 * k);
+    const uint8_t byte = bytes[k];
+    length |= uint64_t{byte} << (8 * k);
   }
   return length;
 }
@@ -79,12 +80,12 @@ absl::StatusOr<uint64_t> TensorBytes(const TensorProto& tensor, uint64_t limit) 
         absl::StrCat("tensor ", tensor.name(), " is of unknown type ", tensor.type()));
   }
   for (const int64_t size : tensor.shape()) {
-    if (size < 0 || (size > 0 && bytes > limit / static_cast<uint64_t>(size))) {
+    if (size < 0 || (size > 0 && bytes > limit / size)) {
       return absl::InvalidArgumentError(absl::StrCat("cut short or damaged: tensor ", tensor.name(),
                                                      " is larger than the ", limit,
                                                      " bytes behind the head"));
     }
-    bytes *= static_cast<uint64_t>(size);
+    bytes *= size;
   }
   return bytes;
 }
@@ -177,7 +178,7 @@ absl::StatusOr<FileParts> TakeApart(absl::string_view bytes, const std::string& 
   }
   const google::protobuf::LogSilencer silencer;  // this function reports the error itself
   FileParts parts = {.head = {}, .payload = content.substr(length)};
-  if (!parts.head.ParseFromArray(content.data(), static_cast<int>(length))) {
+  if (!ParseBytes(content.substr(0, length), parts.head)) {
     return FileError(path, "damaged: the head cannot be read");
   }
   // This check comes before the checksum, so that an older file is reported as such.

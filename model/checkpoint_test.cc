@@ -80,7 +80,7 @@ std::pair<v1::CheckpointHeader, std::string> Parts(const std::string& file) {
 std::string Join(const v1::CheckpointHeader& head, const std::string& payload) {
   const std::string bytes = head.SerializeAsString();
   std::string length(8, '\0');
-  for (size_t k = 0; k < 8; ++k) length[k] = static_cast<char>(bytes.size() >> (8 * k));
+  for (size_t k = 0; k < 8; ++k) length[k] = bytes.size() >> (8 * k);
   return absl::StrCat("MMZMODEL", length, Sha256(bytes + payload), bytes, payload);
 }
 
@@ -180,11 +180,11 @@ TEST_F(CheckpointTest, EveryTruncationIsAnError) {
 TEST_F(CheckpointTest, EveryFlippedByteIsAnError) {
   for (size_t k = 0; k < good_.size(); k += k < 3000 ? 1 : 97) {
     std::string bytes = good_;
-    bytes[k] = static_cast<char>(bytes[k] ^ 0x21);
+    bytes[k] = bytes[k] ^ 0x21;
     EXPECT_FALSE(ErrorOf(bytes).empty()) << k;
   }
   std::string bytes = good_;
-  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  bytes.back() = bytes.back() ^ 1;
   EXPECT_EQ(ErrorOf(bytes), "damaged: the SHA-256 of its content is not the one it states");
 }
 
@@ -234,7 +234,7 @@ TEST_F(CheckpointTest, MissingAndAdditionalTensorsAreNamed) {
   EXPECT_EQ(ErrorOfParts(), absl::StrCat("tensor ", first, " is missing"));
   head_.mutable_tensors(0)->set_name(first);
   const size_t weights = TrainedCheckpoint().weights.size();
-  head_.mutable_tensors(static_cast<int>(weights))->set_name("more");
+  head_.mutable_tensors(weights)->set_name("more");
   EXPECT_EQ(ErrorOfParts(),
             absl::StrCat("there are ", weights + 1, " tensors of weights, must be ", weights));
 }

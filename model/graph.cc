@@ -33,7 +33,7 @@ uint64_t Graph::Multiplications() const {
     if (!scores && node.operation != Operation::kProduct) continue;
     // The last axis of the left factor is summed over.
     const int64_t summed = ShapeOf(node.inputs[scores ? 1 : 0]).back();
-    sum += static_cast<uint64_t>(Entries(node.shape) * summed);
+    sum += Entries(node.shape) * summed;
   }
   return sum;
 }
@@ -59,11 +59,9 @@ Graph::Value Graph::ActionInput(absl::string_view name) {
   return inputs_.back();
 }
 
-Graph::Value Graph::Columns(Value x, size_t begin, size_t size) {
-  return AddNode({.operation = Operation::kColumns,
-                  .inputs = {x},
-                  .shape = {static_cast<int64_t>(size)},
-                  .begin = static_cast<int64_t>(begin)});
+Graph::Value Graph::Columns(Value x, int64_t begin, int64_t size) {
+  return AddNode(
+      {.operation = Operation::kColumns, .inputs = {x}, .shape = {size}, .begin = begin});
 }
 
 Graph::Value Graph::Reshape(Value x, std::vector<int64_t> shape) {
@@ -92,9 +90,9 @@ Graph::Value Graph::InsertAxis(Value x, int64_t axis) {
 
 Graph::Value Graph::Concat(std::vector<Value> parts, int64_t axis) {
   std::vector<int64_t> shape = ShapeOf(parts[0]);
-  int64_t& size = shape[static_cast<size_t>(axis - 1)];
+  int64_t& size = shape[axis - 1];
   size = 0;
-  for (const Value part : parts) size += ShapeOf(part)[static_cast<size_t>(axis - 1)];
+  for (const Value part : parts) size += ShapeOf(part)[axis - 1];
   return AddNode({.operation = Operation::kConcat,
                   .inputs = std::move(parts),
                   .shape = std::move(shape),
@@ -112,15 +110,15 @@ Graph::Value Graph::OneHot(Value action, int64_t actions) {
   return AddNode({.operation = Operation::kOneHot, .inputs = {action}, .shape = {actions}});
 }
 
-Graph::Value Graph::Linear(Value x, absl::string_view layer, uint64_t outputs, bool has_bias) {
+Graph::Value Graph::Linear(Value x, absl::string_view layer, int64_t outputs, bool has_bias) {
   std::vector<int64_t> shape = ShapeOf(x);
-  const auto inputs = static_cast<uint64_t>(shape.back());
+  const int64_t inputs = shape.back();
   layers_.push_back({.name = absl::StrCat(name_, layer),
                      .inputs = inputs,
                      .outputs = outputs,
                      .has_bias = has_bias,
-                     .rows = static_cast<uint64_t>(Entries(shape)) / inputs});
-  shape.back() = static_cast<int64_t>(outputs);
+                     .rows = Entries(shape) / inputs});
+  shape.back() = outputs;
   return AddNode({.operation = Operation::kLinear,
                   .inputs = {x},
                   .shape = std::move(shape),

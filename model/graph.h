@@ -18,12 +18,12 @@ namespace mallocmuzero {
 // <name>.weight and <name>.bias.
 struct LinearLayer {
   std::string name;
-  uint64_t inputs = 0;
-  uint64_t outputs = 0;
+  int64_t inputs = 0;
+  int64_t outputs = 0;
   bool has_bias = true;
 
   // Rows that it is applied to for one latent state.
-  uint64_t rows = 1;
+  int64_t rows = 1;
 
   uint64_t Parameters() const { return outputs * (inputs + (has_bias ? 1 : 0)); }
   uint64_t Multiplications() const { return rows * inputs * outputs; }
@@ -101,14 +101,14 @@ class Graph {
   // Each of these adds one operation and returns its result.
   Value Input(absl::string_view name, int64_t size);
   Value ActionInput(absl::string_view name);
-  Value Columns(Value x, size_t begin, size_t size);
+  Value Columns(Value x, int64_t begin, int64_t size);
   Value Reshape(Value x, std::vector<int64_t> shape);
   Value Select(Value x, int64_t axis, int64_t entry);
   Value InsertAxis(Value x, int64_t axis);
   Value Concat(std::vector<Value> parts, int64_t axis);
   Value Shift(Value x, int64_t entries);
   Value OneHot(Value action, int64_t actions);
-  Value Linear(Value x, absl::string_view layer, uint64_t outputs, bool has_bias = true);
+  Value Linear(Value x, absl::string_view layer, int64_t outputs, bool has_bias = true);
   Value Relu(Value x);
   Value Add(Value a, Value b);
   Value Affine(Value x, double factor, double offset);

@@ -19,9 +19,8 @@ namespace {
 using Operation = Graph::Operation;
 
 torch::nn::Linear MakeLinear(const LinearLayer& layer) {
-  return torch::nn::Linear(torch::nn::LinearOptions(static_cast<int64_t>(layer.inputs),
-                                                    static_cast<int64_t>(layer.outputs))
-                               .bias(layer.has_bias));
+  return torch::nn::Linear(
+      torch::nn::LinearOptions(layer.inputs, layer.outputs).bias(layer.has_bias));
 }
 
 // Registers `layer` in `module` by a path such as "block_0.in", with a module for each folder.

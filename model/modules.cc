@@ -128,7 +128,7 @@ void MuZeroNetImpl::AddConsistencyHead(const v1::NetworkConfig& config, uint64_t
 
 torch::Tensor EncodeTwoHot(const ValueCodec& codec, const torch::Tensor& numbers) {
   const double limit = codec.limit();
-  const int64_t last = static_cast<int64_t>(codec.bins()) - 1;
+  const int64_t last = codec.bins() - 1;
   const torch::Tensor x = numbers.to(torch::kFloat32);
   const torch::Tensor scale = torch::sign(x) * torch::log1p(torch::abs(x) / codec.resolution());
   const torch::Tensor position =

@@ -29,7 +29,7 @@ v1::NetworkConfig TwoBlocks() {
 }
 
 torch::Tensor Observations(int64_t batch, uint64_t seed) {
-  const std::vector<float> rows = testing::MakeRandomObservations(static_cast<size_t>(batch), seed);
+  const std::vector<float> rows = testing::MakeRandomObservations(batch, seed);
   return torch::tensor(rows).view({batch, kObservationSize});
 }
 

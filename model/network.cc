@@ -72,7 +72,7 @@ absl::StatusOr<std::unique_ptr<Network>> Network::Create(const v1::NetworkConfig
 uint64_t Network::ParameterCount() const {
   int64_t count = 0;
   for (const torch::Tensor& parameter : module_->parameters()) count += parameter.numel();
-  return static_cast<uint64_t>(count);
+  return count;
 }
 
 void Network::AddConsistencyHead() {

@@ -46,7 +46,7 @@ torch::Tensor View(absl::Span<const T> values, at::IntArrayRef shape, torch::Sca
 
 void CopyOut(const torch::Tensor& tensor, absl::Span<float> out) {
   const torch::Tensor local = tensor.to(torch::kCPU, torch::kFloat32).contiguous();
-  assert(static_cast<size_t>(local.numel()) == out.size());
+  assert(local.numel() == out.size());
   std::memcpy(out.data(), local.data_ptr<float>(), out.size() * sizeof(float));
 }
 
@@ -160,12 +160,12 @@ torch::Tensor NetworkSnapshot::Weights::Place(const torch::Tensor& tensor) const
 
 Layer NetworkSnapshot::Weights::Prepare(const Parameters& parameters, const LinearLayer& layer,
                                         int64_t columns) const {
-  const auto outputs = static_cast<int64_t>(layer.outputs);
+  const int64_t outputs = layer.outputs;
   const auto padded = [&](const torch::Tensor& tensor) {
     return Place(torch::constant_pad_nd(tensor, {0, std::max<int64_t>(0, columns - outputs)}));
   };
   const torch::Tensor& weight = parameters[absl::StrCat(layer.name, ".weight")];
-  assert(weight.size(0) == outputs && weight.size(1) == static_cast<int64_t>(layer.inputs));
+  assert(weight.size(0) == outputs && weight.size(1) == layer.inputs);
   if (!layer.has_bias) return {.weight = padded(weight.t()), .bias = {}};
   return {.weight = padded(weight.t()),
           .bias = padded(parameters[absl::StrCat(layer.name, ".bias")])};
@@ -173,7 +173,7 @@ Layer NetworkSnapshot::Weights::Prepare(const Parameters& parameters, const Line
 
 torch::Tensor NetworkSnapshot::Weights::Represent(absl::Span<const float> observations) const {
   const int64_t size = config.observation_size();
-  const int64_t batch = static_cast<int64_t>(observations.size()) / size;
+  const int64_t batch = std::ssize(observations) / size;
   const torch::Tensor rows = View(observations, {batch, size}, torch::kFloat32).to(device);
   return representation.ptr()->forward({rows})[0].to(type);
 }
@@ -225,7 +225,7 @@ torch::Tensor NetworkSnapshot::Weights::MeansByTorch(const torch::Tensor& logits
 
 torch::Tensor NetworkSnapshot::Weights::MeansOnCpu(const torch::Tensor& logits) const {
   torch::Tensor means = torch::empty({logits.size(0), logits.size(1)}, torch::kFloat32);
-  const absl::Span<float> to(means.data_ptr<float>(), static_cast<size_t>(means.numel()));
+  const absl::Span<float> to(means.data_ptr<float>(), means.numel());
   if (type == torch::kBFloat16) {
     const auto* bits = reinterpret_cast<const uint16_t*>(logits.data_ptr<at::BFloat16>());
     BinMeans(bits, columns, codec.centers(), to);
@@ -247,7 +247,7 @@ class SnapshotLatentModel final : public LatentModel {
                             torch::TensorOptions(weights.type).device(weights.device));
   }
 
-  uint32_t slots() const override { return static_cast<uint32_t>(latents_.size(0)); }
+  uint32_t slots() const override { return latents_.size(0); }
   uint32_t actions() const override { return snapshot_->config().actions(); }
   uint32_t observation_size() const override { return snapshot_->config().observation_size(); }
 
@@ -285,8 +285,7 @@ class SnapshotLatentModel final : public LatentModel {
 
  private:
   torch::Tensor Indices(const std::vector<int64_t>& indices) const {
-    return View<int64_t>(indices, {static_cast<int64_t>(indices.size())}, torch::kInt64)
-        .to(latents_.device());
+    return View<int64_t>(indices, {std::ssize(indices)}, torch::kInt64).to(latents_.device());
   }
 
   std::shared_ptr<const NetworkSnapshot> snapshot_;

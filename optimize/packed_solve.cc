@@ -94,8 +94,7 @@ class PackedSolver {
   Solution Without(const Solution& solution, size_t index) const {
     Solution without = solution;
     const Interval interval = solution.mapping.intervals[index];
-    without.mapping.intervals.erase(without.mapping.intervals.begin() +
-                                    static_cast<int64_t>(index));
+    without.mapping.intervals.erase(without.mapping.intervals.begin() + index);
     for (const AccessIndex access : program_.AccessesOfBuffer(interval.buffer)) {
       const InstructionIndex instruction = program_.accesses()[access].instruction;
       if (interval.first <= instruction && instruction <= interval.last) {

@@ -51,7 +51,7 @@ TEST_F(SolveToPackTest, IntervalsAreLeftOutUntilTheMappingFits) {
   const absl::StatusOr<Solution> solution = SolveToPack(
       program_, Options(), [&](const Mapping& mapping) -> absl::StatusOr<place::PlacedModule> {
         if (most == 0) most = mapping.intervals.size();
-        const auto left_out = static_cast<int64_t>(most - std::min(most, mapping.intervals.size()));
+        const int64_t left_out = most - std::min(most, mapping.intervals.size());
         return Taking(capacity_ + (3 - left_out) * (1 << 20));
       });
   ASSERT_TRUE(solution.ok()) << solution.status();

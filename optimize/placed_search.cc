@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file_io.h"
+#include "base/rounding.h"
 #include "base/status_macros.h"
 #include "compiler/compile.h"
 #include "mallocmuzero/v1/compile.pb.h"
@@ -157,7 +158,7 @@ class PlacedSearch {
   absl::Status Sample(absl::Time start) {
     if (!request_.sample_paths.empty() || variants_.empty()) return absl::OkStatus();
     const absl::Time end = start + (request_.deadline - start) * kShareOfSamples;
-    const int at_once = std::min<int>(kSamples, static_cast<int>(request_.threads));
+    const int at_once = std::min<int>(kSamples, request_.threads);
     for (int done = 0; done + at_once <= kSamples; done += at_once) {
       if (!HasRounds() || Stopped() || absl::Now() + compiler_.slowest() > end) break;
       MMZ_RETURN_IF_ERROR(RunRound(std::vector<size_t>(at_once, 0), /*sample=*/true));
@@ -180,7 +181,7 @@ class PlacedSearch {
     std::vector<PlacedProposal> proposals;
     std::vector<SearchCompiler::Job> jobs;
     for (const size_t variant : variants) {
-      const auto number = static_cast<uint32_t>(report().rounds_size() + proposals.size() + 1);
+      const uint32_t number = report().rounds_size() + proposals.size() + 1;
       absl::StatusOr<PlacedProposal> proposal =
           sample ? variants_[variant].ProposeSample(number) : variants_[variant].Propose(number);
       if (!proposal.ok()) return proposal.status();
@@ -261,7 +262,7 @@ class PlacedSearch {
     std::vector<SearchCompiler::Job> jobs;
     for (const double share : shares) {
       const auto limit =
-          static_cast<int64_t>(share * static_cast<double>(request_.chip.scoped_reserve_bytes));
+          RoundToZero(share * static_cast<double>(request_.chip.scoped_reserve_bytes));
       jobs.push_back({request_.code, request_.format, false, limit});
       jobs.push_back({request_.code, request_.format, true, limit});
     }
@@ -314,8 +315,7 @@ class PlacedSearch {
       return a.best_cycles().has_value() &&
              (!b.best_cycles().has_value() || *a.best_cycles() < *b.best_cycles());
     };
-    return static_cast<size_t>(std::min_element(variants_.begin(), variants_.end(), is_faster) -
-                               variants_.begin());
+    return std::min_element(variants_.begin(), variants_.end(), is_faster) - variants_.begin();
   }
 
   const PlacedSearchRequest& request_;

@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "base/file_io.h"
 #include "base/message_file.h"
+#include "base/rounding.h"
 #include "base/status_macros.h"
 #include "compiler/compile.h"
 #include "optimize/checked_place.h"
@@ -68,7 +69,7 @@ int64_t ExcessBytes(absl::string_view message) {
                        : number[end] == 'M' ? 1 << 20
                        : number[end] == 'K' ? 1 << 10
                                             : 1;
-  return static_cast<int64_t>(value * static_cast<double>(unit));
+  return RoundToZero(value * static_cast<double>(unit));
 }
 
 absl::StatusOr<PlacedVariant> PlacedVariant::Create(const PlacedSearchRequest& request,

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/enums.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/hardware.h"
@@ -74,7 +75,7 @@ class PlacedVariantTest : public testing::Test {
 
   static v1::CompiledProgram Refused(const std::string& why) {
     v1::CompiledProgram compiled;
-    compiled.set_error_code(static_cast<int>(absl::StatusCode::kResourceExhausted));
+    compiled.set_error_code(Underlying(absl::StatusCode::kResourceExhausted));
     compiled.set_error(why);
     return compiled;
   }

@@ -148,9 +148,9 @@ std::vector<DrawnPosition> TrajectoryBuffer::Draw(size_t count, std::mt19937_64&
   for (size_t i = 0; i < count; ++i) {
     const size_t slot = weights_.Find(point(random));
     const Game& game = *Find(slot_game_[slot]);
-    const size_t position = (slot + priorities_.size() - game.first_slot) % priorities_.size();
+    const uint32_t position = (slot + priorities_.size() - game.first_slot) % priorities_.size();
     drawn.push_back({.trajectory = game.trajectory,
-                     .position = static_cast<uint32_t>(position),
+                     .position = position,
                      .probability = weights_.weight(slot) / weights_.total(),
                      .serial = game.serial});
   }
@@ -169,8 +169,9 @@ std::vector<DrawnPosition> TrajectoryBuffer::DrawBest(size_t count, std::mt19937
         std::next(best_.begin(), below(best_.size()))->second;
     const SharedTrajectory& game = best[below(best.size())];
     const size_t length = game->actions().size();
+    const uint32_t position = below(length);
     drawn.push_back({.trajectory = game,
-                     .position = static_cast<uint32_t>(below(length)),
+                     .position = position,
                      .probability = 1.0 / static_cast<double>(best_.size() * best.size() * length),
                      .serial = UINT64_MAX});
   }

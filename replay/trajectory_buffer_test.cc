@@ -35,7 +35,7 @@ v1::Trajectory MakeGame(int id, int length, double value, const std::string& pro
   game.set_program_sha256(program);
   // Other ids give other decisions.
   for (int i = 0; i < length; ++i) {
-    game.mutable_actions()->push_back(static_cast<char>(id >> i % 7 & 1));
+    game.mutable_actions()->push_back(id >> i % 7 & 1);
     game.add_rewards(i == 0 ? value : 0);
   }
   return game;

@@ -16,7 +16,7 @@ absl::Status ListenHttp(const std::string& given, HostPort& address, httplib::Se
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   });
-  const auto port = static_cast<int>(address.port);
+  const int port = address.port;
   const int bound = port == 0                               ? http.bind_to_any_port(address.host)
                     : http.bind_to_port(address.host, port) ? port
                                                             : -1;
@@ -24,7 +24,7 @@ absl::Status ListenHttp(const std::string& given, HostPort& address, httplib::Se
     return absl::InvalidArgumentError(
         absl::StrCat(given, ": cannot listen on this address; is it in use?"));
   }
-  address.port = static_cast<uint32_t>(bound);
+  address.port = bound;
   thread = std::thread([&http] { http.listen_after_bind(); });
   // Waits until the server runs, since stop() has no effect before. This is short: the address is
   // bound already.

@@ -90,7 +90,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptio
   }
   // The address can be parsed: CheckListenAddress has accepted it.
   HostPort address = *ParseHostPort(options.address, /*least_port=*/0);
-  address.port = static_cast<uint32_t>(port);
+  address.port = port;
   return std::unique_ptr<RpcServer>(new RpcServer(std::move(server), ToString(address)));
 }
 

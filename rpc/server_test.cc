@@ -266,7 +266,7 @@ TEST_F(RpcServerTest, HostileBytesDoNoHarm) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 200; ++i) {
     std::string bytes = i % 2 == 0 ? preface : "";
-    for (uint64_t n = random() % 2000; n > 0; --n) bytes.push_back(static_cast<char>(random()));
+    for (uint64_t n = random() % 2000; n > 0; --n) bytes.push_back(random());
     SendBytes(server_->address(), bytes);
   }
   SendBytes(server_->address(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n");

@@ -1,4 +1,5 @@
 #include "serve/batch_lane.h"
+#include "base/size32.h"
 
 #include <algorithm>
 #include <cassert>
@@ -39,7 +40,7 @@ void BatchLane::Leave(uint32_t place) {
 
 uint32_t BatchLane::free_places() const {
   const absl::MutexLock lock(&mutex_);
-  return static_cast<uint32_t>(free_.size());
+  return Size32(free_);
 }
 
 void BatchLane::EvaluateRoots(uint32_t place, absl::Span<const float> observations,
@@ -97,8 +98,8 @@ void BatchLane::EvaluateBatch(absl::Span<Rows* const> batch) {
     if (part_.empty()) continue;
     roots ? EvaluateRootsOf(part_) : EvaluateStepsOf(part_);
   }
-  figures.searches = static_cast<uint32_t>(batch.size());
-  for (const Rows* rows : batch) figures.rows += static_cast<uint32_t>(rows->size());
+  figures.searches = Size32(batch);
+  for (const Rows* rows : batch) figures.rows += Size32(*rows);
   if (batched_) batched_(figures);
 }
 
@@ -143,7 +144,7 @@ Evaluations BatchLane::Results(size_t rows) {
 void BatchLane::HandOut(absl::Span<Rows* const> batch, const Evaluations& results) const {
   size_t row = 0;
   const auto copy = [](absl::Span<const float> from, size_t first, absl::Span<float> to) {
-    std::copy_n(from.begin() + static_cast<ptrdiff_t>(first), to.size(), to.begin());
+    std::copy_n(from.begin() + first, to.size(), to.begin());
   };
   for (const Rows* rows : batch) {
     copy(results.values, row, rows->out.values);

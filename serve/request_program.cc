@@ -105,8 +105,7 @@ class ModuleFiles {
   // All modules together may have max_bytes.
   absl::StatusOr<std::string> Read(const std::string& name) {
     if (stop_()) return absl::CancelledError("the import was cancelled");
-    absl::StatusOr<std::string> bytes =
-        Decompress(*modules_[name], name, static_cast<int64_t>(left_));
+    absl::StatusOr<std::string> bytes = Decompress(*modules_[name], name, left_);
     if (!bytes.ok()) return bytes.status();
     if (bytes->size() > left_) return TooLarge(most_ - left_ + bytes->size(), most_);
     left_ -= bytes->size();
@@ -135,8 +134,7 @@ absl::StatusOr<Program> ImportModules(const v1::HloModules& hlo, uint64_t max_by
 }
 
 absl::StatusOr<Program> ReadProgram(const std::string& bytes, uint64_t max_bytes) {
-  absl::StatusOr<std::string> plain =
-      Decompress(bytes, kProgramField, static_cast<int64_t>(max_bytes));
+  absl::StatusOr<std::string> plain = Decompress(bytes, kProgramField, max_bytes);
   if (!plain.ok()) return plain.status();
   v1::Program proto;
   MMZ_RETURN_IF_ERROR(ParseMessage(*plain, /*text=*/false, kProgramField, proto));

@@ -42,12 +42,12 @@ absl::StatusOr<std::unique_ptr<NetworkStore>> OpenNetworks(const v1::ServeConfig
   NetworkStoreOptions options;
   options.checkpoint = config.checkpoint();
   options.evaluation = {.precision = *precision, .device = *device};
-  options.sharing = {
-      .evaluators = config.evaluators(),
-      .models = config.searches(),
-      .slots = static_cast<uint32_t>(RoundPacer::kMostGames * (config.simulations() + 1)),
-      .batch_wait = absl::Microseconds(config.batch_wait_microseconds()),
-      .batched = [&metrics](const LaneBatch& batch) { metrics.CountBatch(batch); }};
+  const uint32_t slots = RoundPacer::kMostGames * (config.simulations() + 1);
+  options.sharing = {.evaluators = config.evaluators(),
+                     .models = config.searches(),
+                     .slots = slots,
+                     .batch_wait = absl::Microseconds(config.batch_wait_microseconds()),
+                     .batched = [&metrics](const LaneBatch& batch) { metrics.CountBatch(batch); }};
   return NetworkStore::Open(options);
 }
 

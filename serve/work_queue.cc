@@ -1,6 +1,7 @@
 #include "serve/work_queue.h"
 
 #include "absl/strings/str_cat.h"
+#include "base/size32.h"
 
 namespace mallocmuzero {
 
@@ -49,7 +50,7 @@ uint32_t WorkQueue::running() const {
 
 uint32_t WorkQueue::waiting() const {
   const absl::MutexLock lock(&mutex_);
-  return static_cast<uint32_t>(queue_.size());
+  return Size32(queue_);
 }
 
 void WorkQueue::RunWork() {

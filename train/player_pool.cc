@@ -22,12 +22,12 @@ absl::StatusOr<PlayedGames> PlayOnThreads(absl::Span<const GameTask> tasks,
                                           uint64_t network_step,
                                           const std::function<bool()>& stop) {
   // Tasks are dealt in turn, so that every thread gets long and short games.
-  threads = static_cast<uint32_t>(std::min<size_t>(threads, tasks.size()));
+  threads = std::min<size_t>(threads, tasks.size());
   std::vector<std::vector<GameTask>> shares(threads);
   for (size_t i = 0; i < tasks.size(); ++i) shares[i % threads].push_back(tasks[i]);
   std::vector<std::unique_ptr<SelfPlay>> players;
   for (const std::vector<GameTask>& share : shares) {
-    const auto in_flight = static_cast<uint32_t>(std::min<size_t>(share.size(), max_in_flight));
+    const uint32_t in_flight = std::min<size_t>(share.size(), max_in_flight);
     absl::StatusOr<std::unique_ptr<SelfPlay>> player = SelfPlay::Create(
         search, in_flight,
         [&network](uint32_t slots) { return NetworkSnapshot::MakeLatentModel(network, slots); });

@@ -93,9 +93,9 @@ GamePrediction StartPrediction(const PlayedProgram& program, const v1::Trajector
 size_t DecisionOf(const v1::Trajectory& game, AccessIndex access) {
   const auto begin = game.accesses().begin();
   const auto end = game.accesses().end();
-  const auto length = static_cast<size_t>(end - begin);
+  const size_t length = game.accesses_size();
   const size_t late = length - std::min(length, kDecisionsBeforeEnd);
-  return std::min(late, static_cast<size_t>(std::lower_bound(begin, end, access.number()) - begin));
+  return std::min<size_t>(late, std::lower_bound(begin, end, access.number()) - begin);
 }
 
 // Predicts all games at that access. Each game must have a decision.
@@ -111,7 +111,7 @@ std::vector<GamePrediction> PredictAll(const PlayedProgram& program, const Netwo
         StartPrediction(program, game, decision, absl::MakeSpan(observation));
     float value = 0;
     network.Evaluate(observation, absl::MakeSpan(&value, 1), absl::MakeSpan(logits));
-    const uint32_t decided = game.accesses(static_cast<int>(decision));
+    const uint32_t decided = game.accesses(decision);
     prediction.mean_to_go = baseline.At(decided).share();
     prediction.value = baseline.FromNetwork(NetworkValue(value), decided).share();
     prediction.rank = value;

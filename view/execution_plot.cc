@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/rounding.h"
 #include "view/format.h"
 #include "view/lanes.h"
 #include "view/rect_layer.h"
@@ -188,7 +189,7 @@ void DrawStallColumns(const Scene& scene, const Field& field, Svg& svg) {
 
 void DrawCopies(const Scene& scene, CopyDirection direction, const Field& field, Svg& svg) {
   const std::vector<CopyBar> bars = CopiesOf(scene.mapping, scene.trace, scene.timeline, direction);
-  std::vector<double> row_ends(static_cast<size_t>(field.box.height / kCopyRow), -1);
+  std::vector<double> row_ends(RoundToZero(field.box.height / kCopyRow), -1);
   RectLayer pale;
   RectLayer solid;
   for (size_t k = 0; k < bars.size(); ++k) {

@@ -64,7 +64,7 @@ std::vector<Reason> Explain(const Program& program, const Mapping& ours, const M
   const Comparison comparison = {program, {program, ours}, {program, reference}};
   const Names names(program);
   std::vector<Reason> reasons = ReasonsOfBuffers(comparison, names);
-  const size_t listed = std::min(reasons.size(), static_cast<size_t>(std::max(limit, 0)));
+  const size_t listed = std::min<size_t>(reasons.size(), std::max(limit, 0));
   Reason rest = {.kind = Reason::Kind::kRest};
   for (size_t k = listed; k < reasons.size(); ++k) rest.cycles_gained += reasons[k].cycles_gained;
   rest.why = absl::StrCat(FormatCounted(static_cast<double>(reasons.size() - listed),

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/enums.h"
 #include "view/format.h"
 
 namespace mallocmuzero::view {
@@ -87,15 +88,15 @@ class BufferStory {
 
   // Text such as "2 reads and 1 write, 75.0 MiB in all".
   std::string Uses(const std::vector<AccessIndex>& accesses) const {
-    int counts[3] = {0, 0, 0};
+    EnumArray<AccessKind, int, kAccessKindCount> counts;
     double bytes = 0;
     for (const AccessIndex a : accesses) {
-      ++counts[static_cast<int>(At(a).kind)];
+      ++counts[At(a).kind];
       bytes += static_cast<double>(At(a).bytes_accessed) * Executions(program_, At(a).instruction);
     }
     std::vector<std::string> uses;
     const auto add = [&](AccessKind kind, const char* noun) {
-      const int count = counts[static_cast<int>(kind)];
+      const int count = counts[kind];
       if (count > 0) uses.push_back(FormatCounted(count, noun));
     };
     add(AccessKind::kRead, "read");

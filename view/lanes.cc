@@ -1,4 +1,5 @@
 #include "view/lanes.h"
+#include "base/size32.h"
 
 #include <algorithm>
 #include <array>
@@ -35,7 +36,7 @@ std::vector<CopyBar> CopiesOf(const Mapping& mapping, const Trace& trace, const 
     const InstructionIndex done =
         direction == CopyDirection::kIn ? interval.copy_in_done : interval.copy_out_done;
     if (bar < 0) {
-      bar = static_cast<int>(bars.size());
+      bar = Size32(bars);
       bars.push_back({copy.interval, {timeline.Queueing(copy.queued_at), 0}, {}});
     }
     bars[bar].on_its_way.end = timeline.Done(copy.queued_at, done);

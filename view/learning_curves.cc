@@ -86,7 +86,7 @@ double ShortestInterval(Iterations iterations) {
     seconds.push_back(iterations[i].seconds() - iterations[i - 1].seconds());
   }
   if (seconds.empty()) return 0;
-  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  const auto middle = seconds.begin() + seconds.size() / 2;
   // A damaged file may hold NaN, which needs an order for the sort.
   std::nth_element(seconds.begin(), middle, seconds.end(),
                    [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; });

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/rounding.h"
 #include "view/names.h"
 #include "view/svg.h"
 #include "view/ticks.h"
@@ -180,8 +181,8 @@ class ChartPicture {
   }
 
   void DrawAxes() {
-    const auto steps = static_cast<int>(std::lround((y_.high - y_.low) / y_.step));
-    for (int k = 0; k <= steps; ++k) {
+    const int64_t steps = std::lround((y_.high - y_.low) / y_.step);
+    for (int64_t k = 0; k <= steps; ++k) {
       const double value = y_.low + k * y_.step;
       svg_.Line(plot_.x, Y(value), plot_.right(), Y(value), "grid");
       svg_.Text(plot_.x - 6, Y(value) + 4, TickText(value, y_.step), "t", Anchor::kEnd);
@@ -197,8 +198,7 @@ class ChartPicture {
   }
 
   void DrawLine(const ChartLine& line) {
-    const std::vector<ChartPoint> points =
-        ThinOut(line.points, x_end_, static_cast<int>(plot_.width));
+    const std::vector<ChartPoint> points = ThinOut(line.points, x_end_, RoundToZero(plot_.width));
     std::string path;
     std::string dots;  // single points between gaps, which would be invisible as lines
     for (size_t i = 0; i < points.size(); ++i) {
@@ -239,8 +239,8 @@ class ChartPicture {
   Box FindPlace(double width, bool is_above) const {
     const double height = kTextHeight;
     const double edge = is_above ? plot_.y + 3 : plot_.bottom() - 4 - height;
-    const auto rows = static_cast<int>(plot_.height / height);
-    const auto columns = static_cast<int>(2 * (plot_.width - 8) / width) - 1;
+    const int64_t rows = RoundToZero(plot_.height / height);
+    const int64_t columns = RoundToZero(2 * (plot_.width - 8) / width) - 1;
     for (int row = 0; row < rows; ++row) {
       const double y = edge + (is_above ? row : -row) * height;
       for (int column = 0; column < columns; ++column) {
@@ -329,8 +329,9 @@ std::vector<ChartPoint> ThinOut(absl::Span<const ChartPoint> points, double x_en
     const auto by_y = [](const ChartPoint& a, const ChartPoint& b) { return a.y < b.y; };
     const auto [lowest, highest] =
         std::minmax_element(points.begin() + begin, points.begin() + end, by_y);
-    size_t chosen[] = {begin, static_cast<size_t>(lowest - points.begin()),
-                       static_cast<size_t>(highest - points.begin()), end - 1};
+    const size_t low = lowest - points.begin();
+    const size_t high = highest - points.begin();
+    size_t chosen[] = {begin, low, high, end - 1};
     std::sort(std::begin(chosen), std::end(chosen));
     const auto last = std::unique(std::begin(chosen), std::end(chosen));
     for (auto* i = std::begin(chosen); i != last; ++i) kept.push_back(points[*i]);

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/enums.h"
+#include "base/rounding.h"
 #include "view/format.h"
 #include "view/lanes.h"
 #include "view/rect_layer.h"
@@ -86,7 +88,7 @@ class MemoryPlot {
       const std::string name = scene_.names.Tensor(buffer);
       const double longest = (std::max(box.width, box.height) - kLabelMargin) / kCharacterWidth;
       const std::string abridged =
-          Abridge(name, std::max(kShortestName, static_cast<size_t>(longest)));
+          Abridge(name, std::max<int64_t>(kShortestName, RoundToZero(longest)));
       for (const std::string& text : {absl::StrCat(name, " ", bytes), name, abridged, bytes}) {
         if (DrawLabel(box, text)) break;
       }
@@ -131,17 +133,17 @@ class MemoryPlot {
 
   // Text such as "2 reads, 1 write", for the accesses that the interval serves.
   std::string Uses(const Interval& interval) const {
-    int counts[3] = {0, 0, 0};
+    EnumArray<AccessKind, int, kAccessKindCount> counts;
     for (const AccessIndex a : scene_.program.AccessesOfBuffer(interval.buffer)) {
       const Access& access = scene_.program.accesses()[a];
       if (scene_.mapping.in_fast_memory[a] != 0 && interval.first <= access.instruction &&
           access.instruction <= interval.last) {
-        ++counts[static_cast<int>(access.kind)];
+        ++counts[access.kind];
       }
     }
     std::string text;
     const auto append = [&](AccessKind kind, const char* noun) {
-      const int count = counts[static_cast<int>(kind)];
+      const int count = counts[kind];
       if (count == 0) return;
       absl::StrAppend(&text, text.empty() ? "" : ", ", FormatCounted(count, noun));
     };
@@ -168,7 +170,7 @@ void DrawOccupancy(const Scene& scene, const Field& field, Svg& svg) {
   std::vector<Change> changes;
   for (const Interval& interval : scene.mapping.intervals) {
     const Timeline::Span owned = StayOf(interval, scene.timeline).owned;
-    const auto kind = static_cast<size_t>(scene.names.Kind(interval.buffer));
+    const size_t kind = Underlying(scene.names.Kind(interval.buffer));
     const auto bytes = static_cast<double>(scene.program.buffers()[interval.buffer].bytes);
     changes.push_back({owned.begin, kind, bytes});
     changes.push_back({owned.end, kind, -bytes});

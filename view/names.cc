@@ -28,7 +28,7 @@ std::string Shorten(absl::string_view text, size_t limit) {
   constexpr absl::string_view kDots = "...";
   if (text.size() <= limit) return std::string(text);
   size_t kept = limit > kDots.size() ? limit - kDots.size() : 0;
-  const auto continues = [&](size_t i) { return (static_cast<uint8_t>(text[i]) & 0xc0) == 0x80; };
+  const auto continues = [&](size_t i) { return (text[i] & 0xc0) == 0x80; };
   while (kept > 0 && continues(kept)) --kept;
   return absl::StrCat(text.substr(0, kept), kDots);
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/enums.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "simulator/core/simulate.h"
@@ -47,7 +48,7 @@ struct Field {
 inline const char* KindStyle(BufferKind kind, bool outlined) {
   constexpr const char* kStyles[kBufferKindCount][2] = {
       {"k0", "k0 o"}, {"k1", "k1 o"}, {"k2", "k2 o"}, {"k3", "k3 o"}};
-  return kStyles[static_cast<int>(kind)][outlined ? 1 : 0];
+  return kStyles[Underlying(kind)][outlined ? 1 : 0];
 }
 
 // Text such as "fusion.3 (#12)", or "the end".

@@ -16,7 +16,7 @@ namespace {
 // Length of the UTF-8 sequence at the start of `text`, or 0 if XML does not allow the character.
 size_t CharacterLength(absl::string_view text) {
   const char lead = text[0];
-  const bool is_control = absl::ascii_iscntrl(static_cast<unsigned char>(lead)) && lead != '\x7f';
+  const bool is_control = absl::ascii_iscntrl(lead) && lead != '\x7f';
   if (is_control && lead != '\t' && lead != '\n' && lead != '\r') return 0;
   const size_t length = Utf8CharacterSize(text);
   const absl::string_view character = text.substr(0, length);

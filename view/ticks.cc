@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "base/rounding.h"
 #include "view/format.h"
 
 namespace mallocmuzero::view {
@@ -50,7 +51,7 @@ std::string TickText(double value, double step) {
     return absl::StrFormat("%.6g", value);
   }
   if (step >= 1) return FormatCount(value);
-  const int decimals = static_cast<int>(std::ceil(-std::log10(step) - 1e-9));
+  const int decimals = RoundToZero(std::ceil(-std::log10(step) - 1e-9));
   return absl::StrFormat("%.*f", decimals, value);
 }
 

@@ -1,4 +1,5 @@
 #include "view/timeline.h"
+#include "base/enums.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -35,7 +36,7 @@ Timeline::Timeline(const Program& program, const Trace& trace, Axis axis) {
 }
 
 double Timeline::WhenMoved(CopyDirection direction, double bytes) const {
-  const auto queue = static_cast<size_t>(direction);
+  const size_t queue = Underlying(direction);
   const auto after = std::lower_bound(
       progress_.begin(), progress_.end(), bytes,
       [queue](const Progress& progress, double value) { return progress.moved[queue] < value; });

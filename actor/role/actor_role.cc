@@ -99,7 +99,7 @@ class ActorRole::Impl {
         state_(config.actor().max_policy_lag()),
         candidate_(run_),
         metrics_(registry),
-        players_left_(static_cast<int>(threads_)) {}
+        players_left_(threads_) {}
 
   ~Impl() {
     if (writer_ != nullptr) Stop(absl::ZeroDuration()).IgnoreError();

@@ -18,7 +18,7 @@ BatchedSearch::BatchedSearch(Search& search, LatentModel& model)
       steps_(search.games()),
       values_(search.games()),
       rewards_(search.games()),
-      logits_(static_cast<size_t>(search.games()) * search.actions()) {
+      logits_(size_t{search.games()} * search.actions()) {
   assert(model.actions() == search.actions());
   assert(model.slots() >= search.slots());
 }
@@ -42,7 +42,7 @@ Evaluations BatchedSearch::EvaluateRoots(absl::Span<const uint32_t> games,
   }
   const Stopwatch watch(stats_.root_seconds);
   model_.EvaluateRoots(observations, absl::MakeConstSpan(slots_).first(rows), evaluations);
-  stats_.root_batches.Add(static_cast<uint32_t>(rows));
+  stats_.root_batches.Add(rows);
   return evaluations;
 }
 
@@ -72,7 +72,7 @@ bool BatchedSearch::Step(absl::Span<const uint32_t> games) {
     const Stopwatch watch(stats_.step_seconds);
     model_.EvaluateSteps(steps, evaluations);
   }
-  stats_.step_batches.Add(static_cast<uint32_t>(rows));
+  stats_.step_batches.Add(rows);
   const Stopwatch watch(stats_.tree_seconds);
   search_.Backup(active, evaluations);
   return true;

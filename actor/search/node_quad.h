@@ -71,7 +71,7 @@ struct RootQuad {
       : gumbel(LoadColumns<kMax>(roots, &RootState<kMax>::gumbel, actions)) {
     for (int k = 0; k < 4; ++k) {
       legal[k] = roots[k]->legal;
-      first_legal[k] = static_cast<int32_t>(roots[k]->first_legal);
+      first_legal[k] = roots[k]->first_legal;
     }
   }
 

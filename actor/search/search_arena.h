@@ -17,6 +17,7 @@
 #include "actor/search/search.h"
 #include "actor/search/search_node.h"
 #include "actor/search/search_trees.h"
+#include "base/rounding.h"
 #include "model/latent_model.h"
 
 namespace mallocmuzero {
@@ -32,11 +33,11 @@ class SearchArena final : public SearchTrees {
         rule_(config, actions_),
         discount_(config.discount),
         stride_(config.simulations + 1),
-        nodes_(static_cast<size_t>(games) * stride_),
+        nodes_(size_t{games} * stride_),
         games_(games),
-        policy_(static_cast<size_t>(games) * kMax),
-        q_values_(static_cast<size_t>(games) * kMax),
-        visits_(static_cast<size_t>(games) * kMax) {}
+        policy_(size_t{games} * kMax),
+        q_values_(size_t{games} * kMax),
+        visits_(size_t{games} * kMax) {}
 
   void Start(uint32_t game, float value, absl::Span<const float> logits,
              absl::Span<const float> gumbel, const RootOptions& options) override {
@@ -95,14 +96,15 @@ class SearchArena final : public SearchTrees {
     const NodeQuad<kMax> nodes(Four(&node).data(), actions_.count());
     const Columns<kMax> policy = rule_.Policy(roots.data(), nodes);
     const Columns<kMax> q_values = rule_.Completed(nodes);
-    const size_t row = static_cast<size_t>(game) * kMax;
+    const size_t row = size_t{game} * kMax;
     for (int a = 0; a < actions_.count(); ++a) {
       policy_[row + a] = policy.at[a][0];
       q_values_[row + a] = q_values.at[a][0];
-      visits_[row + a] = static_cast<uint32_t>(node.child_visits[a]);
+      visits_[row + a] = RoundToZero(node.child_visits[a]);
     }
     const size_t actions = actions_.count();
-    return {.action = static_cast<uint32_t>(rule_.Choose(roots.data(), nodes)[0]),
+    const uint32_t chosen = rule_.Choose(roots.data(), nodes)[0];
+    return {.action = chosen,
             .value = node.value,
             .policy = absl::MakeConstSpan(&policy_[row], actions),
             .visits = absl::MakeConstSpan(&visits_[row], actions),
@@ -111,7 +113,8 @@ class SearchArena final : public SearchTrees {
 
   SearchNode NodeAt(uint32_t game, uint32_t node) const override {
     const Node& found = Tree(game)[node];
-    return {found.parent, found.action, static_cast<uint32_t>(found.visits), found.value};
+    const uint32_t visits = RoundToZero(found.visits);
+    return {found.parent, found.action, visits, found.value};
   }
 
  private:
@@ -153,10 +156,8 @@ class SearchArena final : public SearchTrees {
     return {one, one, one, one};
   }
 
-  Node* Tree(uint32_t game) { return nodes_.data() + static_cast<size_t>(game) * stride_; }
-  const Node* Tree(uint32_t game) const {
-    return nodes_.data() + static_cast<size_t>(game) * stride_;
-  }
+  Node* Tree(uint32_t game) { return nodes_.data() + size_t{game} * stride_; }
+  const Node* Tree(uint32_t game) const { return nodes_.data() + size_t{game} * stride_; }
 
   // The node whose next action has not been tried.
   static uint32_t Descend(const Node* tree) {

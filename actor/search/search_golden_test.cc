@@ -54,8 +54,7 @@ HashModelOptions ModelOf(const json& model) {
 // Searches all roots of one configuration together.
 struct GoldenRun {
   explicit GoldenRun(const json& golden)
-      : search(ConfigOf(golden["config"]), static_cast<uint32_t>(golden["cases"].size()),
-               golden["config"]["actions"]),
+      : search(ConfigOf(golden["config"]), golden["cases"].size(), golden["config"]["actions"]),
         model(ModelOf(golden["config"]["model"]), search.slots(), search.actions()) {
     std::vector<std::vector<float>> gumbel;
     std::vector<float> roots;
@@ -63,7 +62,7 @@ struct GoldenRun {
     std::vector<uint32_t> games;
     for (const json& one : golden["cases"]) gumbel.push_back(one["gumbel"]);
     for (const json& one : golden["cases"]) {
-      games.push_back(static_cast<uint32_t>(games.size()));
+      games.push_back(games.size());
       roots.push_back(one["root"]);
       options.push_back({.legal = one["legal"],
                          .gumbel_scale = golden["config"]["gumbel_scale"],

@@ -19,7 +19,7 @@ class ActionCount {
   static_assert(kActions <= kMaxActions && kMaxActions % 4 == 0);
   static constexpr int kMax = kMaxActions;
 
-  explicit ActionCount(uint32_t actions) : actions_(static_cast<int>(actions)) {}
+  explicit ActionCount(uint32_t actions) : actions_(actions) {}
 
   // A constant where possible, so that the compiler unrolls loops over actions.
   int count() const { return kActions > 0 ? kActions : actions_; }

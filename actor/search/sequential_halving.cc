@@ -31,18 +31,17 @@ void FillRow(uint32_t considered, uint32_t simulations, float* row) {
 ConsideredVisits::ConsideredVisits(uint32_t max_considered, uint32_t simulations)
     : max_considered_(max_considered),
       simulations_(simulations),
-      counts_(static_cast<size_t>(max_considered) * simulations) {
+      counts_(size_t{max_considered} * simulations) {
   assert(max_considered > 0);
   for (uint32_t considered = 1; considered <= max_considered; ++considered) {
-    FillRow(considered, simulations,
-            counts_.data() + static_cast<size_t>(considered - 1) * simulations);
+    FillRow(considered, simulations, counts_.data() + (size_t{considered} - 1) * simulations);
   }
 }
 
 const float* ConsideredVisits::Row(uint32_t actions) const {
   assert(actions > 0);
   const uint32_t considered = std::min(actions, max_considered_);
-  return counts_.data() + static_cast<size_t>(considered - 1) * simulations_;
+  return counts_.data() + (size_t{considered} - 1) * simulations_;
 }
 
 }  // namespace mallocmuzero

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/size32.h"
 #include "model/latent_model.h"
 
 namespace mallocmuzero {
@@ -17,7 +18,7 @@ class TrivialModel final : public LatentModel {
  public:
   TrivialModel(uint32_t slots, uint32_t actions) : actions_(actions), states_(slots) {}
 
-  uint32_t slots() const override { return static_cast<uint32_t>(states_.size()); }
+  uint32_t slots() const override { return Size32(states_); }
   uint32_t actions() const override { return actions_; }
   uint32_t observation_size() const override { return 1; }
 
@@ -31,7 +32,7 @@ class TrivialModel final : public LatentModel {
 
   void EvaluateSteps(absl::Span<const LatentStep> steps, const Evaluations& out) override {
     for (size_t i = 0; i < steps.size(); ++i) {
-      const auto action = static_cast<float>(static_cast<int32_t>(steps[i].action));
+      const auto action = static_cast<float>(steps[i].action);
       float x = states_[steps[i].parent] * 1.7F + action * 0.37F + 0.11F;
       x -= static_cast<float>(static_cast<int32_t>(x));
       states_[steps[i].child] = x;

@@ -28,6 +28,7 @@
 #include "actor/role/play_block.h"
 #include "actor/task_maker.h"
 #include "base/random.h"
+#include "base/rounding.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
 #include "base/thread_count.h"
@@ -90,9 +91,9 @@ struct GamePool {
 
 double Percentile(std::vector<double> times, double share) {
   if (times.empty()) return 0;
-  const auto at = static_cast<int64_t>(share * static_cast<double>(times.size() - 1));
-  std::nth_element(times.begin(), times.begin() + at, times.end());
-  return times[static_cast<size_t>(at)];
+  const auto at = times.begin() + RoundToZero(share * static_cast<double>(times.size() - 1));
+  std::nth_element(times.begin(), at, times.end());
+  return *at;
 }
 
 }  // namespace
@@ -265,7 +266,7 @@ absl::Status SyntheticActors::Impl::Assign(const v1::Assignment& assignment,
   for (size_t p = 0; assigned.ok() && p < (*assigned)->programs.size(); ++p) {
     std::vector<v1::Trajectory>& games = pool->games.emplace_back();
     for (int g = 0; g < kGamesOfProgram; ++g) {
-      games.push_back(MakeUpGame((*assigned)->programs[p], run_ + static_cast<uint64_t>(g)));
+      games.push_back(MakeUpGame((*assigned)->programs[p], run_ + g));
     }
   }
   const absl::MutexLock lock(&mutex_);
@@ -306,7 +307,7 @@ bool SyntheticActors::Impl::PlayGame(Actor& actor, const GamePool& pool, Random&
   }
   const std::vector<v1::Trajectory>& games =
       pool.games[DrawProgram(weights, pool.games.size(), random)];
-  v1::Trajectory game = games[random.Below(static_cast<uint32_t>(games.size()))];
+  v1::Trajectory game = games[random.Below(games.size())];
   game.set_id(TrajectoryId(run_, actor.index, number));
   // Write would block, and with it all other actors of this thread.
   if (actor.writer->spooled_bytes() + game.ByteSizeLong() > config_.actor().spool_bytes()) {
@@ -319,7 +320,7 @@ bool SyntheticActors::Impl::PlayGame(Actor& actor, const GamePool& pool, Random&
   actor.full = false;
   // A real actor takes newer weights between two rounds.
   if (++actor.games % games_of_round_ == 0) actor.wants_weights = true;
-  actor.decisions += static_cast<uint64_t>(game.actions().size());
+  actor.decisions += game.actions().size();
   return true;
 }
 

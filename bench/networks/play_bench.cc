@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "actor/game_recorder.h"
 #include "actor/self_play.h"
+#include "base/size32.h"
 #include "env/game.h"
 #include "env/program_set.h"
 #include "env/solvers/greedy.h"
@@ -50,7 +51,7 @@ void Describe(const PlayedProgram& program, const v1::Trajectory& game,
   const double greedy = PlayGreedy(ProgramFacts(program.rules())).total_return();
   entry.set_program(program.name());
   entry.set_hardware(program.program().hardware().name());
-  entry.set_decisions(static_cast<uint32_t>(game.actions().size()));
+  entry.set_decisions(Size32(game.actions()));
   entry.set_all_hbm_cycles(all_hbm);
   entry.set_greedy_cycles(all_hbm * (1 - greedy));
   entry.set_total_cycles(all_hbm * (1 - TotalReturn(game).share()));

@@ -135,7 +135,7 @@ LoopSpeed Repeat(Loop& loop, double seconds) {
     speed.total.all += time.all;
     speed.total.network += time.network;
   } while (SecondsSince(start) < seconds);
-  const auto median = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  const auto median = times.begin() + times.size() / 2;
   std::nth_element(times.begin(), median, times.end());
   speed.batches_per_second = 1 / *median;
   return speed;

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "actor/game_recorder.h"
 #include "actor/self_play.h"
+#include "base/rounding.h"
 #include "base/status_macros.h"
 #include "bench/networks/search_speed.h"
 #include "env/program_files.h"
@@ -105,8 +106,7 @@ absl::StatusOr<v1::SelfPlayBenchReport> BenchSelfPlay(const SelfPlayBenchOptions
 uint64_t GamesToHaveReady(double seconds, uint32_t threads, uint32_t batch, uint32_t decisions) {
   constexpr double kDecisionsPerSecond = 1e6;  // of a thread; more than a network allows
   constexpr double kMostGames = 1e6;
-  return static_cast<uint64_t>(
-             std::min(kMostGames, seconds * kDecisionsPerSecond * threads / decisions)) +
+  return RoundToZero(std::min(kMostGames, seconds * kDecisionsPerSecond * threads / decisions)) +
          uint64_t{batch} * threads;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/size32.h"
 #include "base/status_macros.h"
 #include "env/program_set.h"
 #include "learner/return_baseline.h"
@@ -55,7 +56,7 @@ absl::StatusOr<v1::ValueBenchReport> BenchValues(const std::string& path,
 
   options.ranked = IsRanked(state);
   v1::ValueBenchReport report;
-  report.set_programs(static_cast<uint32_t>(programs.size()));
+  report.set_programs(Size32(programs));
   report.set_games(options.games);
   report.set_seed(options.seed);
   report.set_least_difference(options.least_difference);

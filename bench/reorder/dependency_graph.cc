@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "base/size32.h"
 
 namespace mallocmuzero::reorder {
 namespace {
@@ -79,7 +80,7 @@ class GraphBuilder {
  private:
   void NumberUnits() {
     unit_of_.assign(entry_.instructions.size(), -1);
-    for (int32_t i = 0; i < static_cast<int32_t>(entry_.instructions.size()); ++i) {
+    for (int32_t i = 0; i < std::ssize(entry_.instructions); ++i) {
       if (!IsUnit(entry_.instructions[i])) continue;
       unit_of_[i] = graph_.size();
       graph_.units.push_back({.instruction = i});
@@ -119,12 +120,12 @@ class GraphBuilder {
     Touches block;
     InstructionIndex first = 0;
     const Schedule& schedule = analyzed_.schedule;
-    for (int32_t s = 0; s < static_cast<int32_t>(schedule.steps.size()); ++s) {
+    for (int32_t s = 0; s < std::ssize(schedule.steps); ++s) {
       const Step& step = schedule.steps[s];
       const bool begins = step.kind == Step::Kind::kLoopBegin;
       if (!begins) TouchStorages(step, block);
       if (step.instance != 0 || begins) continue;
-      const InstructionIndex end(s + 1 < static_cast<int32_t>(schedule.steps.size())
+      const InstructionIndex end(s + 1 < std::ssize(schedule.steps)
                                      ? analyzed_.priced_at_or_after[s + 1]
                                      : std::ssize(analyzed_.priced));
       const int32_t unit = unit_of_[step.instruction];
@@ -166,8 +167,7 @@ class GraphBuilder {
     std::iota(same_as_.begin(), same_as_.end(), 0);
     const hlo::Instruction& root = entry_.instructions[entry_.root];
     for (const hlo::InputOutputAlias& alias : analyzed_.module.input_output_aliases) {
-      if (alias.parameter_number < 0 ||
-          alias.parameter_number >= static_cast<int32_t>(entry_.parameters.size())) {
+      if (alias.parameter_number < 0 || alias.parameter_number >= std::ssize(entry_.parameters)) {
         continue;
       }
       const hlo::InstructionIndex parameter = entry_.parameters[alias.parameter_number];
@@ -245,12 +245,12 @@ DependencyGraph FindDependencies(const AnalyzedModule& analyzed) {
 
 std::vector<int32_t> Places(absl::Span<const int32_t> order) {
   std::vector<int32_t> places(order.size());
-  for (size_t k = 0; k < order.size(); ++k) places[order[k]] = static_cast<int32_t>(k);
+  for (int32_t k = 0; k < std::ssize(order); ++k) places[order[k]] = k;
   return places;
 }
 
 bool IsLegal(const DependencyGraph& graph, absl::Span<const int32_t> order) {
-  if (static_cast<int32_t>(order.size()) != graph.size()) return false;
+  if (std::ssize(order) != graph.size()) return false;
   std::vector<uint8_t> ran(order.size(), 0);
   for (const int32_t unit : order) {
     if (unit < 0 || unit >= graph.size() || ran[unit] != 0) return false;
@@ -279,7 +279,7 @@ double MeanMobility(const DependencyGraph& graph) {
 std::vector<hlo::InstructionIndex> EntryOrder(const hlo::Computation& entry,
                                               const DependencyGraph& graph,
                                               absl::Span<const int32_t> order) {
-  const auto count = static_cast<int32_t>(entry.instructions.size());
+  const auto count = Size32(entry.instructions);
   std::vector<uint8_t> is_unit(count, 0);
   for (const DependencyGraph::Unit& unit : graph.units) is_unit[unit.instruction] = 1;
   // number of operands and control predecessors that have not run yet
@@ -309,7 +309,7 @@ std::vector<hlo::InstructionIndex> EntryOrder(const hlo::Computation& entry,
   }
   for (const hlo::InstructionIndex instruction : free) emit(instruction);
   for (const int32_t unit : order) emit(graph.units[unit].instruction);
-  assert(static_cast<int32_t>(all.size()) == count);
+  assert(std::ssize(all) == count);
   return all;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/size32.h"
 #include "simulator/core/indices.h"
 #include "simulator/hlo/module.h"
 #include "simulator/import/analysis/analyzed_module.h"
@@ -32,7 +33,7 @@ struct DependencyGraph {
   };
   std::vector<Unit> units;
 
-  int32_t size() const { return static_cast<int32_t>(units.size()); }
+  int32_t size() const { return Size32(units); }
 };
 
 // Finds these dependencies:

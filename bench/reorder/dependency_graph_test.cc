@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "base/size32.h"
 #include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -84,7 +85,7 @@ TEST(DependencyGraph, ALoopIsOneUnitAndOverwritesWhatItStartsFrom) {
   EXPECT_THAT(Before(*m, "w"), ElementsAre("made", "other", "t"));
   const DependencyGraph graph = FindDependencies(*m);
   const DependencyGraph::Unit& loop = graph.units.back();
-  EXPECT_EQ(loop.end_priced, static_cast<int32_t>(m->priced.size()));
+  EXPECT_EQ(loop.end_priced, Size32(m->priced));
   EXPECT_EQ(graph.units[0].first_priced, 0);
   for (int32_t u = 1; u < graph.size(); ++u) {  // the steps have no gap
     EXPECT_EQ(graph.units[u].first_priced, graph.units[u - 1].end_priced);

@@ -43,10 +43,11 @@ void OrderMoves::MoveUnit(Order& order, int32_t from, int32_t to) const {
 
 void OrderMoves::MoveAnywhere(Order& order, Random& random) const {
   const std::vector<int32_t> places = Places(order);
-  const auto unit = static_cast<int32_t>(random.Below(static_cast<uint32_t>(order.size())));
+  const int32_t unit = random.Below(order.size());
   const auto [first, last] = Range(places, unit);
-  const auto count = static_cast<uint32_t>(last - first + 1);
-  MoveUnit(order, places[unit], first + static_cast<int32_t>(random.Below(count)));
+  const uint32_t count = last - first + 1;
+  const int32_t steps = random.Below(count);
+  MoveUnit(order, places[unit], first + steps);
 }
 
 void OrderMoves::ShortenLife(Order& order, Random& random) const {
@@ -67,14 +68,14 @@ void OrderMoves::ShortenLife(Order& order, Random& random) const {
 }
 
 void OrderMoves::MoveRow(Order& order, Random& random) const {
-  const auto size = static_cast<uint32_t>(order.size());
+  const uint32_t size = order.size();
   const uint32_t length = 2 + random.Below(std::min(kLongestRow, size / 2));
   if (length >= size) return;
   const uint32_t begin = random.Below(size - length + 1);
   const uint32_t end = begin + length;
   const std::vector<int32_t> places = Places(order);
   const auto in_row = [&](int32_t unit) {
-    const auto place = static_cast<uint32_t>(places[unit]);
+    const uint32_t place = places[unit];
     return place >= begin && place < end;
   };
   const auto at = order.begin();
@@ -96,7 +97,7 @@ void OrderMoves::MoveRow(Order& order, Random& random) const {
 }
 
 void OrderMoves::MoveChain(Order& order, Random& random) const {
-  const auto size = static_cast<uint32_t>(order.size());
+  const uint32_t size = order.size();
   const uint32_t place = random.Below(size);
   const uint32_t length = 2 + random.Below(std::min(kLongestStretch, size));
   const bool forward = random.Below(2) == 0;

@@ -108,8 +108,7 @@ absl::Status Measure(const Flags& flags, const std::string& name) {
 
   Solved before;
   for (int seed = 0; seed < flags.seeds; ++seed) {
-    MMZ_RETURN_IF_ERROR(
-        Solve(**original, {}, static_cast<uint64_t>(seed), flags.solve_seconds, before));
+    MMZ_RETURN_IF_ERROR(Solve(**original, {}, seed, flags.solve_seconds, before));
   }
   const double search_begin = CpuSeconds();
   const absl::StatusOr<FoundOrder> found =
@@ -120,8 +119,8 @@ absl::Status Measure(const Flags& flags, const std::string& name) {
   if (!reordered.ok()) return reordered.status();
   Solved after;
   for (int seed = 0; seed < flags.seeds; ++seed) {
-    MMZ_RETURN_IF_ERROR(Solve(**reordered, (*reordered)->FromOriginal(found->plan),
-                              static_cast<uint64_t>(seed), flags.solve_seconds, after));
+    MMZ_RETURN_IF_ERROR(Solve(**reordered, (*reordered)->FromOriginal(found->plan), seed,
+                              flags.solve_seconds, after));
   }
   // The control is the compiler's order, searched for the same total time.
   Solved control = before;

@@ -7,8 +7,10 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/size32.h"
 #include "base/status_macros.h"
 #include "simulator/core/fingerprint.h"
+#include "simulator/core/index_fields.h"
 #include "simulator/import/analysis/analyzed_module.h"
 #include "simulator/import/structure/assemble.h"
 
@@ -119,7 +121,7 @@ void Reorderer::Permute(const Order& order) {
   // for each previous index in module_: the new one
   std::vector<hlo::InstructionIndex> renamed(all.size());
   for (const hlo::InstructionIndex i : all) {
-    renamed[place_[i]] = static_cast<int32_t>(permuted.size());
+    renamed[place_[i]] = Size32(permuted);
     permuted.push_back(std::move(entry.instructions[place_[i]]));
   }
   for (hlo::Instruction& instruction : permuted) {
@@ -157,7 +159,7 @@ absl::StatusOr<std::unique_ptr<PlayableOrder>> Reorderer::Build(const Order& ord
   const v1::LatencyTable& latency = original_.proto().latency();
   *program.mutable_latency()->mutable_classes() = latency.classes();
   for (const InstructionIndex i : from)
-    *program.mutable_latency()->add_instructions() = latency.instructions(i.number());
+    *program.mutable_latency()->add_instructions() = ElementOf(latency.instructions(), i);
   if (order == OriginalOrder()) {
     *program.mutable_baseline() = original_.proto().baseline();
   } else {
@@ -175,17 +177,17 @@ absl::StatusOr<IndexVector<AccessIndex, AccessIndex>> Reorderer::MatchAccesses(
     const v1::Program& program, const std::vector<InstructionIndex>& from) const {
   IndexVector<AccessIndex, AccessIndex> accesses;
   const v1::Program& original = original_.proto();
-  bool alike = program.instructions_size() == static_cast<int>(from.size()) &&
+  bool alike = program.instructions_size() == std::ssize(from) &&
                program.accesses_size() == original.accesses_size() &&
                program.buffers_size() == original.buffers_size();
   for (int i = 0; alike && i < program.instructions_size(); ++i) {
     const v1::Instruction& here = program.instructions(i);
-    const v1::Instruction& there = original.instructions(from[i].number());
+    const v1::Instruction& there = ElementOf(original.instructions(), from[i]);
     alike = here.name() == there.name() && here.access_count() == there.access_count();
     for (uint32_t k = 0; alike && k < here.access_count(); ++k) {
       accesses.push_back(AccessIndex(there.first_access() + k));
-      alike = AreAlike(program.accesses(static_cast<int>(here.first_access() + k)),
-                       original.accesses(accesses.back().number()));
+      alike = AreAlike(program.accesses(here.first_access() + k),
+                       ElementOf(original.accesses(), accesses.back()));
     }
   }
   if (alike) return accesses;
@@ -200,7 +202,7 @@ void Reorderer::KeepPrefetch(v1::Program& program, const std::vector<Instruction
   const Mapping& baseline = original_.baseline()->mapping;
   // for each instruction of the original: its new position
   IndexVector<InstructionIndex, uint32_t> place(from.size());
-  for (size_t i = 0; i < from.size(); ++i) place[from[i]] = static_cast<uint32_t>(i);
+  for (size_t i = 0; i < from.size(); ++i) place[from[i]] = i;
   for (const Interval& interval : baseline.intervals) {
     if (!interval.cross_program_prefetch) continue;
     v1::Mapping& mapping = *program.mutable_baseline()->mutable_mapping();
@@ -211,7 +213,7 @@ void Reorderer::KeepPrefetch(v1::Program& program, const std::vector<Instruction
                         baseline.in_fast_memory[original_access[a]] != 0;
       mapping.add_in_fast_memory(uses);
       if (!uses) continue;
-      kept.set_buffer(program.accesses(a.number()).buffer());
+      kept.set_buffer(ElementOf(program.accesses(), a).buffer());
       kept.set_last(std::max(kept.last(), place[unit_end_[access.instruction]]));
     }
     kept.set_cross_program_prefetch(true);

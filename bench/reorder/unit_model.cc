@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/size32.h"
 #include "simulator/core/savings.h"
 
 namespace mallocmuzero::reorder {
@@ -148,7 +149,7 @@ UnitModel::UnitModel(const Program& original, const DependencyGraph& graph)
     const Buffer& buffer = original.buffers()[b];
     if (buffer.live_in || buffer.live_out || units.size() < 2) continue;
     for (const int32_t u : units) {
-      temporaries_of_[u].push_back(static_cast<int32_t>(temporaries_.size()));
+      temporaries_of_[u].push_back(Size32(temporaries_));
     }
     temporaries_.push_back(std::move(touched[b]));
   }

@@ -50,11 +50,11 @@ static_assert(std::is_trivially_copyable_v<ClientResult>);
 enum class Order : char { kInsert = 'i', kSample = 's', kQuit = 'q' };
 
 bool SendAll(int socket, const void* data, size_t bytes) {
-  return send(socket, data, bytes, MSG_NOSIGNAL) == static_cast<ssize_t>(bytes);
+  return send(socket, data, bytes, MSG_NOSIGNAL) == bytes;
 }
 
 bool ReceiveAll(int socket, void* data, size_t bytes) {
-  return recv(socket, data, bytes, MSG_WAITALL) == static_cast<ssize_t>(bytes);
+  return recv(socket, data, bytes, MSG_WAITALL) == bytes;
 }
 
 // As ReceiveAll, in the process that may be stopped. Returns false when it is stopped.

@@ -35,7 +35,7 @@ constexpr uint64_t kPayloads = 32;
 std::string RandomBytes(size_t bytes, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::string text(bytes, '\0');
-  for (char& c : text) c = static_cast<char>(random());
+  for (char& c : text) c = random();
   return text;
 }
 

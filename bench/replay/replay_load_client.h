@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/rounding.h"
 
 namespace mallocmuzero::bench {
 
@@ -18,7 +19,7 @@ class TimeHistogram {
  public:
   void Add(absl::Duration time) {
     const double steps = std::log(std::max(1.0, absl::ToDoubleMicroseconds(time))) / kStep;
-    ++counts_[std::min<size_t>(counts_.size() - 1, static_cast<size_t>(steps))];
+    ++counts_[std::min<size_t>(counts_.size() - 1, RoundToZero(steps))];
   }
 
   void Add(const TimeHistogram& other) {
@@ -29,7 +30,7 @@ class TimeHistogram {
   double QuantileMs(double quantile) const {
     uint64_t sum = 0;
     for (const uint64_t count : counts_) sum += count;
-    uint64_t left = static_cast<uint64_t>(quantile * static_cast<double>(sum));
+    uint64_t left = RoundToZero(quantile * static_cast<double>(sum));
     size_t i = 0;
     while (i + 1 < counts_.size() && left >= counts_[i]) left -= counts_[i++];
     return std::exp((static_cast<double>(i) + 0.5) * kStep) / 1000;

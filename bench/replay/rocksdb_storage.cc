@@ -36,7 +36,7 @@ absl::Status ToStatus(const rocksdb::Status& status) {
 // Big-endian keys sort in the order of their numbers.
 std::string KeyOf(uint64_t number) {
   std::string key;
-  for (int shift = 56; shift >= 0; shift -= 8) key.push_back(static_cast<char>(number >> shift));
+  for (int shift = 56; shift >= 0; shift -= 8) key.push_back(number >> shift);
   return key;
 }
 
@@ -97,10 +97,8 @@ class RocksDbStorage final : public Storage {
     for (const StorageBatch::Eviction& evicted : batch.evictions) {
       const std::string serial = KeyOf(evicted.serial);
       keep(writes.Delete(families_[kItems], serial));
-      keep(writes.Put(
-          families_[kIds],
-          absl::StrCat(KeyOf(static_cast<uint64_t>(evicted.forget_at)), ViewOf(evicted.id)),
-          serial));
+      keep(writes.Put(families_[kIds], absl::StrCat(KeyOf(evicted.forget_at), ViewOf(evicted.id)),
+                      serial));
     }
     if (!status.ok()) return ToStatus(status);
     rocksdb::WriteOptions options;

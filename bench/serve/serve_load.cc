@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/random.h"
+#include "base/rounding.h"
 #include "mallocmuzero/v1/serve.pb.h"
 #include "metrics/process_usage.h"
 #include "rpc/channel.h"
@@ -103,10 +104,10 @@ class RawClient {
 // The message with up to kMostChanges bytes replaced, removed or repeated.
 std::string Mutated(std::string message, Random& random) {
   for (uint32_t left = 1 + random.Below(kMostChanges); left > 0 && !message.empty(); --left) {
-    const size_t at = random.Below(static_cast<uint32_t>(message.size()));
+    const size_t at = random.Below(message.size());
     switch (random.Below(3)) {
       case 0:
-        message[at] = static_cast<char>(random.Next());
+        message[at] = random.Next();
         break;
       case 1:
         message.erase(at, 1 + random.Below(16));
@@ -121,8 +122,7 @@ std::string Mutated(std::string message, Random& random) {
 
 double Percentile(std::vector<double>& values, double share) {
   if (values.empty()) return 0;
-  const auto at =
-      values.begin() + static_cast<ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+  const auto at = values.begin() + RoundToZero(share * static_cast<double>(values.size() - 1));
   std::nth_element(values.begin(), at, values.end());
   return *at;
 }
@@ -131,7 +131,7 @@ class Load {
  public:
   explicit Load(const ServeLoadOptions& options)
       : options_(options),
-        warm_(static_cast<uint64_t>(kWarmUpShare * static_cast<double>(options.requests))) {}
+        warm_(RoundToZero(kWarmUpShare * static_cast<double>(options.requests))) {}
 
   absl::StatusOr<v1::ServeBenchReport> Run() {
     const absl::Time start = absl::Now();
@@ -162,7 +162,7 @@ class Load {
       std::string message = options_.messages[request % options_.messages.size()];
       const uint32_t kind = options_.mutate ? random.Below(3) : 0;
       if (kind == 1) message = Mutated(std::move(message), random);
-      if (kind == 2) message.resize(random.Below(static_cast<uint32_t>(message.size())));
+      if (kind == 2) message.resize(random.Below(message.size()));
       const absl::Time start = absl::Now();
       const Answer answer = client.Call(message, options_.timeout);
       Count(answer, kind == 0 ? Overhead(message, absl::Now() - start) : -1);

@@ -119,7 +119,7 @@ v1::TrainReport MakeReport(const TrainFlags& flags, const TrainingRun& run, bool
   v1::TrainReport report;
   report.set_run(flags.output);
   report.set_seconds(run.seconds());
-  report.set_iterations(static_cast<uint32_t>(run.iteration()));
+  report.set_iterations(run.iteration());
   report.set_games(static_cast<double>(run.games()));
   report.set_updates(static_cast<double>(run.updates()));
   report.set_interrupted(interrupted);

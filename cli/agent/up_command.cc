@@ -13,6 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "base/enums.h"
 #include "base/log.h"
 #include "base/message_json.h"
 #include "base/orphan_reaper.h"
@@ -178,7 +179,7 @@ absl::StatusOr<ExitCode> Supervise(const UpFlags& flags, const LoadedConfig& loa
   SupervisorOptions options;
   options.processes = Processes(loaded.config, binary.string(), file.string(), flags);
   options.log_folder = flags.logs.empty() ? (file.parent_path() / "logs").string() : flags.logs;
-  options.hopeless_exit_code = static_cast<int>(ExitCode::kBadInput);
+  options.hopeless_exit_code = Underlying(ExitCode::kBadInput);
   const auto sections =
       std::make_shared<ShardSections>(options.processes, binary.string(), file.string(), flags);
   options.refresh = [sections] { return sections->Look(); };

@@ -46,7 +46,7 @@ std::string AsField1(const std::string& bytes) {
   std::string field = "\x0A";
   for (size_t rest = bytes.size();; rest >>= 7) {
     const bool last = rest < 0x80;
-    field.push_back(static_cast<char>((rest & 0x7F) | (last ? 0 : 0x80)));
+    field.push_back((rest & 0x7F) | (last ? 0 : 0x80));
     if (last) return field + bytes;
   }
 }

@@ -161,9 +161,7 @@ TEST(Incumbent, GoesBackToAPlanAfterTriesInAFocus) {
     const AccessIndex first(random() % (rules.access_count() - 100));
     incumbent.Focus(first, first + 60);
     for (int t = 0; t < 5; ++t) {
-      incumbent.Try(
-          {{.access = first + static_cast<uint32_t>(random() % 60), .action = AnyAction(random)}},
-          kAnything);
+      incumbent.Try({{.access = first + random() % 60, .action = AnyAction(random)}}, kAnything);
     }
     incumbent.Reset(plan);
     ASSERT_EQ(incumbent.cycles(), cycles);

@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
+#include "base/enums.h"
 #include "env/solvers/fewest_cycles.h"
 #include "simulator/core/mapping.h"
 
@@ -48,11 +49,14 @@ Neighbourhood::Neighbourhood(const NeighbourhoodTables& tables)
       regret_(tables.regret_in_hbm().begin(), tables.regret_in_hbm().end()),
       regret_mask_(regret_.size(), 0) {}
 
+uint32_t Neighbourhood::PositionOf(AccessIndex access) const {
+  const absl::Span<const AccessIndex> movable = tables_.movable();
+  return std::lower_bound(movable.begin(), movable.end(), access) - movable.begin();
+}
+
 Window Neighbourhood::WindowAround(AccessIndex access, uint32_t width) const {
   if (size() <= width) return whole();
-  const auto position = static_cast<uint32_t>(
-      std::lower_bound(tables_.movable().begin(), tables_.movable().end(), access) -
-      tables_.movable().begin());
+  const uint32_t position = PositionOf(access);
   const uint32_t first = std::min(position - std::min(position, width / 2), size() - width);
   return {.first = first, .end = first + width};
 }
@@ -100,9 +104,7 @@ absl::Span<const PlanChange> Neighbourhood::DrawKick(const Incumbent& incumbent,
 }
 
 void Neighbourhood::Scatter(AccessIndex access, Random& random) {
-  const auto center = static_cast<uint32_t>(
-      std::lower_bound(tables_.movable().begin(), tables_.movable().end(), access) -
-      tables_.movable().begin());
+  const uint32_t center = PositionOf(access);
   const uint32_t reach = std::min<uint32_t>(size(), 40);
   const uint32_t first = std::min(center, size() - reach);
   const uint32_t moves = 2 + random.Below(6);
@@ -160,7 +162,7 @@ void Neighbourhood::UpdateRegret(const Incumbent& incumbent) {
 }
 
 void Neighbourhood::FlipOne(const Incumbent& incumbent, AccessIndex access, Random& random) {
-  const auto now = static_cast<uint32_t>(incumbent.plan()[access]);
+  const uint32_t now = Underlying(incumbent.plan()[access]);
   changes_.push_back({access, kActions[(now + 1 + random.Below(kActionCount - 1)) % kActionCount]});
 }
 
@@ -224,15 +226,12 @@ void Neighbourhood::Displace(const Incumbent& incumbent, AccessIndex access, Ran
 void Neighbourhood::Evict(const Incumbent& incumbent, ValueIndex spared,
                           std::pair<AccessIndex, AccessIndex> accesses, uint32_t victims,
                           int64_t bytes, Random& random) {
-  const auto from =
-      std::lower_bound(tables_.movable().begin(), tables_.movable().end(), accesses.first);
-  const auto to =
-      std::lower_bound(tables_.movable().begin(), tables_.movable().end(), accesses.second);
-  const auto width = static_cast<uint32_t>(to - from);
+  const uint32_t from = PositionOf(accesses.first);
+  const uint32_t width = PositionOf(accesses.second) - from;
   absl::InlinedVector<ValueIndex, 16> chosen = {spared};
   for (uint32_t v = 0; v < victims && width > 0 && bytes > 0; ++v) {
     for (int attempt = 0; attempt < 8; ++attempt) {
-      const AccessIndex other = *(from + random.Below(width));
+      const AccessIndex other = tables_.movable()[from + random.Below(width)];
       const ValueIndex value = facts_.ValueOf(other);
       if (!incumbent.IsFast(other) || absl::c_linear_search(chosen, value)) continue;
       MoveStretch(other, Space::kHbm, random);
@@ -246,10 +245,8 @@ void Neighbourhood::Evict(const Incumbent& incumbent, ValueIndex spared,
 void Neighbourhood::Swap(const Incumbent& incumbent, AccessIndex access, Random& random) {
   const bool was_fast = incumbent.IsFast(access);
   MoveStretch(access, was_fast ? Space::kHbm : Space::kFast, random);
-  const auto at = static_cast<int64_t>(
-      std::lower_bound(tables_.movable().begin(), tables_.movable().end(), access) -
-      tables_.movable().begin());
-  const auto count = static_cast<int64_t>(tables_.movable().size());
+  const int64_t at = PositionOf(access);
+  const auto count = std::ssize(tables_.movable());
   for (int attempt = 0; attempt < 16; ++attempt) {
     const int64_t near = at - 20 + random.Below(41);
     if (near < 0 || near >= count) continue;

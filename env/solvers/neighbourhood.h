@@ -9,6 +9,7 @@
 
 #include "absl/types/span.h"
 #include "base/random.h"
+#include "base/size32.h"
 #include "env/solvers/incumbent.h"
 #include "env/solvers/program_facts.h"
 
@@ -62,7 +63,7 @@ class Neighbourhood {
   bool empty() const { return tables_.movable().empty(); }
 
   // Accesses that may be decisions.
-  uint32_t size() const { return static_cast<uint32_t>(tables_.movable().size()); }
+  uint32_t size() const { return Size32(tables_.movable()); }
 
   Window whole() const { return {.first = 0, .end = size()}; }
 
@@ -97,6 +98,9 @@ class Neighbourhood {
 
  private:
   enum class Space : uint8_t { kFast, kHbm };
+
+  // The position in movable() of this access, or else of the first one after it.
+  uint32_t PositionOf(AccessIndex access) const;
 
   AccessIndex DrawAccess(Random& random) const;
 

@@ -59,7 +59,7 @@ TEST_F(NeighbourhoodTest, DrawsChangeOnlyAccessesInTheWindow) {
   for (int k = 0; k < 500; ++k) {
     const auto draw = neighbourhood_.Draw(incumbent_, random_);
     EXPECT_THAT(draw, Each(Field(&PlanChange::access, AllOf(Ge(first), Lt(end)))));
-    changes += static_cast<int>(draw.size());
+    changes += draw.size();
   }
   EXPECT_GE(changes, 500);
 }

@@ -1,4 +1,5 @@
 #include "env/solvers/snapshot_store.h"
+#include "base/rounding.h"
 
 #include <algorithm>
 #include <cmath>
@@ -20,8 +21,7 @@ constexpr uint32_t kFocusDistance = 32;
 // snapshots taken again, on average those of half the program.
 uint32_t SnapshotDistance(uint32_t accesses, size_t game_bytes) {
   const double copy = static_cast<double>(game_bytes) / kBytesPerDecision;
-  return static_cast<uint32_t>(
-      std::clamp(std::sqrt(kAcceptedShare * accesses * copy), 8.0, 8192.0));
+  return RoundToZero(std::clamp(std::sqrt(kAcceptedShare * accesses * copy), 8.0, 8192.0));
 }
 
 }  // namespace

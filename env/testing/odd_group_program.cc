@@ -118,10 +118,10 @@ class Mutation {
         buffer.set_live_out(!buffer.live_out());
         break;
       case 2:
-        buffer.set_first(buffer.live_in() ? 0 : Uniform(0, static_cast<int>(buffer.first())));
+        buffer.set_first(buffer.live_in() ? 0 : Uniform(0, buffer.first()));
         break;
       default:
-        buffer.set_last(Uniform(static_cast<int>(buffer.last()), program_.instructions_size() - 1));
+        buffer.set_last(Uniform(buffer.last(), program_.instructions_size() - 1));
     }
   }
 

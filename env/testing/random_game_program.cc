@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/size32.h"
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/testing/program_builder.h"
 
@@ -55,7 +56,7 @@ class GameProgramMaker {
   int Uniform(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
   bool Chance(int percent) { return Uniform(1, 100) <= percent; }
   BufferIndex OneOf(const std::vector<BufferIndex>& from) {
-    return from[Uniform(0, static_cast<int>(from.size()) - 1)];
+    return from[Uniform(0, Size32(from) - 1)];
   }
   double Savings() { return Chance(15) ? -Uniform(0, 4) : Uniform(0, 12); }
 

@@ -49,7 +49,7 @@ Program TinyProgram(std::mt19937_64& random, uint32_t max_accesses) {
       }
     }
     builder.AddInstruction(uniform(10, 40), accesses);
-    accesses_left -= static_cast<uint32_t>(accesses.size());
+    accesses_left -= accesses.size();
     if (in_loop) builder.EndLoop();
   }
   return builder.Build();

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/rounding.h"
 #include "env/program_rules.h"
 
 namespace mallocmuzero {
@@ -43,7 +44,7 @@ bool IsReturn(double value) { return std::abs(value) <= kMostReturn; }  // false
 
 // Control characters could do harm in the terminal of an operator who asks for the status.
 std::string WithoutControls(std::string text) {
-  for (char& c : text) c = absl::ascii_iscntrl(static_cast<unsigned char>(c)) ? ' ' : c;
+  for (char& c : text) c = absl::ascii_iscntrl(c) ? ' ' : c;
   return text;
 }
 
@@ -216,7 +217,7 @@ ActorTotals ActorBook::Totals(uint64_t newest_step, absl::Time now) const {
     totals.reanalysers += actor.report.reanalyse() ? 1 : 0;
     totals.blocked += actor.report.blocked_on().empty() ? 0 : 1;
     totals.spooled_bytes += static_cast<double>(actor.report.spooled_bytes());
-    const auto lag = static_cast<uint64_t>(Increase(newest_step, actor.report.network_step()));
+    const uint64_t lag = RoundToZero(Increase(newest_step, actor.report.network_step()));
     totals.largest_lag = std::max(totals.largest_lag, lag);
   }
   return totals;

@@ -28,7 +28,7 @@ void BaselineHistory::Thin() {
       smallest = share;
     }
   }
-  entries_.erase(entries_.begin() + static_cast<int64_t>(removed));
+  entries_.erase(entries_.begin() + removed);
 }
 
 std::shared_ptr<const Baselines> BaselineHistory::At(uint64_t step) const {

@@ -141,7 +141,7 @@ void BatchSource::ImitateTheBest(std::vector<DrawnPosition>& imitated) {
   for (DrawnPosition& row : imitated) {
     const BestGame& best = best_[row.trajectory->program_sha256()];
     row.trajectory = best.game;
-    row.position %= static_cast<uint32_t>(best.game->accesses_size());
+    row.position %= best.game->accesses_size();
   }
 }
 

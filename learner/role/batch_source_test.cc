@@ -169,7 +169,7 @@ TEST_F(BatchSourceTest, OfThreeShardsBestGamesTheBestIsImitated) {
     std::string actions;  // of rows 6 and 7, which are imitated
     for (size_t row = 6; row < 8; ++row) {
       const float* policy = &batch->block->policies[(batch->first + row) * 3 * 3];
-      actions.push_back(static_cast<char>(std::max_element(policy, policy + 3) - policy));
+      actions.push_back(std::max_element(policy, policy + 3) - policy);
     }
     return actions;
   };

@@ -25,10 +25,10 @@ absl::StatusOr<std::string> VisibleDevice(uint32_t index, absl::string_view inhe
 }
 
 absl::Status ChooseCudaDevice(const v1::LearnerRole& learner, uint32_t rank) {
-  if (static_cast<int>(rank) >= learner.devices_size()) return absl::OkStatus();
+  if (rank >= learner.devices_size()) return absl::OkStatus();
   const char* inherited = std::getenv(kVariable);
   const absl::StatusOr<std::string> device =
-      VisibleDevice(learner.devices(static_cast<int>(rank)), inherited == nullptr ? "" : inherited);
+      VisibleDevice(learner.devices(rank), inherited == nullptr ? "" : inherited);
   if (!device.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("learner.devices[", rank, "]: ", device.status().message()));

@@ -41,7 +41,7 @@ std::pair<uint64_t, uint64_t> Halves(const std::string& id) {
 
 size_t HashOfDecisions(const v1::Trajectory& game) {
   const auto span = [](const auto& field) {
-    return absl::MakeConstSpan(field.data(), static_cast<size_t>(field.size()));
+    return absl::MakeConstSpan(field.data(), field.size());
   };
   return absl::HashOf(game.program_sha256(), game.actions(), span(game.accesses()),
                       game.initial_return(), span(game.rewards()));
@@ -125,10 +125,10 @@ std::vector<uint32_t> GameBook::Undemonstrated(uint64_t first, size_t most, absl
   std::vector<uint32_t> left;
   for (size_t p = 0; p < notes_.size(); ++p) {
     if (notes_[p].demonstrated || now < notes_[p].demonstration_due) continue;
-    left.push_back(static_cast<uint32_t>(p));
+    left.push_back(p);
   }
   if (left.empty()) return left;
-  std::rotate(left.begin(), left.begin() + static_cast<int64_t>(first % left.size()), left.end());
+  std::rotate(left.begin(), left.begin() + first % left.size(), left.end());
   left.resize(std::min(left.size(), most));
   return left;
 }

@@ -124,8 +124,7 @@ TEST_F(LearnerServiceTest, AWatcherThatDoesNotReadSkipsToTheNewest) {
   const auto stream = stub_->WatchCheckpoint(context.get(), v1::WatchCheckpointRequest());
   while (service_.watchers() == 0) std::this_thread::yield();
   constexpr uint64_t kVersions = 20'000;
-  for (uint64_t v = 1; v <= kVersions; ++v)
-    service_.Publish(v, std::string(8, static_cast<char>(v)));
+  for (uint64_t v = 1; v <= kVersions; ++v) service_.Publish(v, std::string(8, v));
   uint64_t heard = 0;
   v1::CheckpointNotice notice;
   while (notice.step() < kVersions && stream->Read(&notice)) ++heard;
@@ -135,7 +134,7 @@ TEST_F(LearnerServiceTest, AWatcherThatDoesNotReadSkipsToTheNewest) {
 
 TEST_F(LearnerServiceTest, AFetchGoesOnWhereItWasCut) {
   std::string bytes(3 * kMessageBytes + 17, '\0');
-  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7 + i / 251);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = i * 7 + i / 251;
   service_.Publish(1, bytes);
   const auto [whole, status] = Fetch(Sha256(bytes), 0);
   EXPECT_TRUE(status.ok());
@@ -183,7 +182,7 @@ TEST_F(LearnerServiceTest, WithoutACandidateTheOrdersNameNone) {
 
 TEST_F(LearnerServiceTest, ATransferThatHasBegunEndsHoweverManyVersionsFollow) {
   const grpc::Status status = FetchInterrupted([&] {
-    for (uint64_t v = 2; v < 100; ++v) service_.Publish(v, std::string(1, static_cast<char>(v)));
+    for (uint64_t v = 2; v < 100; ++v) service_.Publish(v, std::string(1, v));
   });
   EXPECT_TRUE(status.ok()) << status.error_message();
 }

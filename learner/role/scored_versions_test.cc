@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/size32.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -142,7 +143,7 @@ TEST(ScoredVersions, LostRepeatedAndLateReportsDoNotChangeAScore) {
         for (const double value : games) sum += value;
         if (games.empty()) continue;
         all.push_back({.program = program,
-                       .games = static_cast<uint32_t>(games.size()),
+                       .games = Size32<uint32_t>(games),
                        .mean_return = sum / static_cast<double>(games.size())});
       }
       const v1::ActorReport report = Report(actor, 20, all);

@@ -65,7 +65,7 @@ v1::CheckpointManifest MakeManifest(const v1::LearnerRole& learner, const Progra
     score.set_program(programs[p].name());
     score.set_chip(programs[p].program().hardware().name());
     score.set_program_sha256(absl::BytesToHexString(programs[p].sha256()));
-    score.set_games(static_cast<uint32_t>(version.scores[p].games));
+    score.set_games(version.scores[p].games);
     score.set_mean_return(version.scores[p].mean_return);
     sum += version.scores[p].mean_return;
   }

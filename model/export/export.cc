@@ -18,6 +18,7 @@
 #include "base/message_file.h"
 #include "base/message_json.h"
 #include "base/sha256.h"
+#include "base/size32.h"
 #include "base/status_macros.h"
 #include "google/protobuf/struct.pb.h"
 #include "model/architecture.h"
@@ -76,7 +77,7 @@ absl::Status WriteListed(const StagedFolder& folder, absl::string_view name,
                          absl::string_view bytes, Manifest& manifest) {
   Manifest::File& file = *manifest.add_files();
   file.set_file(std::string(name));
-  file.set_bytes(static_cast<uint32_t>(bytes.size()));
+  file.set_bytes(Size32(bytes));
   file.set_sha256(HexSha256(bytes));
   return folder.Write(name, bytes);
 }
@@ -99,7 +100,7 @@ absl::Status WriteNetworks(const Network& network, bool is_onnx, const StagedFol
     Manifest::Network& entry = *manifest.add_networks();
     entry = DescribeNetwork(*graph);
     entry.set_file(absl::StrCat(entry.name(), is_onnx ? ".onnx" : ".pt"));
-    entry.set_bytes(static_cast<uint32_t>(bytes->size()));
+    entry.set_bytes(Size32(*bytes));
     entry.set_sha256(HexSha256(*bytes));
     MMZ_RETURN_IF_ERROR(folder.Write(entry.file(), *bytes));
   }
@@ -109,7 +110,7 @@ absl::Status WriteNetworks(const Network& network, bool is_onnx, const StagedFol
 absl::Status WriteSamples(const Network& network, const ExportOptions& options,
                           const StagedFolder& folder, Manifest& manifest) {
   if (options.programs == nullptr) return absl::OkStatus();
-  manifest.set_sample_count(static_cast<uint32_t>(options.samples));
+  manifest.set_sample_count(options.samples);
   const RecordedDecisions decisions =
       RecordDecisions(*options.programs, options.samples, options.seed);
   for (const NamedTensor& tensor : EvaluateDecisions(network, decisions)) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "base/enums.h"
 #include "build_info.h"
 #include "env/observation_layout.h"
 #include "model/architecture.h"
@@ -53,7 +54,7 @@ void AddTensor(const std::string& name, const char* dtype, const std::vector<int
   tensor.set_name(name);
   tensor.set_dtype(dtype);
   tensor.add_shape(-1);
-  for (const int64_t size : shape) tensor.add_shape(static_cast<int32_t>(size));
+  for (const int64_t size : shape) tensor.add_shape(size);
   tensor.set_meaning(MeaningOf(name));
 }
 
@@ -97,7 +98,7 @@ void DescribeActions(Manifest& manifest) {
   add("NoCopy", "use or write the value in fast memory only");
   add("Drop", "access HBM");
   for (const Action action : {Action::kNoCopy, Action::kCopy, Action::kDrop}) {
-    manifest.add_action_order(static_cast<uint32_t>(action));
+    manifest.add_action_order(Underlying(action));
   }
 }
 

@@ -110,7 +110,7 @@ std::string OnnxWriter::Integers(const std::string& name, absl::Span<const int64
   onnx::TensorProto& tensor = *out_.add_initializer();
   tensor.set_name(name);
   tensor.set_data_type(onnx::TensorProto::INT64);
-  tensor.add_dims(static_cast<int64_t>(numbers.size()));
+  tensor.add_dims(numbers.size());
   for (const int64_t number : numbers) tensor.add_int64_data(number);
   return name;
 }
@@ -221,7 +221,7 @@ void OnnxWriter::WriteMove(const Graph::Node& node, const std::string& to) {
 }
 
 void OnnxWriter::WriteNormalize(const Graph::Node& node, const std::string& to) {
-  const std::vector<float> ones(static_cast<size_t>(node.shape.back()), 1.0F);
+  const std::vector<float> ones(node.shape.back(), 1.0F);
   onnx::NodeProto& layer_norm =
       Add("LayerNormalization", {Input(node), Floats(to + "/ones", ones, {node.shape.back()})}, to);
   SetAttribute(layer_norm, "axis", int64_t{-1});
@@ -268,8 +268,7 @@ void OnnxWriter::WriteNumber(const Graph::Output& output, const ValueCodec& code
   const std::string& to = output.number;
   const std::vector<float> centers(codec.centers().begin(), codec.centers().end());
   SetAttribute(Add("Softmax", {output.name}, to + "/shares"), "axis", int64_t{-1});
-  Add("MatMul",
-      {to + "/shares", Floats(to + "/centers", centers, {static_cast<int64_t>(centers.size())})},
+  Add("MatMul", {to + "/shares", Floats(to + "/centers", centers, {std::ssize(centers)})},
       to + "/position");
   Add("Abs", {to + "/position"}, to + "/distance");
   Add("Exp", {to + "/distance"}, to + "/exp");

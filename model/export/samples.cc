@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
+#include "base/enums.h"
 #include "base/random.h"
 #include "env/action.h"
 #include "env/game.h"
@@ -37,7 +38,7 @@ void RecordGame(const PlayedProgram& program, size_t count, Random& random,
     decisions.observations.resize(decisions.observations.size() + kObservationSize);
     writer.Write(game, absl::MakeSpan(decisions.observations).last(kObservationSize));
     const Action action = RandomAction(game.legal_actions(), random);
-    decisions.actions.push_back(static_cast<int64_t>(action));
+    decisions.actions.push_back(Underlying(action));
     game.Apply(action);
   }
 }
@@ -59,7 +60,7 @@ RecordedDecisions RecordDecisions(const ProgramSet& programs, size_t count, uint
 std::vector<NamedTensor> EvaluateDecisions(const Network& network,
                                            const RecordedDecisions& decisions) {
   const torch::NoGradGuard no_gradient;
-  const auto count = static_cast<int64_t>(decisions.actions.size());
+  const auto count = std::ssize(decisions.actions);
   const torch::Tensor observations =
       torch::tensor(decisions.observations).view({count, int64_t{kObservationSize}});
   const torch::Tensor actions = torch::tensor(decisions.actions, torch::kInt64);
@@ -91,8 +92,9 @@ std::string NumpyFile(const NamedTensor& tensor) {
   constexpr size_t kPreamble = 10;
   head.resize((kPreamble + head.size() + 1 + 63) / 64 * 64 - kPreamble, ' ');
   head.back() = '\n';
-  const std::string length = {static_cast<char>(head.size() & 0xff),
-                              static_cast<char>(head.size() >> 8)};
+  std::string length(2, '\0');
+  length[0] = head.size() & 0xff;
+  length[1] = head.size() >> 8;
   return absl::StrCat(absl::string_view("\x93NUMPY\x01\x00", 8), length, head, tensor.bytes);
 }
 

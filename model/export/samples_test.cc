@@ -28,8 +28,7 @@ TEST(RecordDecisions, TakesLegalActionsOfGamesOfAllPrograms) {
   std::set<float> sizes;  // a feature that tells the programs apart
   for (size_t row = 0; row < 40; ++row) {
     const float* observation = &decisions.observations[row * kObservationSize];
-    EXPECT_EQ(
-        observation[observation::kDecisionOffset + static_cast<size_t>(decisions.actions[row])], 1)
+    EXPECT_EQ(observation[observation::kDecisionOffset + decisions.actions[row]], 1)
         << "action of row " << row << " is not legal";
     sizes.insert(observation[observation::kProgramOffset + observation::kBufferBytes]);
   }

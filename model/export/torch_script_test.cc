@@ -55,9 +55,8 @@ TEST_F(TorchScript, GivesWhatTheModulesGiveForEveryBatch) {
   const torch::NoGradGuard no_gradient;
   const ValueCodec codec(config_);
   for (const int64_t batch : {1, 7, 64}) {
-    const torch::Tensor observations =
-        torch::tensor(testing::MakeRandomObservations(static_cast<size_t>(batch), 2))
-            .view({batch, int64_t{kObservationSize}});
+    const torch::Tensor observations = torch::tensor(testing::MakeRandomObservations(batch, 2))
+                                           .view({batch, int64_t{kObservationSize}});
     const torch::Tensor actions = torch::arange(batch) % kActionCount;
     const InitialOutput initial = network_->module()->Initial(observations);
     const RecurrentOutput next = network_->module()->Recurrent(initial.latent, actions);

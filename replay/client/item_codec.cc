@@ -73,7 +73,7 @@ absl::StatusOr<grpc::Slice> EncodeTrajectory(const v1::Trajectory& trajectory) {
 
 absl::StatusOr<v1::Trajectory> DecodeTrajectory(const v1::ReplayItem& item) {
   const int64_t most_bytes = MaxTrajectoryBytes(item);
-  if (static_cast<int64_t>(item.payload().size()) > most_bytes) {
+  if (std::ssize(item.payload()) > most_bytes) {
     return absl::InvalidArgumentError("payload: too large for its positions");
   }
   v1::Trajectory trajectory;

@@ -16,6 +16,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/message_file.h"
 #include "base/status_macros.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
@@ -26,6 +27,7 @@
 #include "replay/client/shard_roster.h"
 #include "replay/client/shard_writer.h"
 #include "replay/client/spool_file.h"
+#include "replay/wire/item.h"
 #include "rpc/peer_state.h"
 #include "rpc/security.h"
 
@@ -40,8 +42,7 @@ absl::Status Check(const ReplayWriterOptions& options) {
   }
   const bool is_name = !options.name.empty() && options.name[0] != '.' &&
                        std::all_of(options.name.begin(), options.name.end(), [](char c) {
-                         return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' ||
-                                c == '_' || c == '.';
+                         return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
                        });
   if (!is_name) {
     return absl::InvalidArgumentError(
@@ -148,8 +149,7 @@ class ReplayWriter::Impl {
       v1::InsertRequest& request = *spool.add_requests();
       request.set_replace(item.replace);
       spool.add_shards(item.shard);
-      if (!request.add_items()->ParseFromArray(item.wire.begin(),
-                                               static_cast<int>(item.wire.size()))) {
+      if (!ParseBytes(ViewOf(item.wire), *request.add_items())) {
         return absl::InternalError("an item that cannot be read");
       }
     }

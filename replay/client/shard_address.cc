@@ -27,11 +27,11 @@ std::string PeerName(const ShardAddress& shard) {
 // would use the low bits, which FNV-1a mixes less well.
 size_t ShardOfId(absl::string_view id, size_t shards) {
   uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : id) {
-    hash ^= static_cast<uint8_t>(c);
+  for (const uint8_t byte : id) {
+    hash ^= byte;
     hash *= 0x100000001b3;
   }
-  return static_cast<size_t>((hash >> 32) * shards >> 32);
+  return (hash >> 32) * shards >> 32;
 }
 
 absl::Status CheckShards(absl::Span<const ShardAddress> shards) {

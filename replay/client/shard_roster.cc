@@ -57,9 +57,8 @@ v1::ShardRoster Next(v1::ShardRoster roster) {
 }
 
 bool IsName(absl::string_view name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-';
-  });
+  return !name.empty() && std::all_of(name.begin(), name.end(),
+                                      [](char c) { return absl::ascii_isalnum(c) || c == '-'; });
 }
 
 absl::Status NoShard(const v1::ShardRoster& roster, absl::string_view name) {
@@ -118,7 +117,7 @@ std::string ShardOfGame(const v1::ShardRoster& roster, absl::string_view name,
     if (shard == nullptr) return {};
     if (shard->state() == v1::ShardRoster::ACTIVE) return shard->name();
     if (shard->heirs().empty()) return {};
-    name = shard->heirs(static_cast<int>(ShardOfId(id, shard->heirs_size())));
+    name = shard->heirs(ShardOfId(id, shard->heirs_size()));
   }
   return {};
 }

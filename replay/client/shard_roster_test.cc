@@ -29,8 +29,8 @@ v1::ShardRoster TwoShards() { return RosterOf({{"a", "127.0.0.1:1"}, {"b", "127.
 
 std::string Id(int i) {
   std::string id(16, '\0');
-  id[0] = static_cast<char>(i);
-  id[1] = static_cast<char>(i >> 8);
+  id[0] = i;
+  id[1] = i >> 8;
   return id;
 }
 

@@ -250,7 +250,7 @@ absl::Status ShardWriter::Settle(const v1::InsertResponse& response) {
     if (requests_.empty() || response.acknowledged() + refused != requests_.front()) {
       return absl::InternalError("an answer that fits no request");
     }
-    const auto end = items_.begin() + static_cast<std::ptrdiff_t>(requests_.front());
+    const auto end = items_.begin() + requests_.front();
     settled.assign(std::make_move_iterator(items_.begin()), std::make_move_iterator(end));
     items_.erase(items_.begin(), end);
     sent_ -= settled.size();

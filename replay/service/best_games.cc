@@ -27,7 +27,7 @@ BestGames::Added BestGames::Add(Slot slot, absl::string_view program_sha256, dou
     if (games[i].positions == positions) return {};
   }
   if (place == capacity_) return {};
-  games.insert(games.begin() + static_cast<std::ptrdiff_t>(place), {total_return, positions, slot});
+  games.insert(games.begin() + place, {total_return, positions, slot});
   positions_ += positions;
   if (games.size() <= capacity_) return {.is_best = true};
   const Game displaced = games.back();
@@ -65,9 +65,8 @@ SlotDraw BestGames::Draw(std::mt19937_64& random) const {
   const std::vector<Game>& games = programs_[below(programs_.size())].games;
   const Game& game = games[below(games.size())];
   const auto choices = static_cast<double>(programs_.size() * games.size());
-  return {.slot = game.slot,
-          .position = static_cast<uint32_t>(below(game.positions)),
-          .probability = 1 / (choices * game.positions)};
+  const uint32_t position = below(game.positions);
+  return {.slot = game.slot, .position = position, .probability = 1 / (choices * game.positions)};
 }
 
 }  // namespace mallocmuzero

@@ -118,7 +118,7 @@ InsertQueue::Jobs InsertQueue::TakeGroup() {
     if (job.insert.is_limited()) pending += job.positions;
     bytes += job.bytes;
     group.push_back(std::move(jobs_[i]));
-    jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(i));
+    jobs_.erase(jobs_.begin() + i);
   }
   return group;
 }

@@ -51,18 +51,21 @@ constexpr const char* kFamilyNames[kFamilies] = {"default", "items", "priorities
 // Big-endian keys sort in the order of their numbers.
 std::string BigEndian(uint64_t number) {
   std::string key;
-  for (int shift = 56; shift >= 0; shift -= 8) key.push_back(static_cast<char>(number >> shift));
+  for (int shift = 56; shift >= 0; shift -= 8) key.push_back(number >> shift);
   return key;
 }
 
 uint64_t FromBigEndian(const rocksdb::Slice& key) {
   uint64_t number = 0;
-  for (size_t i = 0; i < 8; ++i) number = number << 8 | static_cast<uint8_t>(key[i]);
+  for (size_t i = 0; i < 8; ++i) {
+    const uint8_t byte = key[i];
+    number = number << 8 | byte;
+  }
   return number;
 }
 
 std::string EvictedKey(int64_t forget_at, const ItemId& id) {
-  return absl::StrCat(BigEndian(static_cast<uint64_t>(forget_at)), ViewOf(id));
+  return absl::StrCat(BigEndian(forget_at), ViewOf(id));
 }
 
 absl::Status FromRocks(const rocksdb::Status& status) {
@@ -249,7 +252,7 @@ absl::Status ItemDatabase::ReadEvicted(const Files& open, uint64_t most, Content
     }
     StorageBatch::Eviction& evicted = content.evicted.emplace_back();
     if (entry->value().size() == 8) evicted.serial = FromBigEndian(entry->value());
-    evicted.forget_at = static_cast<int64_t>(FromBigEndian(key));
+    evicted.forget_at = FromBigEndian(key);
     std::memcpy(evicted.id.data(), key.data() + 8, kItemIdBytes);
   }
   std::reverse(content.evicted.begin(), content.evicted.end());
@@ -331,7 +334,7 @@ absl::Status ItemDatabase::Write(const StorageBatch& batch,
     }
     if (batch.forget_before >= forgotten_ + kForgetSeconds) {
       forgotten_ = batch.forget_before;
-      writes.DeleteBelow(kEvicted, BigEndian(static_cast<uint64_t>(forgotten_)));
+      writes.DeleteBelow(kEvicted, BigEndian(forgotten_));
     }
     if (batch.counters.has_value()) {
       writes.Put(kState, kStateKey, SerializeCounters(*batch.counters));

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "base/message_file.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/item_database.h"
 #include "replay/service/segment_log.h"
@@ -27,8 +28,8 @@ std::string SerializeRecord(const ItemMetadata& metadata, const SegmentPlace& pl
 
 bool ParseRecord(const rocksdb::Slice& value, ItemDatabase::Record& record) {
   v1::StoredItem item;
-  if (!item.ParseFromArray(value.data(), static_cast<int>(value.size())) ||
-      item.id().size() != kItemIdBytes || item.positions() == 0) {
+  if (!ParseBytes({value.data(), value.size()}, item) || item.id().size() != kItemIdBytes ||
+      item.positions() == 0) {
     return false;
   }
   std::memcpy(record.metadata.id.data(), item.id().data(), kItemIdBytes);

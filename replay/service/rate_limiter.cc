@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/rounding.h"
 #include "mallocmuzero/v1/replay.pb.h"
 
 namespace mallocmuzero {
@@ -68,7 +69,7 @@ uint64_t RateLimiter::MayDraw(uint64_t stored) const {
   if (stored == 0 || inserted_ < limit_.min_positions()) return 0;
   if (limit_.samples_per_insert() == 0) return UINT64_MAX;
   const double room = limit_.error_buffer() - Error(inserted_);
-  return room <= 0 ? 0 : static_cast<uint64_t>(std::ceil(std::min(room, kMost)));
+  return room <= 0 ? 0 : RoundToZero(std::ceil(std::min(room, kMost)));
 }
 
 }  // namespace mallocmuzero

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/file_io.h"
+#include "base/size32.h"
 #include "base/status_macros.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/id_set.h"
@@ -114,7 +115,7 @@ absl::Status AddMoved(const v1::MovedItems::Moved& moved, InsertJob& job) {
     return absl::InvalidArgumentError(absl::StrCat("priorities: ", priority, ", must be finite"));
   }
   if (priorities.size() != metadata->positions) priorities.clear();
-  job.insert.indices.push_back(static_cast<uint32_t>(job.insert.items.size()));
+  job.insert.indices.push_back(Size32(job.insert.items));
   job.insert.items.push_back({.metadata = *std::move(metadata),
                               .wire = grpc::Slice(moved.item().data(), moved.item().size()),
                               .crc32c = Crc32c(moved.item())});

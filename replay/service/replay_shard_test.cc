@@ -82,7 +82,7 @@ int Connect(const ReplayShard& shard) {
   const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in to{};
   to.sin_family = AF_INET;
-  to.sin_port = htons(static_cast<uint16_t>(port));
+  to.sin_port = htons(port);
   to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   EXPECT_EQ(connect(connection, reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
   return connection;
@@ -117,7 +117,7 @@ TEST(ReplayShard, RandomBytesAndHalfOpenConnectionsDoNoHarm) {
     const int connection = Connect(*shard);
     // Every other connection begins with the preface of gRPC and continues with random bytes.
     std::string bytes = i % 2 == 0 ? "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" : "";
-    for (uint64_t n = random() % 2000; n > 0; --n) bytes.push_back(static_cast<char>(random()));
+    for (uint64_t n = random() % 2000; n > 0; --n) bytes.push_back(random());
     send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     // Some connections stay open and send nothing more.
     if (i % 4 == 0) {

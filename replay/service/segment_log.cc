@@ -26,6 +26,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "base/size32.h"
 #include "base/status_macros.h"
 #include "replay/wire/crc32c.h"
 #include "replay/wire/item.h"
@@ -116,7 +117,8 @@ absl::Status SegmentLog::Scan() {
     if (!file.ok()) return file.status();
     struct stat info {};
     if (fstat((*file)->descriptor(), &info) != 0) return ErrnoStatus(name, errno);
-    segments_[number] = {.file = *std::move(file), .size = static_cast<uint64_t>(info.st_size)};
+    const uint64_t size = info.st_size;
+    segments_[number] = {.file = *std::move(file), .size = size};
     next_ = std::max(next_, number + 1);
   }
   if (error) return absl::UnavailableError(absl::StrCat(options_.folder, ": ", error.message()));
@@ -195,7 +197,7 @@ absl::Status SegmentLog::Write(const SegmentFile& file, uint64_t offset,
     parts.push_back({const_cast<uint8_t*>(item->wire.begin()), item->wire.size()});
   }
   for (size_t next = 0; next < parts.size();) {
-    const int count = static_cast<int>(std::min(kMaxParts, parts.size() - next));
+    const int count = std::min(kMaxParts, parts.size() - next);
     const ssize_t n = pwritev(file.descriptor(), &parts[next], count, static_cast<off_t>(offset));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return ErrnoStatus(file.path(), errno);
@@ -228,7 +230,7 @@ absl::StatusOr<std::vector<SegmentPlace>> SegmentLog::Append(absl::Span<const It
   places.reserve(items.size());
   for (const Item* item : items) {
     places.push_back({.segment = number,
-                      .bytes = static_cast<uint32_t>(item->wire.size()),
+                      .bytes = Size32<uint32_t>(item->wire),
                       .offset = end,
                       .crc32c = item->crc32c});
     end += item->wire.size();

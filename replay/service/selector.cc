@@ -124,7 +124,7 @@ void Selector::DrawPrioritized(std::mt19937_64& random, absl::Span<SlotDraw> dra
     while (position + 1 < item.size() && point >= item[position].weight) {
       point -= item[position++].weight;
     }
-    draw.position = static_cast<uint32_t>(position);
+    draw.position = position;
     draw.probability = item[position].weight / weights_.total();
   }
 }
@@ -133,7 +133,7 @@ void Selector::DrawUniform(std::mt19937_64& random, absl::Span<SlotDraw> draws) 
   DrawSlots(counts_, random, draws);
   for (SlotDraw& draw : draws) {
     const size_t last = items_[draw.slot].size() - 1;
-    draw.position = static_cast<uint32_t>(std::uniform_int_distribution<size_t>(0, last)(random));
+    draw.position = std::uniform_int_distribution<size_t>(0, last)(random);
     draw.probability = 1 / counts_.total();
   }
 }

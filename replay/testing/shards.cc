@@ -54,7 +54,7 @@ v1::Trajectory MakeTrajectory(uint64_t index, int length, double value) {
   trajectory.set_id(id);
   trajectory.set_program_sha256(std::string(32, 'p'));
   for (int i = 0; i < length; ++i) {
-    trajectory.mutable_actions()->push_back(static_cast<char>(i % 3));
+    trajectory.mutable_actions()->push_back(i % 3);
     trajectory.add_rewards(i == 0 ? value : 0);
     trajectory.add_root_values(static_cast<float>(i));
   }

@@ -25,7 +25,7 @@ constexpr std::array<uint32_t, 256> MakeTable() {
 constexpr std::array<uint32_t, 256> kTable = MakeTable();
 
 uint32_t ByTable(uint32_t crc, absl::string_view bytes) {
-  for (const char c : bytes) crc = kTable[(crc ^ static_cast<uint8_t>(c)) & 0xff] ^ crc >> 8;
+  for (const uint8_t byte : bytes) crc = kTable[(crc ^ byte) & 0xff] ^ crc >> 8;
   return crc;
 }
 
@@ -38,7 +38,7 @@ __attribute__((target("sse4.2"))) uint32_t ByInstruction(uint32_t crc, absl::str
     std::memcpy(&word, bytes.data() + i, sizeof(word));
     wide = __builtin_ia32_crc32di(wide, word);
   }
-  return ByTable(static_cast<uint32_t>(wide), bytes.substr(i));
+  return ByTable(wide, bytes.substr(i));
 }
 #endif
 

@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/size32.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/wire/crc32c.h"
 #include "replay/wire/item.h"
@@ -37,7 +38,7 @@ constexpr size_t kCopiedBytes = 8 << 10;
 constexpr size_t kMaxVarintBytes = 10;
 
 constexpr uint32_t Tag(int field, WireFormat::WireType type) {
-  return static_cast<uint32_t>(field) << 3 | static_cast<uint32_t>(type);
+  return WireFormat::MakeTag(field, type);
 }
 
 constexpr uint32_t kItemsTag =
@@ -57,12 +58,12 @@ struct ItemFields {
   double total_return = 0;
   uint32_t positions = 0;
   uint32_t encoding = 0;
-  uint32_t payload_bytes = 0;
+  int payload_bytes = 0;
 };
 
 bool ReadBytes(CodedInputStream& input, std::string& bytes) {
-  uint32_t length = 0;
-  return input.ReadVarint32(&length) && input.ReadString(&bytes, static_cast<int>(length));
+  int length = 0;
+  return input.ReadVarintSizeAsInt(&length) && input.ReadString(&bytes, length);
 }
 
 bool ReadField(CodedInputStream& input, uint32_t tag, ItemFields& fields) {
@@ -82,8 +83,7 @@ bool ReadField(CodedInputStream& input, uint32_t tag, ItemFields& fields) {
     case Tag(v1::ReplayItem::kEncodingFieldNumber, WireFormat::WIRETYPE_VARINT):
       return input.ReadVarint32(&fields.encoding);
     case Tag(v1::ReplayItem::kPayloadFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED):
-      return input.ReadVarint32(&fields.payload_bytes) &&
-             input.Skip(static_cast<int>(fields.payload_bytes));
+      return input.ReadVarintSizeAsInt(&fields.payload_bytes) && input.Skip(fields.payload_bytes);
     default:
       return WireFormat::SkipField(&input, tag);
   }
@@ -122,7 +122,7 @@ absl::Status ReadNextItem(CodedInputStream& input, uint32_t index, InsertMessage
   if (!input.ReadVarint32(&length) || length > kMaxPayloadBytes) return NoRequest();
   grpc::Slice wire(length);
   // Writing is safe: no other slice shares these bytes yet.
-  if (!input.ReadRaw(const_cast<uint8_t*>(wire.begin()), static_cast<int>(length))) {
+  if (!input.ReadRaw(const_cast<uint8_t*>(wire.begin()), length)) {
     return NoRequest();
   }
   absl::StatusOr<ItemMetadata> metadata = ReadItem(ViewOf(wire));
@@ -150,7 +150,7 @@ grpc::Slice WriteItem(const v1::ReplayItem& fields, absl::string_view payload) {
   constexpr uint32_t kPayloadTag =
       Tag(v1::ReplayItem::kPayloadFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED);
   const size_t fields_bytes = fields.ByteSizeLong();
-  const auto payload_bytes = static_cast<uint32_t>(payload.size());
+  const uint32_t payload_bytes = payload.size();
   grpc::Slice wire(fields_bytes + CodedOutputStream::VarintSize32(kPayloadTag) +
                    CodedOutputStream::VarintSize32(payload_bytes) + payload.size());
   // Writing is safe: no other slice shares these bytes yet.
@@ -165,7 +165,7 @@ grpc::Slice WriteItem(const v1::ReplayItem& fields, absl::string_view payload) {
 void InsertRequestWriter::AddItem(const grpc::Slice& wire) {
   uint8_t head[kMaxHeadBytes];
   uint8_t* out = CodedOutputStream::WriteTagToArray(kItemsTag, head);
-  out = CodedOutputStream::WriteVarint32ToArray(static_cast<uint32_t>(wire.size()), out);
+  out = CodedOutputStream::WriteVarint32ToArray(wire.size(), out);
   slices_.emplace_back(head, out - head);
   slices_.push_back(wire);
 }
@@ -181,8 +181,7 @@ grpc::ByteBuffer InsertRequestWriter::Finish(bool replace) {
 }
 
 absl::StatusOr<ItemMetadata> ReadItem(absl::string_view wire) {
-  CodedInputStream input(reinterpret_cast<const uint8_t*>(wire.data()),
-                         static_cast<int>(wire.size()));
+  CodedInputStream input(reinterpret_cast<const uint8_t*>(wire.data()), Size32(wire));
   ItemFields fields;
   while (const uint32_t tag = input.ReadTag()) {
     if (!ReadField(input, tag, fields)) return absl::InvalidArgumentError("not a ReplayItem");

@@ -41,7 +41,7 @@ TEST(ReadInsertRequest, GivesTheItemsHoweverTheBytesAreCut) {
     ASSERT_EQ(message->items.size(), 5);
     for (uint64_t i = 0; i < 5; ++i) {
       const Item& item = message->items[i];
-      EXPECT_EQ(ViewOf(item.wire), request.items(static_cast<int>(i)).SerializeAsString());
+      EXPECT_EQ(ViewOf(item.wire), request.items(i).SerializeAsString());
       EXPECT_EQ(item.crc32c, Crc32c(ViewOf(item.wire)));
       EXPECT_EQ(ViewOf(item.metadata.id), IdString(i));
       EXPECT_EQ(item.metadata.positions, 3);
@@ -121,7 +121,7 @@ TEST(ReadInsertRequest, RandomBytesDoNoHarm) {
   for (int round = 0; round < 20000; ++round) {
     std::string bytes = good;
     for (uint64_t changes = 1 + random() % 4; changes > 0; --changes) {
-      bytes[random() % bytes.size()] = static_cast<char>(random());
+      bytes[random() % bytes.size()] = random();
     }
     const absl::StatusOr<InsertMessage> message =
         ReadInsertRequest(Pieces(bytes, 1 + random() % 50));

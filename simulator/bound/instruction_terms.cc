@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "base/size32.h"
 #include "simulator/bound/aligned_bytes.h"
 #include "simulator/core/simulate.h"
 
@@ -27,14 +28,14 @@ InstructionTerms::InstructionTerms(const Program& program) {
   for (const InstructionIndex i : program.instructions().indices()) {
     const Instruction& instruction = program.instructions()[i];
     Term term;
-    term.first_varying = static_cast<uint32_t>(varying_.size());
+    term.first_varying = Size32(varying_);
     for (uint32_t k = 0; k < instruction.access_count; ++k) {
       const AccessIndex a = instruction.first_access + k;
       if (!MayBeFast(program, program.accesses()[a])) continue;
       varying_.push_back(a);
       bytes_.push_back(static_cast<double>(program.accesses()[a].bytes_accessed));
     }
-    term.varying_count = static_cast<uint32_t>(varying_.size()) - term.first_varying;
+    term.varying_count = Size32<uint32_t>(varying_) - term.first_varying;
     envelope_savings_.resize(varying_.size(), 0);
     term.listed = term.varying_count <= kMaxListedAccesses;
     if (term.listed) {
@@ -47,7 +48,7 @@ InstructionTerms::InstructionTerms(const Program& program) {
 }
 
 void InstructionTerms::AddListed(const Program& program, InstructionIndex instruction, Term& term) {
-  term.list.first = static_cast<uint32_t>(saved_.size());
+  term.list.first = Size32(saved_);
   const double executions = program.instructions()[instruction].execution_count;
   const AccessIndex first_access = program.instructions()[instruction].first_access;
   const double all_hbm = program.latency().Cycles(instruction, 0);
@@ -131,8 +132,7 @@ InstructionChoice InstructionTerms::BestOfList(const Term& term, double idle_pri
     paid[set] = saved[set] + idle_price * idle[set] - paid[set];
     best_worth = std::max(best_worth, paid[set]);
   }
-  const uint32_t best = static_cast<uint32_t>(
-      std::find(paid.begin(), paid.begin() + sets, best_worth) - paid.begin());
+  const uint32_t best = std::find(paid.begin(), paid.begin() + sets, best_worth) - paid.begin();
   for (uint32_t k = 0; k < count; ++k) {
     chosen[varying_[term.first_varying + k]] += best >> k & 1;
   }

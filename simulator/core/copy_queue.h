@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdint>
 
+#include "base/enums.h"
+
 namespace mallocmuzero {
 
 enum class CopyDirection : uint8_t {
@@ -94,7 +96,7 @@ class CopyQueues {
   friend bool operator==(const CopyQueues&, const CopyQueues&) = default;
 
  private:
-  static int Index(CopyDirection direction) { return static_cast<int>(direction); }
+  static int Index(CopyDirection direction) { return Underlying(direction); }
 
   std::array<double, 2> queued_ = {0, 0};
   std::array<double, 2> moved_ = {0, 0};

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/rounding.h"
 #include "mallocmuzero/v1/program.pb.h"
 #include "simulator/core/fingerprint.h"
 
@@ -23,7 +24,7 @@ absl::StatusOr<Program> WithFastMemoryShare(const Program& program, double share
   }
   if (share != 1) {
     const int64_t alignment = hardware.fast_memory_alignment_bytes();
-    hardware.set_fast_memory_bytes(static_cast<int64_t>(bytes) / alignment * alignment);
+    hardware.set_fast_memory_bytes(RoundToZero(bytes) / alignment * alignment);
     if (hardware.fast_memory_bytes() == 0) {
       return absl::InvalidArgumentError(absl::StrCat(resized.name(), ": fast memory times ", share,
                                                      ": less than the alignment of ", alignment,

@@ -6,7 +6,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/size32.h"
 #include "base/status_macros.h"
+#include "simulator/core/index_fields.h"
 #include "simulator/core/pair_index.h"
 #include "simulator/core/roofline.h"
 
@@ -101,7 +103,7 @@ class LatencyTable::Builder {
       : proto_(proto), instructions_(instructions), accesses_(accesses), hardware_(hardware) {}
 
   absl::StatusOr<LatencyTable> Build() {
-    if (proto_.instructions_size() != static_cast<int64_t>(instructions_.size())) {
+    if (proto_.instructions_size() != instructions_.size()) {
       return Error("instructions", absl::StrCat(instructions_.size(), " entries"));
     }
     for (int c = 0; c < proto_.classes_size(); ++c) {
@@ -126,13 +128,13 @@ class LatencyTable::Builder {
   };
 
   absl::Status AddInstruction(InstructionIndex i) {
-    const v1::InstructionLatency& latency = proto_.instructions(i.number());
+    const v1::InstructionLatency& latency = ElementOf(proto_.instructions(), i);
     const std::string field = absl::StrCat("instructions[", i, "]");
     if (IsMarker(instructions_[i])) {
       table_.rows_.push_back(ZeroRow());
       return absl::OkStatus();
     }
-    if (latency.latency_class() >= static_cast<uint32_t>(proto_.classes_size())) {
+    if (latency.latency_class() >= proto_.classes_size()) {
       return Error(absl::StrCat(field, ".latency_class"),
                    absl::StrCat("an index below ", proto_.classes_size()));
     }
@@ -148,15 +150,13 @@ class LatencyTable::Builder {
                    absl::StrCat("bits of the accesses of instruction ", i, ", which has ",
                                 instructions_[i].access_count));
     }
-    if (!cls.modelled() &&
-        static_cast<uint32_t>(cls.savings_cycles_size()) != instructions_[i].access_count) {
+    if (!cls.modelled() && cls.savings_cycles_size() != instructions_[i].access_count) {
       return Error(absl::StrCat("classes[", latency.latency_class(), "].savings_cycles"),
                    absl::StrCat("one for each of the ", instructions_[i].access_count,
                                 " accesses of instruction ", i));
     }
     const size_t pairs = PairIndex(0, instructions_[i].access_count);
-    if (!cls.pair_savings_cycles().empty() &&
-        static_cast<size_t>(cls.pair_savings_cycles_size()) != pairs) {
+    if (!cls.pair_savings_cycles().empty() && cls.pair_savings_cycles_size() != pairs) {
       return Error(absl::StrCat("classes[", latency.latency_class(), "].pair_savings_cycles"),
                    absl::StrCat("none, or one for each of the ", pairs,
                                 " pairs of accesses of instruction ", i));
@@ -202,7 +202,7 @@ class LatencyTable::Builder {
     formula.ceiling = cls.ceiling_cycles();
     if (!shared.has_savings) {
       shared.has_savings = true;
-      shared.first_saving = static_cast<uint32_t>(table_.savings_.size());
+      shared.first_saving = Size32<uint32_t>(table_.savings_);
       table_.savings_.insert(table_.savings_.end(), cls.savings_cycles().begin(),
                              cls.savings_cycles().end());
       table_.savings_.insert(table_.savings_.end(), cls.pair_savings_cycles().begin(),
@@ -222,7 +222,7 @@ class LatencyTable::Builder {
   }
 
   void MakeRoofline(const Instruction& instruction, double flops, Formula& formula) {
-    formula.first_saving = static_cast<uint32_t>(table_.savings_.size());
+    formula.first_saving = Size32<uint32_t>(table_.savings_);
     const auto fixed = static_cast<double>(instruction.fixed_hbm_bytes);
     formula.base = CyclesToMove({.hbm = fixed}, hardware_);
     for (const Access& access :
@@ -240,9 +240,9 @@ class LatencyTable::Builder {
     const size_t sets = size_t{1} << std::min(access_count, kMaxDenseAccesses);
     if (access_count > kMaxDenseAccesses || table_.dense_cycles_.size() + sets > kMaxDenseCycles) {
       table_.formulas_.push_back(formula);
-      return {static_cast<uint32_t>(table_.formulas_.size() - 1), /*dense=*/false};
+      return {Size32<uint32_t>(table_.formulas_) - 1, /*dense=*/false};
     }
-    const uint32_t first = static_cast<uint32_t>(table_.dense_cycles_.size());
+    const uint32_t first = Size32(table_.dense_cycles_);
     for (uint64_t mask = 0; mask < sets; ++mask) {
       table_.dense_cycles_.push_back(table_.SparseCycles(formula, mask));
     }
@@ -258,7 +258,7 @@ class LatencyTable::Builder {
   }
 
   uint32_t AddObserved(const google::protobuf::RepeatedPtrField<v1::ObservedLatency>& observed) {
-    const uint32_t first = static_cast<uint32_t>(table_.observed_.size());
+    const uint32_t first = Size32(table_.observed_);
     for (const v1::ObservedLatency& entry : observed) {
       table_.observed_.push_back({entry.fast_accesses(), entry.cycles()});
     }

@@ -12,7 +12,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/size32.h"
 #include "mallocmuzero/v1/program.pb.h"
+#include "simulator/core/index_fields.h"
 #include "simulator/core/indices.h"
 #include "simulator/core/latency_table.h"
 #include "simulator/core/mapping_types.h"
@@ -52,17 +54,19 @@ class Program {
 
   // The message of one element, with its name.
   const v1::Instruction& MessageOf(InstructionIndex instruction) const {
-    return proto_->instructions(instruction.number());
+    return ElementOf(proto_->instructions(), instruction);
   }
   const v1::Access& MessageOf(AccessIndex access) const {
-    return proto_->accesses(access.number());
+    return ElementOf(proto_->accesses(), access);
   }
-  const v1::Buffer& MessageOf(BufferIndex buffer) const { return proto_->buffers(buffer.number()); }
-  const v1::Loop& MessageOf(LoopIndex loop) const { return proto_->loops(loop.number()); }
+  const v1::Buffer& MessageOf(BufferIndex buffer) const {
+    return ElementOf(proto_->buffers(), buffer);
+  }
+  const v1::Loop& MessageOf(LoopIndex loop) const { return ElementOf(proto_->loops(), loop); }
 
-  uint32_t instruction_count() const { return static_cast<uint32_t>(instructions_.size()); }
-  uint32_t access_count() const { return static_cast<uint32_t>(accesses_.size()); }
-  uint32_t buffer_count() const { return static_cast<uint32_t>(buffers_.size()); }
+  uint32_t instruction_count() const { return Size32(instructions_); }
+  uint32_t access_count() const { return Size32(accesses_); }
+  uint32_t buffer_count() const { return Size32(buffers_); }
 
   // The accesses of one instruction, in order: element k has bit k in a latency table's mask.
   absl::Span<const Access> AccessesOfInstruction(InstructionIndex instruction) const {

@@ -94,8 +94,7 @@ absl::Status CheckAccess(const v1::Program& program, int a) {
   const v1::Access& access = program.accesses(a);
   if (access.kind() != v1::Access::READ && access.kind() != v1::Access::WRITE &&
       access.kind() != v1::Access::UPDATE) {
-    return Error(Element("accesses", a, "kind"), "READ, WRITE or UPDATE",
-                 static_cast<int>(access.kind()));
+    return Error(Element("accesses", a, "kind"), "READ, WRITE or UPDATE", access.kind());
   }
   MMZ_RETURN_IF_ERROR(
       CheckIndex(access.buffer(), program.buffers_size(), Element("accesses", a, "buffer")));
@@ -120,11 +119,11 @@ absl::Status CheckAccess(const v1::Program& program, int a) {
 // Checks the accesses of one instruction: each refers back to the instruction, and the instruction
 // accesses each buffer at most once with each kind.
 absl::Status CheckAccessesOf(const v1::Program& program, int i) {
-  const int first = static_cast<int>(program.instructions(i).first_access());
-  const int end = first + static_cast<int>(program.instructions(i).access_count());
+  const int first = program.instructions(i).first_access();
+  const int end = first + program.instructions(i).access_count();
   for (int a = first; a < end; ++a) {
     const v1::Access& access = program.accesses(a);
-    if (access.instruction() != static_cast<uint32_t>(i)) {
+    if (access.instruction() != i) {
       return Error(Element("accesses", a, "instruction"), absl::StrCat(i), access.instruction());
     }
     MMZ_RETURN_IF_ERROR(CheckAccess(program, a));
@@ -150,8 +149,7 @@ absl::Status CheckInstruction(const v1::Program& program, int i, int64_t next_ac
   const auto field = [i](absl::string_view member) { return Element("instructions", i, member); };
   if (instruction.kind() < v1::Instruction::ESTIMATED ||
       instruction.kind() > v1::Instruction::LOOP_END) {
-    return Error(field("kind"), "ESTIMATED, MODELLED, LOOP_BEGIN or LOOP_END",
-                 static_cast<int>(instruction.kind()));
+    return Error(field("kind"), "ESTIMATED, MODELLED, LOOP_BEGIN or LOOP_END", instruction.kind());
   }
   if (instruction.first_access() != next_access) {
     return Error(field("first_access"), absl::StrCat(next_access), instruction.first_access());
@@ -229,11 +227,11 @@ class LoopWalk {
     }
     const v1::Loop& loop = program_.loops(loop_at_[i]);
     if (instruction.kind() == v1::Instruction::LOOP_BEGIN) {
-      if ((loop.has_parent() ? static_cast<int>(loop.parent()) : -1) != open_.back().loop) {
+      if (ParentOf(loop) != open_.back().loop) {
         return Error(Element("loops", loop_at_[i], "parent"), LoopName(open_.back().loop),
-                     LoopName(loop.has_parent() ? static_cast<int>(loop.parent()) : -1));
+                     LoopName(ParentOf(loop)));
       }
-      const auto depth = static_cast<int>(open_.size());  // the first element is no loop
+      const int64_t depth = std::ssize(open_);  // the first element is no loop
       if (depth > kMaxLoopDepth) {
         return Error(Element("loops", loop_at_[i], "begin"),
                      absl::StrCat("at most ", kMaxLoopDepth, " loops inside each other"), depth);
@@ -258,7 +256,7 @@ class LoopWalk {
 
   absl::Status CheckInside(int i, const Open& open) const {
     const v1::Instruction& instruction = program_.instructions(i);
-    const int loop = instruction.has_loop() ? static_cast<int>(instruction.loop()) : -1;
+    const int loop = LoopOf(instruction);
     if (loop != open.loop) {
       return Error(Element("instructions", i, "loop"), LoopName(open.loop), LoopName(loop));
     }
@@ -267,6 +265,16 @@ class LoopWalk {
                    instruction.execution_count());
     }
     return absl::OkStatus();
+  }
+
+  // The index of the loop around a loop or an instruction; -1 if there is none.
+  static int ParentOf(const v1::Loop& loop) {
+    if (!loop.has_parent()) return -1;
+    return loop.parent();
+  }
+  static int LoopOf(const v1::Instruction& instruction) {
+    if (!instruction.has_loop()) return -1;
+    return instruction.loop();
   }
 
   static std::string LoopName(int loop) { return loop < 0 ? "none" : absl::StrCat(loop); }

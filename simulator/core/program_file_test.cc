@@ -70,7 +70,7 @@ TEST(ProgramFile, EveryFlippedBitIsAnErrorOrChangesNothing) {
   size_t errors = 0;
   for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     std::string damaged = whole;
-    damaged[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    damaged[bit / 8] ^= 1 << bit % 8;
     const absl::StatusOr<Program> program = LoadBytes(damaged);
     if (program.ok()) {
       EXPECT_EQ(SerializeDeterministically(program->proto()), whole) << bit;
@@ -86,7 +86,7 @@ TEST(ProgramFile, EveryFlippedBitOfACompressedFileIsAnErrorOrChangesNothing) {
   const std::string whole = ReadRaw(Path("whole.program"));
   for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     std::string damaged = whole;
-    damaged[bit / 8] ^= static_cast<char>(1 << bit % 8);
+    damaged[bit / 8] ^= 1 << bit % 8;
     const absl::StatusOr<Program> program = LoadBytes(damaged);
     if (program.ok()) {
       EXPECT_EQ(program->proto().fingerprint(), SmallProgram().fingerprint()) << bit;

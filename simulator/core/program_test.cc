@@ -223,7 +223,7 @@ TEST(Program, RandomDamageIsRefusedOrHarmless) {
   for (int round = 0; round < 20000; ++round) {
     std::string damaged = bytes;
     for (int flips = 1 + random() % 3; flips > 0; --flips) {
-      damaged[random() % damaged.size()] ^= static_cast<char>(1 << random() % 8);
+      damaged[random() % damaged.size()] ^= 1 << random() % 8;
     }
     v1::Program proto;
     if (!ParseMessage(damaged, /*text=*/false, "damaged", proto).ok()) continue;

@@ -29,6 +29,8 @@ enum class AccessKind : uint8_t {
   kUpdate,  // in place: reads and writes the same address
 };
 
+inline constexpr int kAccessKindCount = 3;
+
 // One step of the schedule. An action "just before" an instruction, such as queueing a copy or
 // waiting for one, happens as often as the instruction runs. The point just before a kLoopBegin
 // lies outside its loop; the point just before a kLoopEnd lies inside the loop, at the end of the

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/enums.h"
 #include "simulator/core/copy_queue.h"
 
 namespace mallocmuzero {
@@ -163,7 +164,7 @@ class Copies {
   }
 
   CopyTicket& TicketOf(const CopySchedule::Event& event) {
-    return tickets_[2 * size_t{event.interval} + static_cast<size_t>(event.direction)];
+    return tickets_[2 * size_t{event.interval} + Underlying(event.direction)];
   }
 
   const double bytes_per_cycle_;
@@ -259,7 +260,7 @@ class Tracer {
   }
 
   size_t& LastCopyOf(const CopySchedule::Event& event) {
-    return last_copies_[2 * size_t{event.interval} + static_cast<size_t>(event.direction)];
+    return last_copies_[2 * size_t{event.interval} + Underlying(event.direction)];
   }
 
   const double bytes_per_cycle_;

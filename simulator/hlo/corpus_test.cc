@@ -35,7 +35,7 @@ TEST(Corpus, EveryProgramParsesWithoutLoss) {
     EXPECT_TRUE(module->unknown_opcodes.empty()) << file.path;
     int64_t instructions = 0;
     for (const Computation& computation : module->computations) {
-      instructions += static_cast<int64_t>(computation.instructions.size());
+      instructions += computation.instructions.size();
     }
     EXPECT_EQ(instructions, CountInstructionLines(file.text)) << file.path;
   }
@@ -44,7 +44,7 @@ TEST(Corpus, EveryProgramParsesWithoutLoss) {
 // Bytes of the operand or of the part of the result that position `position` of an aliasing list
 // refers to, or -1 if there is none.
 int64_t AliasedBytes(const Computation& computation, const Instruction& instruction, int position) {
-  const int operands = static_cast<int>(instruction.operands.size());
+  const int operands = instruction.operands.size();
   if (position < operands) {
     return ShapeByteSize(computation.instructions[instruction.operands[position]].shape);
   }

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/size32.h"
 #include "simulator/hlo/backend_config.h"
 #include "simulator/hlo/shape_parser.h"
 
@@ -242,7 +243,7 @@ bool InstructionParser::ParseCall(CallRole role) {
   absl::string_view callee;
   if (!lexer_.ReadName("a computation", callee)) return false;
   context_.calls.push_back({context_.computation_index, context_.instruction_index,
-                            static_cast<int32_t>(out_.called_computations.size()), callee, start});
+                            Size32(out_.called_computations), callee, start});
   out_.called_computations.push_back({role, -1});
   return true;
 }

@@ -22,7 +22,7 @@ enum ByteClass : uint8_t {
 constexpr std::array<uint8_t, 256> kClasses = [] {
   std::array<uint8_t, 256> classes = {};
   const auto add = [&classes](absl::string_view bytes, uint8_t flags) {
-    for (const char byte : bytes) classes[static_cast<uint8_t>(byte)] |= flags;
+    for (const uint8_t byte : bytes) classes[byte] |= flags;
   };
   add(" \t\r\n", kSpaceByte | kValueByte);
   add("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-", kNameByte);
@@ -32,7 +32,7 @@ constexpr std::array<uint8_t, 256> kClasses = [] {
   return classes;
 }();
 
-bool Is(char byte, uint8_t flags) { return (kClasses[static_cast<uint8_t>(byte)] & flags) != 0; }
+bool Is(uint8_t byte, uint8_t flags) { return (kClasses[byte] & flags) != 0; }
 
 // The token at `position`, in quotes, shortened so that it fits a one-line message.
 std::string Describe(const char* position, const char* end) {
@@ -141,7 +141,7 @@ bool Lexer::ReadInt32(absl::string_view what, int32_t minimum, int32_t& value) {
   int64_t wide;
   if (!ReadInt(what, wide)) return false;
   if (wide < minimum || wide > std::numeric_limits<int32_t>::max()) return FailAt(start, what);
-  value = static_cast<int32_t>(wide);
+  value = wide;
   return true;
 }
 
@@ -180,7 +180,7 @@ bool Lexer::SkipBalanced() {
       if (depth == kMaxBracketDepth) {
         return Fail(absl::StrCat("at most ", kMaxBracketDepth, " nested brackets"));
       }
-      closing[depth++] = byte == '(' ? ')' : static_cast<char>(byte + 2);  // ASCII: [\] and {|}
+      closing[depth++] = byte == '(' ? ')' : byte + 2;  // ASCII: [\] and {|}
       ++position_;
     } else if (byte == ')' || byte == ']' || byte == '}') {
       if (byte != closing[--depth]) {
@@ -246,7 +246,7 @@ void Lexer::SkipLine() {
 
 int32_t Lexer::Line() {
   SkipSpace();
-  line_ += static_cast<int32_t>(std::count(counted_to_, position_, '\n'));
+  line_ += std::count(counted_to_, position_, '\n');
   counted_to_ = position_;
   return line_;
 }

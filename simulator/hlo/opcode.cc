@@ -3,6 +3,7 @@
 #include <array>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/enums.h"
 
 namespace mallocmuzero::hlo {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::array kNames = {
 }  // namespace
 
 absl::string_view OpcodeName(Opcode opcode) {
-  const auto index = static_cast<size_t>(opcode);
+  const size_t index = Underlying(opcode);
   return index < kNames.size() ? kNames[index] : "unknown";
 }
 

@@ -1,12 +1,13 @@
 #include "simulator/hlo/opcode.h"
 
+#include "base/enums.h"
 #include "gtest/gtest.h"
 
 namespace mallocmuzero::hlo {
 namespace {
 
 TEST(Opcode, NamesAndEnumeratorsMatchBothWays) {
-  for (int i = 0; i < static_cast<int>(Opcode::kUnknown); ++i) {
+  for (int i = 0; i < Underlying(Opcode::kUnknown); ++i) {
     const auto opcode = static_cast<Opcode>(i);
     EXPECT_EQ(OpcodeFromName(OpcodeName(opcode)), opcode) << OpcodeName(opcode);
   }

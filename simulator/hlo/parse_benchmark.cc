@@ -24,9 +24,9 @@ void ParseCorpusBenchmark(benchmark::State& state) {
         state.SkipWithError(module.status().ToString().c_str());
         return;
       }
-      bytes += static_cast<int64_t>(file.text.size());
+      bytes += file.text.size();
       for (const Computation& computation : module->computations) {
-        instructions += static_cast<int64_t>(computation.instructions.size());
+        instructions += computation.instructions.size();
       }
     }
   }

@@ -38,7 +38,7 @@ constexpr std::array<absl::string_view, 5> kApiVersions = {
     "API_VERSION_UNSPECIFIED", "API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
     "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
 
-bool IsLetter(char byte) { return absl::ascii_isalpha(static_cast<unsigned char>(byte)); }
+bool IsLetter(char byte) { return absl::ascii_isalpha(byte); }
 
 void AppendFlag(absl::string_view name, bool value, std::string& out) {
   if (value) absl::StrAppend(&out, ", ", name, "=true");
@@ -208,8 +208,9 @@ bool AppendDimensions(const HloInstructionProto& instruction, Opcode opcode, std
 // The little-endian number in `bytes`, which has at most 4 bytes.
 uint32_t Number(const std::string& bytes) {
   uint32_t value = 0;
-  for (auto byte = bytes.rbegin(); byte != bytes.rend(); ++byte) {
-    value = value << 8 | static_cast<uint8_t>(*byte);
+  for (size_t k = bytes.size(); k-- > 0;) {
+    const uint8_t byte = bytes[k];
+    value = value << 8 | byte;
   }
   return value;
 }
@@ -298,10 +299,14 @@ std::string LiteralText(const xla::LiteralProto& literal) {
   if (literal.s64s_size() == 1) return absl::StrCat(literal.s64s(0));
   if (literal.u32s_size() == 1) return absl::StrCat(literal.u32s(0));
   if (literal.u64s_size() == 1) return absl::StrCat(literal.u64s(0));
-  if (literal.s8s().size() == 1) return absl::StrCat(static_cast<int8_t>(literal.s8s()[0]));
+  if (literal.s8s().size() == 1) {
+    const int8_t number = literal.s8s()[0];
+    return absl::StrCat(number);
+  }
   if (literal.u8s().size() == 1) return absl::StrCat(Number(literal.u8s()));
   if (literal.s16s().size() == 2) {
-    return absl::StrCat(static_cast<int16_t>(Number(literal.s16s())));
+    const int16_t number = Number(literal.s16s());
+    return absl::StrCat(number);
   }
   if (literal.u16s().size() == 2) return absl::StrCat(Number(literal.u16s()));
   if (literal.f32s_size() == 1) return FloatText(literal.f32s(0), 6, 9);

@@ -115,8 +115,7 @@ absl::Status ComputationPrinter::Order(std::vector<int>& order) const {
     order.push_back(slot->second);
   }
   if (order.size() == taken.size()) return absl::OkStatus();
-  return Error("schedule", absl::StrCat(taken.size(), " instructions"),
-               static_cast<int64_t>(order.size()));
+  return Error("schedule", absl::StrCat(taken.size(), " instructions"), order.size());
 }
 
 absl::Status ComputationPrinter::Print() {
@@ -266,8 +265,7 @@ absl::Status ComputationPrinter::PrintCall(absl::string_view name, int64_t id) {
 
 bool IsPrintableName(absl::string_view name) {
   const auto is_printable = [](char byte) {
-    return absl::ascii_isalnum(static_cast<unsigned char>(byte)) || byte == '_' || byte == '.' ||
-           byte == '-';
+    return absl::ascii_isalnum(byte) || byte == '_' || byte == '.' || byte == '-';
   };
   return !name.empty() && name.size() <= kMaxNameBytes &&
          std::all_of(name.begin(), name.end(), is_printable);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "base/size32.h"
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/stubs/logging.h"
 #include "simulator/hlo/lexer.h"
@@ -30,8 +31,7 @@ bool IsText(const std::string& bytes) {
 // HloModuleProto the first field is its name. A field is a module if it begins with one of
 // kFirstTags; no name does.
 absl::string_view ModuleBytes(absl::string_view bytes) {
-  CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()),
-                         static_cast<int>(bytes.size()));
+  CodedInputStream input(reinterpret_cast<const uint8_t*>(bytes.data()), Size32(bytes));
   int length;
   if (bytes[0] != kFirstTags[0] || !input.Skip(1) || !input.ReadVarintSizeAsInt(&length)) {
     return bytes;
@@ -54,7 +54,7 @@ absl::StatusOr<std::string> HloTextOf(std::string bytes, absl::string_view file_
   const absl::string_view module_bytes = ModuleBytes(bytes);
   const google::protobuf::LogSilencer silencer;  // the error below reports the problem in one line
   xla::HloModuleProto module;
-  if (!module.ParseFromArray(module_bytes.data(), static_cast<int>(module_bytes.size())) ||
+  if (!module.ParseFromArray(module_bytes.data(), Size32(module_bytes)) ||
       module.computations().empty()) {
     return error("expected HLO text that begins with 'HloModule', or a whole xla.HloModuleProto");
   }

@@ -31,7 +31,7 @@ xla::HloModuleProto SmallModule(absl::string_view name) {
 
 // A message with `bytes` as field 1, and with another field behind it.
 std::string Wrapped(const std::string& bytes) {
-  return absl::StrCat("\x0a", std::string(1, static_cast<char>(bytes.size())), bytes, "\x12\x01x");
+  return absl::StrCat("\x0a", std::string(1, bytes.size()), bytes, "\x12\x01x");
 }
 
 std::string ErrorOf(std::string bytes) {

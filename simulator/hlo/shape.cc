@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/enums.h"
 
 namespace mallocmuzero::hlo {
 namespace {
@@ -15,7 +16,7 @@ struct ElementTypeInfo {
 };
 
 // Indexed by ElementType.
-constexpr std::array<ElementTypeInfo, static_cast<size_t>(ElementType::kTuple) + 1> kTypes = {{
+constexpr std::array<ElementTypeInfo, Underlying(ElementType::kTuple) + 1> kTypes = {{
     {"pred", 8},
     {"s1", 1},
     {"s2", 2},
@@ -70,14 +71,14 @@ int64_t SaturatingRoundUp(int64_t value, int64_t multiple) {
 absl::InlinedVector<int64_t, 6> PhysicalDims(const Shape& shape, const Tile& tile) {
   absl::InlinedVector<int64_t, 6> dims;
   const auto& minor_to_major = shape.layout.minor_to_major;
-  const int rank = static_cast<int>(shape.dims.size());
+  const int64_t rank = std::ssize(shape.dims);
   int64_t merged = 1;
   for (int i = 0; i < rank; ++i) {
     const int dim = minor_to_major.size() == rank ? minor_to_major[i] : rank - 1 - i;
     merged = SaturatingMultiply(merged, shape.dims[dim]);
     // The tile's entry for the next more major dimension says whether that dimension merges with
     // this one.
-    const int next = static_cast<int>(tile.size()) - 2 - i;
+    const int64_t next = std::ssize(tile) - 2 - i;
     if (next >= 0 && tile[next] == kCombineDimension && i + 1 < rank) continue;
     dims.push_back(merged);
     merged = 1;
@@ -140,11 +141,9 @@ std::string LayoutToString(const Layout& layout) {
 
 }  // namespace
 
-int ElementBits(ElementType type) { return kTypes[static_cast<size_t>(type)].bits; }
+int ElementBits(ElementType type) { return kTypes[Underlying(type)].bits; }
 
-absl::string_view ElementTypeName(ElementType type) {
-  return kTypes[static_cast<size_t>(type)].name;
-}
+absl::string_view ElementTypeName(ElementType type) { return kTypes[Underlying(type)].name; }
 
 absl::optional<ElementType> ElementTypeFromName(absl::string_view name) {
   for (size_t i = 0; i + 1 < kTypes.size(); ++i) {
@@ -171,7 +170,7 @@ int64_t ShapeByteSize(const Shape& shape) {
 
 int64_t TuplePointerBytes(const Shape& shape, int64_t pointer_bytes) {
   if (!shape.IsTuple()) return 0;
-  int64_t bytes = pointer_bytes * static_cast<int64_t>(shape.tuple_shapes.size());
+  int64_t bytes = pointer_bytes * std::ssize(shape.tuple_shapes);
   for (const Shape& part : shape.tuple_shapes) bytes += TuplePointerBytes(part, pointer_bytes);
   return bytes;
 }

@@ -74,13 +74,13 @@ absl::Status FillTiles(const xla::LayoutProto& proto, Layout& layout) {
 absl::Status FillLayout(const xla::LayoutProto& proto, Shape& shape) {
   constexpr absl::string_view kNotNegative = "a 32-bit number that is not negative";
   constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
-  const auto rank = static_cast<int64_t>(shape.dims.size());
+  const auto rank = std::ssize(shape.dims);
   for (const int64_t dimension : proto.minor_to_major()) {
     if (dimension < 0 || dimension >= rank) {
       return Expected("layout.minor_to_major", absl::StrCat("one of ", rank, " dimensions"),
                       dimension);
     }
-    shape.layout.minor_to_major.push_back(static_cast<int32_t>(dimension));
+    shape.layout.minor_to_major.push_back(dimension);
   }
   const int64_t space = proto.memory_space();
   if (space < 0 || space > kLargest) return Expected("layout.memory_space", kNotNegative, space);
@@ -88,8 +88,8 @@ absl::Status FillLayout(const xla::LayoutProto& proto, Shape& shape) {
   if (bits < 0 || bits > kLargest) {
     return Expected("layout.element_size_in_bits", kNotNegative, bits);
   }
-  shape.layout.memory_space = static_cast<int32_t>(space);
-  shape.layout.element_size_in_bits = static_cast<int32_t>(bits);
+  shape.layout.memory_space = space;
+  shape.layout.element_size_in_bits = bits;
   return FillTiles(proto, shape.layout);
 }
 

@@ -29,7 +29,7 @@ bool ParseDims(Lexer& lexer, Shape& shape) {
 
 bool ParseMinorToMajor(Lexer& lexer, Shape& shape) {
   const char* const start = lexer.position();
-  const int rank = static_cast<int>(shape.dims.size());
+  const int64_t rank = std::ssize(shape.dims);
   uint64_t seen = 0;
   do {
     int32_t dim;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "base/enums.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/hlo/shape_parser.h"
@@ -62,7 +63,7 @@ TEST(Shape, ReadsTokensOpaqueValuesAndBuffers) {
 }
 
 TEST(Shape, KnowsEveryElementType) {
-  for (int i = 0; i < static_cast<int>(ElementType::kTuple); ++i) {
+  for (int i = 0; i < Underlying(ElementType::kTuple); ++i) {
     const auto type = static_cast<ElementType>(i);
     EXPECT_EQ(ElementTypeFromName(ElementTypeName(type)), type);
   }

@@ -307,7 +307,7 @@ TEST(HostileModule, FilesGiveAStatus) {
   std::mt19937 random(9);
   for (int round = 0; round < 100; ++round) {
     std::string text = kModule;
-    text[random() % text.size()] = static_cast<char>('0' + random() % 10);
+    text[random() % text.size()] = '0' + random() % 10;
     import(text).IgnoreError();
   }
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "simulator/core/index_fields.h"
 #include "simulator/core/simulate.h"
 #include "simulator/core/values.h"
 #include "simulator/overrides/override_text.h"
@@ -96,7 +97,7 @@ class Exporter {
     item.set_buffer(buffer.number());
     item.set_bytes(static_cast<double>(program_.buffers()[buffer].bytes));
     for (const AccessIndex a : accesses) {
-      item.add_accesses(a.number());
+      Append(*item.mutable_accesses(), a);
       item.set_bytes_moved(item.bytes_moved() + BytesMoved(a));
     }
     const Mapping changed = WithAccessesAsWanted(program_, baseline_, wanted_, accesses);

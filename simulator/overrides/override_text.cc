@@ -59,8 +59,7 @@ std::string QuotedNameRegex(absl::string_view name) {
   std::string regex = "^";
   for (const char c : name) {
     // Bytes beyond ASCII are parts of a character and must not be separated.
-    const bool literal =
-        absl::ascii_isalnum(c) || c == '_' || c == '-' || static_cast<unsigned char>(c) >= 0x80;
+    const bool literal = absl::ascii_isalnum(c) || c == '_' || c == '-' || !absl::ascii_isascii(c);
     if (!literal) regex.push_back('\\');
     regex.push_back(c);
   }

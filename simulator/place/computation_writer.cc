@@ -1,5 +1,6 @@
 #include "simulator/place/computation_writer.h"
 
+#include "base/size32.h"
 #include "simulator/place/shape_edit.h"
 
 namespace mallocmuzero::place {
@@ -10,7 +11,7 @@ ComputationWriter::ComputationWriter(ModuleEditor& editor, xla::HloComputationPr
     for (const int64_t before : instruction.control_predecessor_ids()) {
       control_predecessors_.insert(before);
     }
-    original_by_name_[instruction.name()] = static_cast<int>(originals_.size());
+    original_by_name_[instruction.name()] = Size32(originals_);
     originals_.push_back(std::move(instruction));
   }
   computation.clear_instructions();
@@ -32,7 +33,7 @@ int64_t ComputationWriter::Append(xla::HloInstructionProto instruction) {
     instruction.set_name(editor_.NewName(instruction.opcode()));
   }
   const int64_t id = instruction.id();
-  written_by_id_[id] = static_cast<int>(written_.size());
+  written_by_id_[id] = Size32(written_);
   written_.push_back(std::move(instruction));
   return id;
 }
@@ -126,8 +127,8 @@ void ComputationWriter::Finish(int64_t root) {
     sequence.add_instruction_ids(instruction.id());
     if (instruction.opcode() == "parameter" &&
         instruction.parameter_number() < computation_.program_shape().parameters_size()) {
-      *computation_.mutable_program_shape()->mutable_parameters(
-          static_cast<int>(instruction.parameter_number())) = instruction.shape();
+      *computation_.mutable_program_shape()->mutable_parameters(instruction.parameter_number()) =
+          instruction.shape();
     }
   }
   *computation_.mutable_program_shape()->mutable_result() = ShapeOf(root);

@@ -18,7 +18,7 @@ CopyPoints::CopyPoints(const Program& program, const Mapping& mapping)
   };
   for_each([&](uint32_t k, const Interval& it) {
     intervals_of_[it.buffer].push_back(k);
-    if (it.cross_program_prefetch) cross_program_prefetch_ = static_cast<int32_t>(k);
+    if (it.cross_program_prefetch) cross_program_prefetch_ = k;
     if (it.copy_in_done > it.copy_in_start) add(it.copy_in_done, Kind::kDoneIn, k);
     if (it.copy_out_done > it.copy_out_start) add(it.copy_out_done, Kind::kDoneOut, k);
   });

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
+#include "base/size32.h"
 #include "simulator/import/analysis/dataflow.h"
 
 namespace mallocmuzero::place {
@@ -91,7 +92,7 @@ class Collector {
   void Define(ValueId value, const Step& step, int64_t time) {
     const HloValue& made = placed_.flow.values()[value];
     if (number_of_[value] >= 0 || made.shape->layout.memory_space != fast_memory_space_) return;
-    number_of_[value] = static_cast<int32_t>(values_.size());
+    number_of_[value] = Size32(values_);
     ids_.push_back(value);
     steps_.push_back(step);
     values_.push_back({.bytes = hlo::ShapeByteSize(*made.shape), .first = time, .last = time});

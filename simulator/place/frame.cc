@@ -32,7 +32,7 @@ int32_t LeafOfOperand(const hlo::Shape& operand, int32_t element, int32_t leaf) 
 }  // namespace
 
 void Frame::SetName(ValueId value, Memory memory, ArrayName name) {
-  names_[value][static_cast<int>(memory)] = std::move(name);
+  names_[value][memory] = std::move(name);
 }
 
 void Frame::SetOnlyName(ValueId value, Memory memory, ArrayName name) {
@@ -43,7 +43,7 @@ void Frame::SetOnlyName(ValueId value, Memory memory, ArrayName name) {
 absl::optional<ArrayName> Frame::NameOf(ValueId value, Memory memory) const {
   const auto found = names_.find(value);
   if (found == names_.end()) return absl::nullopt;
-  return found->second[static_cast<int>(memory)];
+  return found->second[memory];
 }
 
 int64_t Frame::Materialize(const ArrayName& name, const xla::HloInstructionProto* named) {
@@ -95,7 +95,8 @@ void Frame::PreferOwnElement(hlo::InstructionIndex element, ArrayName& name) con
   if (computation().instructions[parameter].opcode != Opcode::kParameter) return;
   if (name.instruction != Original(parameter)->id()) return;
   const xla::ShapeProto& taken = writer_.ShapeOf(name.instruction);
-  const hlo::ShapeIndex own = {static_cast<int32_t>(*instruction.tuple_index)};
+  const int32_t number = *instruction.tuple_index;
+  const hlo::ShapeIndex own = {number};
   if (SubShape(taken, own)->layout().memory_space() ==
       SubShape(taken, name.index)->layout().memory_space()) {
     name.index = own;

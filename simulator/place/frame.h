@@ -11,6 +11,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
+#include "base/enums.h"
 #include "simulator/hlo/module.h"
 #include "simulator/import/structure/program_source.h"
 #include "simulator/place/computation_writer.h"
@@ -72,7 +73,7 @@ class Frame {
   const ProgramSource& source_;
   int32_t instance_;
   ComputationWriter& writer_;
-  absl::flat_hash_map<ValueId, std::array<absl::optional<ArrayName>, 2>> names_;
+  absl::flat_hash_map<ValueId, EnumArray<Memory, absl::optional<ArrayName>, 2>> names_;
 };
 
 }  // namespace mallocmuzero::place

@@ -9,7 +9,7 @@ namespace mallocmuzero::place {
 namespace {
 
 // The bits of an instruction's id that XLA keeps.
-uint32_t InComputation(int64_t id) { return static_cast<uint32_t>(id); }
+uint32_t InComputation(int64_t id) { return id; }
 
 // Entry computation 1 has two instructions, and computation 9, which fusions call, has one.
 ModuleEditor EditorOfTwoComputations() {

@@ -119,8 +119,8 @@ int64_t LiveBytes(absl::Span<const PackedValue> values,
 PackedHeap Pack(absl::Span<const PackedValue> values, int64_t alignment) {
   const std::vector<Life> lives = Tick(values);
   std::map<int32_t, std::vector<Life>> lives_of;  // for each owner
-  for (size_t value = 0; value < values.size(); ++value) {
-    lives_of[OwnerOf(values, static_cast<int32_t>(value))].push_back(lives[value]);
+  for (int32_t value = 0; value < values.size(); ++value) {
+    lives_of[OwnerOf(values, value)].push_back(lives[value]);
   }
   std::vector<int32_t> owners;
   for (const auto& [owner, unused] : lives_of) owners.push_back(owner);
@@ -142,8 +142,8 @@ PackedHeap Pack(absl::Span<const PackedValue> values, int64_t alignment) {
     heap.offsets[owner] = BestGap(taken, values[owner].bytes, alignment);
     heap.packed_bytes = std::max(heap.packed_bytes, heap.offsets[owner] + values[owner].bytes);
   }
-  for (size_t value = 0; value < values.size(); ++value) {
-    heap.offsets[value] = heap.offsets[OwnerOf(values, static_cast<int32_t>(value))];
+  for (int32_t value = 0; value < values.size(); ++value) {
+    heap.offsets[value] = heap.offsets[OwnerOf(values, value)];
   }
   heap.live_bytes = LiveBytes(values, lives_of);
   return heap;

@@ -117,7 +117,7 @@ absl::Status Placer::EmitCallee(int32_t instance, const xla::ShapeProto& shape,
     frame.SetName(values[leaf], handover.memory[leaf], {id, leaves[leaf]});
   }
   for (size_t i = 0; i < handover.also_fast.size(); ++i) {
-    const auto element = static_cast<int32_t>(original.tuple_shapes.size() + i);
+    const int32_t element = original.tuple_shapes.size() + i;
     frame.SetName(handover.also_fast[i], Memory::kFast, {id, {element}});
   }
   MMZ_RETURN_IF_ERROR(EmitInstructions(frame));
@@ -129,7 +129,7 @@ absl::Status Placer::EmitCallee(int32_t instance, const xla::ShapeProto& shape,
     for (int32_t i = 0; i < writer.ShapeOf(*root).tuple_shapes_size(); ++i) {
       elements.push_back(writer.Element(*root, {i}, nullptr));
     }
-    for (int32_t i = static_cast<int32_t>(elements.size()); i < shape.tuple_shapes_size(); ++i) {
+    for (int32_t i = elements.size(); i < shape.tuple_shapes_size(); ++i) {
       elements.push_back(writer.Element(id, {i}, nullptr));
     }
     *root = writer.Tuple(elements, nullptr);
@@ -148,8 +148,7 @@ absl::Status Placer::EmitWhile(Frame& frame, hlo::InstructionIndex index) {
   const ScheduledLoop& loop = *found;
   MMZ_RETURN_IF_ERROR(RunPoints(frame, source_.PricedAtOrAfter(loop.begin)));
   MMZ_RETURN_IF_ERROR(FinishPrefetchBefore(frame, loop));
-  const Handover handover =
-      HandoverOfLoop(frame, loop, static_cast<int32_t>(found - loops.begin()));
+  const Handover handover = HandoverOfLoop(frame, loop, found - loops.begin());
   absl::StatusOr<int64_t> operand =
       HandIn(frame, instruction.operands[0], handover, instruction.name);
   if (!operand.ok()) return operand.status();

@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/size32.h"
 #include "simulator/place_check/aliases.h"
 #include "simulator/place_check/match.h"
 #include "simulator/place_check/shapes.h"
@@ -31,7 +32,7 @@ std::vector<bool> MayChangeSpace(const Computation& computation) {
   std::vector<bool> may(computation.instructions.size(), false);
   for (const int parameter : computation.parameters) may[parameter] = true;
   may[computation.root] = true;
-  for (int i = static_cast<int>(may.size()) - 1; i >= 0; --i) {
+  for (int i = Size32(may) - 1; i >= 0; --i) {
     const Instruction& instruction = computation.instructions[i];
     if (instruction.kind == Kind::kFusion) {
       // The operands and results of an inner fusion are in the memories of its own parameters and

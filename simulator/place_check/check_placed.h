@@ -51,6 +51,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "base/enums.h"
 #include "mallocmuzero/xla/hlo.pb.h"
 
 namespace mallocmuzero {
@@ -101,7 +102,7 @@ enum class PlacedRule : uint8_t {
   kCrossProgramPrefetch,  // It copies an entry parameter and is listed in the module, once.
 };
 
-inline constexpr int kPlacedRuleCount = static_cast<int>(PlacedRule::kCrossProgramPrefetch) + 1;
+inline constexpr int kPlacedRuleCount = Underlying(PlacedRule::kCrossProgramPrefetch) + 1;
 
 // The check stops listing violations after this many.
 inline constexpr size_t kMaxPlacedViolations = 1000;

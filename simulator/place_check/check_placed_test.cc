@@ -38,7 +38,7 @@ TEST_P(RightPlacements, SurviveDamage) {
   for (int i = 0; i < 2000; ++i) {
     std::string damaged = bytes;
     for (int k = 0; k < 1 + i % 3; ++k) {
-      damaged[random() % damaged.size()] = static_cast<char>(random() % 128);
+      damaged[random() % damaged.size()] = random() % 128;
     }
     xla::HloModuleProto module;
     if (!module.ParseFromString(damaged)) continue;

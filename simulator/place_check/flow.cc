@@ -1,4 +1,5 @@
 #include "simulator/place_check/flow.h"
+#include "base/size32.h"
 
 #include <utility>
 
@@ -45,7 +46,7 @@ ValueId Flow::Add(ValueKind kind, int computation, int instruction, int leaf, Va
 LeafValues Flow::Fresh(ValueKind kind, int computation, int index) {
   LeafValues values;
   for (const xla::ShapeProto* leaf : Leaves(graph_.ShapeOf(computation, index))) {
-    values.push_back(Add(kind, computation, index, static_cast<int>(values.size())));
+    values.push_back(Add(kind, computation, index, Size32(values)));
     values_.back().shape = leaf;
   }
   return values;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/size32.h"
 #include "mallocmuzero/xla/hlo.pb.h"
 #include "simulator/place_check/graph.h"
 #include "simulator/place_check/shapes.h"
@@ -50,7 +51,7 @@ class Flow {
   explicit Flow(const Graph& graph);
 
   const Graph& graph() const { return graph_; }
-  int size() const { return static_cast<int>(values_.size()); }
+  int size() const { return Size32(values_); }
   const Value& value(ValueId id) const { return values_[id]; }
 
   // Values of the leaves of an instruction's shape, in order. The computation must be a controlled

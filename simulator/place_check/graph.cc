@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/size32.h"
 #include "base/status_macros.h"
 #include "simulator/place_check/shapes.h"
 
@@ -202,7 +203,7 @@ absl::Status CheckCallDepth(const Graph& graph) {
 // that are fused.
 absl::Status MarkCallers(Graph& graph) {
   graph.computations[graph.entry].controlled = true;
-  for (int c = static_cast<int>(graph.computations.size()) - 1; c >= 0; --c) {
+  for (int c = Size32(graph.computations) - 1; c >= 0; --c) {
     const Computation& computation = graph.computations[c];
     for (int i = 0; i < computation.instructions.size(); ++i) {
       const Instruction& instruction = computation.instructions[i];

@@ -75,8 +75,10 @@ InPlaceRules::Source InPlaceRules::TraceUncached(int computation, size_t leaf) {
   for (int index = graph_.computations[computation].root;;) {
     const Instruction& instruction = graph_.At(computation, index);
     switch (instruction.kind) {
-      case Kind::kParameter:
-        return {updated, static_cast<size_t>(instruction.proto->parameter_number()), leaf};
+      case Kind::kParameter: {
+        const size_t parameter = instruction.proto->parameter_number();
+        return {updated, parameter, leaf};
+      }
       case Kind::kTuple: {
         size_t operand = 0;
         for (; operand < instruction.operands.size(); ++operand) {

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
+#include "base/size32.h"
 #include "simulator/place_check/shapes.h"
 
 namespace mallocmuzero::place_check {
@@ -53,7 +54,7 @@ class Walk {
   void RunCompute(int computation, int index);
 
   void Step(int computation, int index) { trace_.steps.emplace_back(computation, index); }
-  int now() const { return static_cast<int>(trace_.steps.size()) - 1; }
+  int now() const { return Size32(trace_.steps) - 1; }
 
   void Read(ValueId value, int computation, int index);
   void ReadOperands(int computation, int index);

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/size32.h"
 
 namespace mallocmuzero::place_check {
 namespace {
@@ -64,7 +65,7 @@ class Reader {
         complete = false;
         continue;
       }
-      position = static_cast<int>(order.sequences[c].size());
+      position = Size32(order.sequences[c]);
       order.sequences[c].push_back(instruction->second);
     }
     for (int i = 0; i < positions.size(); ++i) {

@@ -52,7 +52,7 @@ constexpr ElementType kElementTypes[] = {
     ElementType::kF4E2M1FN,
     ElementType::kF8E8M0FNU,
 };
-constexpr int kElementTypeCount = static_cast<int>(std::size(kElementTypes));
+constexpr int kElementTypeCount = std::size(kElementTypes);
 
 std::string LayoutFault(const xla::ShapeProto& shape) {
   const xla::LayoutProto& layout = shape.layout();
@@ -99,7 +99,7 @@ hlo::Shape ArrayShape(const xla::ShapeProto& proto) {
   shape.element_type = kElementTypes[proto.element_type()];
   shape.dims.assign(proto.dimensions().begin(), proto.dimensions().end());
   for (const int64_t dim : proto.layout().minor_to_major()) {
-    shape.layout.minor_to_major.push_back(static_cast<int32_t>(dim));
+    shape.layout.minor_to_major.push_back(dim);
   }
   for (const xla::TileProto& tile : proto.layout().tiles()) {
     hlo::Tile& extents = shape.layout.tiles.emplace_back();
@@ -107,8 +107,8 @@ hlo::Shape ArrayShape(const xla::ShapeProto& proto) {
       extents.push_back(extent < 0 ? hlo::kCombineDimension : extent);
     }
   }
-  shape.layout.memory_space = static_cast<int32_t>(proto.layout().memory_space());
-  shape.layout.element_size_in_bits = static_cast<int32_t>(proto.layout().element_size_in_bits());
+  shape.layout.memory_space = proto.layout().memory_space();
+  shape.layout.element_size_in_bits = proto.layout().element_size_in_bits();
   return shape;
 }
 

@@ -119,8 +119,7 @@ void SpaceCheck::CheckInside(int original, int placed) {
   const Instruction& root_before = before.instructions[after.root];
   if (root.kind != Kind::kTuple || root_before.kind != Kind::kTuple) return;
   const auto elements = [](const Instruction& tuple) {
-    return std::min<int>(static_cast<int>(tuple.operands.size()),
-                         tuple.proto->shape().tuple_shapes_size());
+    return std::min<int>(tuple.operands.size(), tuple.proto->shape().tuple_shapes_size());
   };
   for (int k = 0; k < std::min(elements(root), elements(root_before)); ++k) {
     const ShapeProto* element[2] = {&root_before.proto->shape().tuple_shapes(k),
@@ -208,7 +207,7 @@ void CheckCrossProgramPrefetches(const Graph& placed, Report& report) {
       bool fine = start.kind == Kind::kCopyStart && c == placed.entry && number >= 0 &&
                   number < listed.size() && used.insert(number).second;
       if (fine) {
-        const xla::CrossProgramPrefetch& entry = listed[static_cast<int>(number)];
+        const xla::CrossProgramPrefetch& entry = listed[number];
         const Instruction& source = placed.At(c, start.operands[0]);
         fine = entry.index().empty() && source.kind == Kind::kParameter &&
                source.proto->parameter_number() == entry.parameter();

@@ -219,7 +219,7 @@ class GeometryCheck {
                              const std::vector<size_t>& intervals) {
       if (!intervals.empty()) return false;
       report_.Add(
-          Rule::kCarriedGroupSpace, g.number(),
+          Rule::kCarriedGroupSpace, g,
           absl::StrCat(report_.DescribeGroup(g), " is in fast memory, but no interval of its ",
                        role, " ", report_.DescribeBuffer(buffer), " contains ",
                        report_.DescribeInstruction(marker)));
@@ -234,7 +234,7 @@ class GeometryCheck {
     if (!place.Unambiguous()) {
       // Accesses are subjects of this rule, too, so that the numbers of groups start after those of
       // accesses.
-      report_.Add(Rule::kAmbiguousInterval, program_.access_count() + g.number(),
+      report_.Add(Rule::kAmbiguousInterval, g + program_.access_count(),
                   absl::StrCat(report_.DescribeGroup(g), " has several intervals of one buffer at ",
                                report_.DescribeInstruction(loop.begin), " or ",
                                report_.DescribeInstruction(loop.end)));
@@ -247,7 +247,7 @@ class GeometryCheck {
     const int64_t offset = mapping_.intervals[place.parameter[0]].offset;
     for (const size_t k : {place.initial[0], place.root[0], place.result[0]}) {
       if (mapping_.intervals[k].offset == offset) continue;
-      report_.Add(Rule::kCarriedGroupOffset, g.number(),
+      report_.Add(Rule::kCarriedGroupOffset, g,
                   absl::StrCat(report_.DescribeGroup(g), ": ", report_.DescribeInterval(k),
                                " is at offset ", mapping_.intervals[k].offset, ", ",
                                report_.DescribeInterval(place.parameter[0]), " at ", offset));

@@ -24,6 +24,10 @@ class Report {
   // subject. `subject` is the index of the access, interval, group or buffer that the rule is
   // about.
   void Add(Rule rule, size_t subject, std::string message);
+  template <typename Tag>
+  void Add(Rule rule, Index<Tag> subject, std::string message) {
+    Add(rule, subject.number(), std::move(message));
+  }
 
   bool empty() const { return violations_.empty(); }
   bool full() const { return violations_.size() >= kMaxViolations; }

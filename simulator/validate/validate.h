@@ -58,6 +58,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "base/enums.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 
@@ -96,7 +97,7 @@ enum class Rule : uint8_t {
   kLiveOutNotInHbm,   // live-out buffers are current in HBM at the end
 };
 
-inline constexpr int kRuleCount = static_cast<int>(Rule::kLiveOutNotInHbm) + 1;
+inline constexpr int kRuleCount = Underlying(Rule::kLiveOutNotInHbm) + 1;
 
 // Bodies of loops that are nested deeper than this are walked only once more, which bounds the
 // walks of one body to 2^8.

@@ -158,7 +158,7 @@ void ValueWalk::ReadInFastMemory(AccessIndex access) {
   const Access& a = program_.accesses()[access];
   const std::vector<size_t> found = IntervalsContaining(mapping_, a.buffer, a.instruction);
   if (found.empty()) {
-    Complain(Rule::kNoInterval, access.number(),
+    Complain(Rule::kNoInterval, access,
              absl::StrCat(report_.DescribeAccess(access),
                           " in fast memory: no interval of the buffer contains the instruction"));
     return;
@@ -169,12 +169,12 @@ void ValueWalk::ReadInFastMemory(AccessIndex access) {
     pending = pending || intervals_[k].inbound == buffers_[a.buffer].current;
   }
   if (pending) {
-    Complain(Rule::kCopyInPending, access.number(),
+    Complain(Rule::kCopyInPending, access,
              absl::StrCat(report_.DescribeAccess(access), " in fast memory: the copy in of ",
                           report_.DescribeInterval(found[0]), " has not been waited for"));
     return;
   }
-  Complain(Rule::kFastMemoryStale, access.number(),
+  Complain(Rule::kFastMemoryStale, access,
            absl::StrCat(report_.DescribeAccess(access), " in fast memory: ",
                         report_.DescribeInterval(found[0]), " does not hold the current value"));
 }
@@ -183,7 +183,7 @@ void ValueWalk::WriteInFastMemory(AccessIndex access) {
   const Access& a = program_.accesses()[access];
   const std::vector<size_t> found = IntervalsContaining(mapping_, a.buffer, a.instruction);
   if (found.size() != 1) {
-    Complain(found.empty() ? Rule::kNoInterval : Rule::kAmbiguousInterval, access.number(),
+    Complain(found.empty() ? Rule::kNoInterval : Rule::kAmbiguousInterval, access,
              absl::StrCat(report_.DescribeAccess(access), " in fast memory: ",
                           found.empty() ? "no interval" : "more than one interval",
                           " of the buffer contains the instruction"));
@@ -193,7 +193,7 @@ void ValueWalk::WriteInFastMemory(AccessIndex access) {
   IntervalState& state = intervals_[found[0]];
   const Version made = NewVersion();
   if (state.inbound != kNone || state.outbound != kNone) {
-    Complain(Rule::kWriteDuringCopy, access.number(),
+    Complain(Rule::kWriteDuringCopy, access,
              absl::StrCat(report_.DescribeAccess(access), " in fast memory while the copy ",
                           state.inbound != kNone ? "in" : "out", " of ",
                           report_.DescribeInterval(found[0]), " is in flight"));
@@ -206,7 +206,7 @@ void ValueWalk::WriteInFastMemory(AccessIndex access) {
 void ValueWalk::ReadInHbm(AccessIndex access) {
   const Access& a = program_.accesses()[access];
   if (HbmIsCurrent(a.buffer)) return;
-  Complain(Rule::kHbmStale, access.number(),
+  Complain(Rule::kHbmStale, access,
            absl::StrCat(report_.DescribeAccess(access), " in HBM: ",
                         WriteBackInFlight(a.buffer) ? "the write-back has not been waited for"
                                                     : "HBM does not hold the current value"));
@@ -221,7 +221,7 @@ void ValueWalk::WriteInHbm(AccessIndex access) {
     IntervalState& state = intervals_[k];
     if (mapping_.intervals[k].buffer != a.buffer) continue;
     if (state.inbound == kNone && state.outbound == kNone) continue;
-    Complain(Rule::kWriteDuringCopy, access.number(),
+    Complain(Rule::kWriteDuringCopy, access,
              absl::StrCat(report_.DescribeAccess(access), " in HBM while the copy ",
                           state.inbound != kNone ? "in" : "out", " of ",
                           report_.DescribeInterval(k), " is in flight"));
@@ -312,7 +312,7 @@ void ValueWalk::Cross(LoopIndex loop, Crossing crossing) {
 void ValueWalk::CheckLiveOuts() {
   for (const BufferIndex b : program_.buffers().indices()) {
     if (!program_.buffers()[b].live_out || HbmIsCurrent(b)) continue;
-    Complain(Rule::kLiveOutNotInHbm, b.number(),
+    Complain(Rule::kLiveOutNotInHbm, b,
              absl::StrCat("live-out ", report_.DescribeBuffer(b),
                           " is not current in HBM at the end of the program"));
   }
@@ -337,11 +337,9 @@ void ValueWalk::AssumeCurrentEverywhere(BufferIndex buffer) {
   }
 }
 
-void ValueWalk::Complain(Rule rule, size_t subject, std::string message) {
-  if (!later_passes_.empty()) {
-    absl::StrAppend(&message, ", in a later pass of ", report_.DescribeLoop(later_passes_.front()));
-  }
-  report_.Add(rule, subject, std::move(message));
+std::string ValueWalk::PassText() const {
+  if (later_passes_.empty()) return "";
+  return absl::StrCat(", in a later pass of ", report_.DescribeLoop(later_passes_.front()));
 }
 
 }  // namespace mallocmuzero::validate

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "simulator/validate/report.h"
@@ -85,9 +86,14 @@ class ValueWalk {
   // Continues after a reported fault as if the buffer's value were current everywhere.
   void AssumeCurrentEverywhere(BufferIndex buffer);
 
-  // Reports a violation, and appends the pass, such as ", in a later pass of loop 0 ('while.2')",
-  // if it is a later one.
-  void Complain(Rule rule, size_t subject, std::string message);
+  // Reports a violation in the current pass. The subject is an index or a number.
+  template <typename Subject>
+  void Complain(Rule rule, Subject subject, const std::string& message) {
+    report_.Add(rule, subject, absl::StrCat(message, PassText()));
+  }
+
+  // Text such as ", in a later pass of loop 0 ('while.2')"; empty in first passes.
+  std::string PassText() const;
 
   const Program& program_;
   const Mapping& mapping_;

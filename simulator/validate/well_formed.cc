@@ -13,21 +13,21 @@ std::string CopyPositions(const Interval& it) {
                       it.copy_out_start, " to ", it.copy_out_done);
 }
 
-// Describes how the copies differ from the picture in validate.h, or returns "". Computes in 64
-// bits, because the fields may hold any numbers.
+// Describes how the copies differ from the picture in validate.h, or returns "". The fields may
+// hold any numbers, so it adds nothing to them.
 std::string CopyFault(const Interval& it) {
-  const int64_t first = it.first.number();
-  const int64_t last = it.last.number();
-  const int64_t in_start = it.copy_in_start.number();
-  const int64_t in_done = it.copy_in_done.number();
-  const int64_t out_start = it.copy_out_start.number();
-  const int64_t out_done = it.copy_out_done.number();
+  const InstructionIndex first = it.first;
+  const InstructionIndex last = it.last;
+  const InstructionIndex in_start = it.copy_in_start;
+  const InstructionIndex in_done = it.copy_in_done;
+  const InstructionIndex out_start = it.copy_out_start;
+  const InstructionIndex out_done = it.copy_out_done;
   if ((in_start < 0) != (in_done < 0)) return "copy in needs both start and end";
   if ((out_start < 0) != (out_done < 0)) return "copy out needs both start and end";
   if (in_start >= 0 && !(first <= in_start && in_start <= in_done && in_done <= last)) {
     return "copy in must have first <= start <= done <= last";
   }
-  if (out_start >= 0 && !(first <= out_start && out_start <= out_done && out_done <= last + 1)) {
+  if (out_start >= 0 && !(first <= out_start && out_start <= out_done && out_done - 1 <= last)) {
     return "copy out must have first <= start <= done <= last + 1";
   }
   if (in_start >= 0 && out_start >= 0 && in_done > out_start) {

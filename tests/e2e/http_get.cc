@@ -21,10 +21,10 @@ std::string HttpGet(const std::string& ip, uint16_t port, const std::string& pat
   const std::string request =
       absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: ", ip, "\r\nConnection: close\r\n\r\n");
   if (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 &&
-      write(socket, request.data(), request.size()) == static_cast<ssize_t>(request.size())) {
+      write(socket, request.data(), request.size()) == std::ssize(request)) {
     char buffer[4096];
     for (ssize_t n = 0; (n = read(socket, buffer, sizeof(buffer))) > 0;) {
-      answer.append(buffer, static_cast<size_t>(n));
+      answer.append(buffer, n);
     }
   }
   close(socket);

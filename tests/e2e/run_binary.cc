@@ -129,7 +129,7 @@ RunResult RunningMallocmuzero::Wait() {
   if (child_ < 0) return result;
   char buffer[4096];
   for (ssize_t n = 0; err_ >= 0 && (n = read(err_, buffer, sizeof(buffer))) > 0;) {
-    result.err.append(buffer, static_cast<size_t>(n));
+    result.err.append(buffer, n);
   }
   int status = 0;
   waitpid(child_, &status, 0);

@@ -107,11 +107,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   mallocmuzero::InsertBytes(*table, bytes.substr(0, half), piece);
   mallocmuzero::InsertBytes(*table, bytes.substr(half), piece);
   mallocmuzero::v1::UpdatePrioritiesRequest update;
-  if (update.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  if (update.ParseFromArray(bytes.data(), bytes.size())) {
     table->UpdatePriorities(update).status().IgnoreError();
   }
   mallocmuzero::v1::RateLimit limit;
-  if (limit.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+  if (limit.ParseFromArray(bytes.data(), bytes.size())) {
     const absl::Status status = table->SetRateLimit(limit);
     if (!status.ok()) mallocmuzero::CheckError(status);
   }

@@ -73,7 +73,7 @@ void Answer(v1::FindMappingRequest request) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   mallocmuzero::v1::FindMappingRequest request;
-  if (request.ParseFromArray(data, static_cast<int>(size))) {
+  if (request.ParseFromArray(data, size)) {
     mallocmuzero::Answer(std::move(request));
   }
   return 0;

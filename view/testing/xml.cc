@@ -64,7 +64,7 @@ class Parser {
   absl::Status TakeText(char end, std::string& text) {
     while (!rest_.empty() && rest_[0] != end) {
       if (rest_[0] == '<') return Error("no bare < expected");
-      const auto byte = static_cast<uint8_t>(rest_[0]);
+      const uint8_t byte = rest_[0];
       if (byte < 0x20 && byte != '\n' && byte != '\t' && byte != '\r') {
         return Error("no control character expected");
       }

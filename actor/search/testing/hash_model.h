@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/size32.h"
 #include "model/latent_model.h"
 
 namespace mallocmuzero::testing {
@@ -29,7 +30,7 @@ class HashModel final : public LatentModel {
   HashModel(const HashModelOptions& options, uint32_t slots, uint32_t actions)
       : options_(options), actions_(actions), states_(slots) {}
 
-  uint32_t slots() const override { return static_cast<uint32_t>(states_.size()); }
+  uint32_t slots() const override { return Size32(states_); }
   uint32_t actions() const override { return actions_; }
   uint32_t observation_size() const override { return 1; }
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cinttypes>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -67,7 +68,7 @@ class GameProcess {
   }
 
   void Take(int64_t action) {
-    std::fprintf(out_, "%lld\n", static_cast<long long>(action));
+    std::fprintf(out_, "%" PRId64 "\n", action);
     std::fflush(out_);
   }
 
@@ -95,7 +96,7 @@ class Player {
   int64_t Choose(const json& decision) {
     const torch::NoGradGuard no_gradient;
     std::vector<float> observation = decision["observation"];
-    const auto size = static_cast<int64_t>(observation.size());
+    const auto size = std::ssize(observation);
     const torch::Tensor row = torch::from_blob(observation.data(), {1, size});
     const auto latent = representation_.forward({row}).toTuple()->elements()[0];
     const torch::Tensor logits = prediction_.forward({latent}).toTuple()->elements()[0].toTensor();

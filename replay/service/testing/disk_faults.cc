@@ -71,7 +71,7 @@ int Sync(int file, int call) {
   WaitWhileHanging(file);
   struct stat before = {};
   const bool found = fstat(file, &before) == 0;
-  if (const auto result = static_cast<int>(syscall(call, file)); result != 0) return result;
+  if (const int result = syscall(call, file); result != 0) return result;
   State& disk = Disk();
   const absl::MutexLock lock(&disk.mutex);
   if (disk.fails > 0 && IsUnder(PathOf(file), disk.failing)) {

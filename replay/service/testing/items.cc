@@ -49,8 +49,7 @@ std::set<std::string> IdsOf(uint64_t begin, uint64_t end) {
 uint64_t IndexOf(absl::string_view wire) {
   v1::ReplayItem item;
   uint64_t index = UINT64_MAX;
-  if (item.ParseFromArray(wire.data(), static_cast<int>(wire.size())) &&
-      item.id().size() == kItemIdBytes) {
+  if (item.ParseFromArray(wire.data(), wire.size()) && item.id().size() == kItemIdBytes) {
     std::memcpy(&index, item.id().data(), sizeof(index));
   }
   return index;
@@ -64,7 +63,7 @@ v1::ReplayItem MakeReplayItem(uint64_t index, uint32_t positions, double total_r
   item.set_total_return(total_return);
   item.set_positions(positions);
   item.set_encoding(v1::ReplayItem::TRAJECTORY);
-  item.set_payload(std::string(payload_bytes, static_cast<char>('a' + index % 26)));
+  item.set_payload(std::string(payload_bytes, 'a' + index % 26));
   return item;
 }
 

@@ -15,7 +15,7 @@ namespace {
 // Sets live ranges, in instructions: from the first access to the last one, extended over loops
 // that use a buffer which exists before them.
 void DeriveLiveRanges(v1::Program& program) {
-  const uint32_t last_instruction = static_cast<uint32_t>(program.instructions_size()) - 1;
+  const uint32_t last_instruction = program.instructions_size() - 1;
   std::vector<bool> seen(program.buffers_size(), false);
   for (int b = 0; b < program.buffers_size(); ++b) seen[b] = program.buffers(b).live_in();
   for (const v1::Access& access : program.accesses()) {

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/enums.h"
 
 namespace mallocmuzero::hlo {
 namespace {
@@ -36,7 +37,7 @@ std::string Names(const Computation& computation, const auto& indices) {
 std::string Calls(const Module& module, const Instruction& instruction) {
   return absl::StrJoin(instruction.called_computations, ",",
                        [&](std::string* out, const CalledComputation& call) {
-                         absl::StrAppend(out, static_cast<int>(call.role), ":",
+                         absl::StrAppend(out, Underlying(call.role), ":",
                                          module.computations[call.computation].name);
                        });
 }

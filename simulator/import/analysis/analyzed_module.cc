@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/size32.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "simulator/core/field_checks.h"
@@ -57,7 +58,7 @@ absl::Status CollectPricedSteps(AnalyzedModule& analyzed) {
   const Schedule& schedule = analyzed.schedule;
   absl::flat_hash_set<const hlo::Instruction*> checked;
   for (int32_t s = 0; s < schedule.steps.size(); ++s) {
-    analyzed.priced_at_or_after.push_back(static_cast<int32_t>(analyzed.priced.size()));
+    analyzed.priced_at_or_after.push_back(Size32(analyzed.priced));
     const Step& step = schedule.steps[s];
     const ComputationInstance& instance = schedule.instances[step.instance];
     PricedStep priced{.step = s, .instruction = &schedule.InstructionAt(step)};

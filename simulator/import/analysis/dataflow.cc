@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/size32.h"
 
 namespace mallocmuzero {
 namespace {
@@ -15,9 +16,9 @@ using hlo::Opcode;
 class UnionFind {
  public:
   void Grow(size_t size) {
-    const size_t old_size = parent_.size();
+    const int32_t old_size = Size32(parent_);
     parent_.resize(size);
-    std::iota(parent_.begin() + old_size, parent_.end(), static_cast<int32_t>(old_size));
+    std::iota(parent_.begin() + old_size, parent_.end(), old_size);
   }
   int32_t Find(int32_t x) {
     while (parent_[x] != x) x = parent_[x] = parent_[parent_[x]];
@@ -137,7 +138,7 @@ class DataflowBuilder {
     const hlo::Instruction& instruction = schedule_.ComputationOf(instance).instructions[index];
     Leaves leaves;
     hlo::ForEachLeaf(instruction.shape, [&](absl::Span<const int32_t>, const hlo::Shape& shape) {
-      const auto leaf = static_cast<int32_t>(leaves.size());
+      const auto leaf = Size32(leaves);
       leaves.push_back(static_cast<ValueId>(flow_.values_.size()));
       flow_.values_.push_back({instance, index, leaf, &shape});
     });
@@ -299,7 +300,7 @@ class DataflowBuilder {
       carried.root = same_value_.Find(carried.root);
       carried.result = same_value_.Find(carried.result);
     }
-    const auto count = static_cast<int32_t>(flow_.values_.size());
+    const auto count = Size32(flow_.values_);
     for (ValueId value = 0; value < count; ++value) {
       same_storage_.Union(value, same_value_.Find(value));
       ValueId& source = flow_.values_[value].copied_from;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/string_view.h"
+#include "base/size32.h"
 #include "simulator/import/analysis/dataflow.h"
 
 namespace mallocmuzero {
@@ -29,7 +30,7 @@ void AppendOwnPairs(const hlo::Instruction& instruction, std::vector<InPlacePair
       if (!instruction.operands.empty()) pairs.push_back({0, 0});
       break;
     case Opcode::kScatter:  // operands are n inputs, the indices, n updates
-      for (int32_t i = 0; i < static_cast<int32_t>(instruction.operands.size()) / 2; ++i) {
+      for (int32_t i = 0; i < Size32(instruction.operands) / 2; ++i) {
         pairs.push_back({i, i});
       }
       break;
@@ -144,7 +145,7 @@ bool IsConcatBitcast(const hlo::Instruction& instruction) {
 
 std::vector<InPlacePair> ListedPairs(const hlo::Instruction& instruction) {
   if (instruction.aliasing_operands.empty()) return {};
-  const auto operands = static_cast<int64_t>(instruction.operands.size());
+  const auto operands = std::ssize(instruction.operands);
   const int64_t end = operands + hlo::LeafCount(instruction.shape);
   std::vector<InPlacePair> pairs;
   for (std::vector<int32_t> list : instruction.aliasing_operands) {
@@ -152,7 +153,7 @@ std::vector<InPlacePair> ListedPairs(const hlo::Instruction& instruction) {
     std::sort(list.begin(), list.end());
     const auto outputs = std::lower_bound(list.begin(), list.end(), operands);
     if (outputs == list.begin() || outputs == list.end()) continue;
-    const auto leaf = [&](int32_t position) { return static_cast<int32_t>(position - operands); };
+    const auto leaf = [&](int32_t position) -> int32_t { return position - operands; };
     for (auto it = list.begin(); it != outputs; ++it) pairs.push_back({*it, leaf(*outputs)});
     for (auto it = outputs; it != list.end(); ++it) pairs.push_back({list.front(), leaf(*it)});
   }

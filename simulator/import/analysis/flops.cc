@@ -115,7 +115,7 @@ double ConvolutionFlops(const hlo::Computation& computation, const hlo::Instruct
   double positions = 1;
   const std::vector<WindowDimension> window = ParseWindow(conv.FindAttribute("window"));
   for (size_t i = 0; i < window.size(); ++i) {
-    const char label = static_cast<char>('0' + i);
+    const char label = '0' + i;
     positions *= ValidPositions(window[i], Dimension(lhs, parts[0].find(label)),
                                 Dimension(conv.shape, output_labels.find(label)), budget);
   }

@@ -1,4 +1,5 @@
 #include "simulator/import/analysis/live_range.h"
+#include "base/size32.h"
 
 #include <algorithm>
 
@@ -21,7 +22,7 @@ class LiveRangeFinder {
       UseAt(carried.root, loop.end, carried.loop);
       ExtendTo(carried.result, loop.end);
     }
-    const auto last = static_cast<int32_t>(analyzed_.priced.size()) - 1;
+    const auto last = Size32(analyzed_.priced) - 1;
     for (ValueId value : analyzed_.flow.ValuesOf(0, schedule_.ComputationOf(0).root)) {
       LiveRange& range = RangeOf(value);
       range.live_out = true;
@@ -79,7 +80,7 @@ class LiveRangeFinder {
 }  // namespace
 
 int32_t PricedIndex(const AnalyzedModule& analyzed, int32_t step) {
-  const auto last = static_cast<int32_t>(analyzed.priced.size()) - 1;
+  const auto last = Size32(analyzed.priced) - 1;
   return std::max(std::min(analyzed.priced_at_or_after[step], last), 0);
 }
 

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
+#include "base/size32.h"
 #include "base/status_macros.h"
 #include "simulator/core/field_checks.h"
 #include "simulator/core/program_types.h"
@@ -45,7 +46,7 @@ class Flattener {
  private:
   int32_t AddInstance(hlo::ComputationIndex computation, int64_t count, int32_t loop) {
     schedule_.instances.push_back({computation, count, loop});
-    return static_cast<int32_t>(schedule_.instances.size()) - 1;
+    return Size32(schedule_.instances) - 1;
   }
 
   absl::Status Error(const hlo::Instruction& at, absl::string_view what) const {
@@ -138,15 +139,15 @@ class Flattener {
                                 loop.trip_count, " passes that is run ", outer_count, " times"));
     }
     const int64_t count = outer_count * loop.trip_count;
-    const auto loop_index = static_cast<int32_t>(schedule_.loops.size());
+    const auto loop_index = Size32(schedule_.loops);
     loop.body = AddInstance(*body, count, loop_index);
     loop.condition = AddInstance(*condition, count, loop_index);
-    loop.begin = static_cast<int32_t>(schedule_.steps.size());
+    loop.begin = Size32(schedule_.steps);
     schedule_.steps.push_back({Step::Kind::kLoopBegin, instance, index});
     schedule_.loops.push_back(loop);
     absl::Status status = Visit(loop.body, depth + 1);
     if (status.ok()) status = Visit(loop.condition, depth + 1);
-    schedule_.loops[loop_index].end = static_cast<int32_t>(schedule_.steps.size());
+    schedule_.loops[loop_index].end = Size32(schedule_.steps);
     schedule_.steps.push_back({Step::Kind::kLoopEnd, instance, index});
     return status;
   }

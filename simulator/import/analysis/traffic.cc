@@ -22,8 +22,8 @@ struct Walk {
 
   Walk Deeper() const { return {depth + 1, looks_left}; }
   void Look(const hlo::Computation& computation) const {
-    const auto count = std::min<size_t>(computation.instructions.size(), kMaxLooks);
-    *looks_left = std::max(0, *looks_left - static_cast<int>(count));
+    const int count = std::min<size_t>(computation.instructions.size(), kMaxLooks);
+    *looks_left = std::max(0, *looks_left - count);
   }
   bool MayGoDeeper() const { return depth<kMaxFusionDepth&& * looks_left> 0; }
 };
@@ -155,8 +155,8 @@ void ApplyFusionRules(const hlo::Module& module, const hlo::Instruction& fusion,
   for (size_t i = 0; i < traffic.operand_bytes.size(); ++i) {
     if (traffic.operand_bytes[i].size() != 1) continue;
     int looks_left = kMaxLooks;
-    traffic.operand_bytes[i][0] = ParameterReadBytes(module, fused, static_cast<int32_t>(i),
-                                                     {.depth = 0, .looks_left = &looks_left});
+    traffic.operand_bytes[i][0] =
+        ParameterReadBytes(module, fused, i, {.depth = 0, .looks_left = &looks_left});
   }
   const hlo::Instruction& root = fused.instructions[fused.root];
   for (size_t leaf = 0; leaf < traffic.output_bytes.size(); ++leaf) {

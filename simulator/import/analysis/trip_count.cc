@@ -170,7 +170,7 @@ optional<int64_t> CountPasses(absl::string_view direction, int64_t start, int64_
     return nullopt;
   }
   if (passes < 0 || passes > INT32_MAX) return nullopt;
-  return static_cast<int64_t>(passes);
+  return absl::Int128Low64(passes);
 }
 
 // The direction DIRECTION' such that `b DIRECTION' a` means `a DIRECTION b`.

@@ -121,8 +121,7 @@ class BaselineMaker {
   void FindStaysOfInitialValues() {
     absl::flat_hash_map<int32_t, int32_t> initial_of;  // the key is the buffer of the parameter
     for (const v1::CarriedGroup& group : program_.carried_groups()) {
-      initial_of[static_cast<int32_t>(group.parameter_buffer())] =
-          static_cast<int32_t>(group.initial_buffer());
+      initial_of[group.parameter_buffer()] = group.initial_buffer();
     }
     for (const CarriedValue& carried : flow_.carried()) {
       const HloValue& initial = flow_.values()[carried.initial];
@@ -218,7 +217,7 @@ class BaselineMaker {
 
   void Serve(int32_t access, Stay& stay) {
     in_fast_memory_[access] = true;
-    const auto time = static_cast<int32_t>(program_.accesses(access).instruction());
+    const int32_t time = program_.accesses(access).instruction();
     stay.used = true;
     stay.last = std::max(stay.last, time);
     if (!stay.cross_program_prefetch) stay.first = std::min(stay.first, time);
@@ -235,7 +234,7 @@ class BaselineMaker {
       const int32_t storage = StayOf(other_.priced[priced], access);
       if (storage < 0) continue;
       Stay& stay = stays_[storage];
-      if (stay.buffer != static_cast<int32_t>(access.buffer())) {
+      if (stay.buffer != access.buffer()) {
         ++foreign;
         // keeps the price right, although no interval can cover this access
         in_fast_memory_[a] = true;
@@ -260,7 +259,7 @@ class BaselineMaker {
     for (int32_t a = 0; a < program_.accesses_size(); ++a) {
       const v1::Access& access = program_.accesses(a);
       if (match_.other_of_base[access.instruction()] >= 0) continue;
-      const auto time = static_cast<int32_t>(access.instruction());
+      const int32_t time = access.instruction();
       for (int32_t s : stays_of[access.buffer()]) {
         Stay& stay = stays_[s];
         const bool begins = access.kind() == v1::Access::WRITE && stay.copy_in_start < 0 &&
@@ -308,8 +307,8 @@ class BaselineMaker {
     v1::Interval interval;
     interval.set_buffer(stay.buffer);
     const v1::Buffer& buffer = program_.buffers(stay.buffer);
-    int32_t first = std::max(stay.first, static_cast<int32_t>(buffer.first()));
-    int32_t last = std::min(stay.last, static_cast<int32_t>(buffer.last()));
+    int32_t first = std::max<int32_t>(stay.first, buffer.first());
+    int32_t last = std::min<int32_t>(stay.last, buffer.last());
     int32_t copied_in = kNever;
     if (stay.copy_in_start >= 0 && !stay.cross_program_prefetch) {
       copied_in = std::max(stay.copy_in_done, stay.copy_in_start);
@@ -343,8 +342,8 @@ class BaselineMaker {
     if (slices.size() < 2 || bytes != buffer_bytes) return;
     for (const auto& [start, slice_bytes] : slices) {
       v1::CopySlice& slice = *interval.add_copy_in_slices();
-      slice.set_start(std::clamp(static_cast<uint32_t>(start), interval.copy_in_start(),
-                                 interval.copy_in_done()));
+      slice.set_start(
+          std::clamp<uint32_t>(start, interval.copy_in_start(), interval.copy_in_done()));
       slice.set_bytes(slice_bytes);
     }
   }
@@ -355,9 +354,9 @@ class BaselineMaker {
     int32_t last = not_before;
     for (int32_t a = 0; a < program_.accesses_size(); ++a) {
       const v1::Access& access = program_.accesses(a);
-      const auto time = static_cast<int32_t>(access.instruction());
-      if (static_cast<int32_t>(access.buffer()) == stay.buffer && in_fast_memory_[a] &&
-          time >= stay.first && time <= stay.last) {
+      const int32_t time = access.instruction();
+      if (access.buffer() == stay.buffer && in_fast_memory_[a] && time >= stay.first &&
+          time <= stay.last) {
         last = std::max(last, time);
       }
     }

@@ -160,8 +160,8 @@ absl::optional<std::vector<int64_t>> PackBlocks(absl::Span<const Block> blocks, 
     int32_t failed = 0;
     if (auto offsets = packer.Place(order, fit, &failed)) return offsets;
     const auto at = std::find(order.begin(), order.end(), failed);
-    const auto position = static_cast<size_t>(at - order.begin());
-    std::rotate(order.begin() + static_cast<std::ptrdiff_t>(random() % (position + 1)), at, at + 1);
+    const size_t position = at - order.begin();
+    std::rotate(order.begin() + random() % (position + 1), at, at + 1);
   }
   return absl::nullopt;
 }

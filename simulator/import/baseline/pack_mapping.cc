@@ -30,7 +30,7 @@ absl::flat_hash_map<int32_t, int32_t> CarriedBuffers(const v1::Program& program)
   std::vector<int32_t> parent(program.buffers_size());
   std::iota(parent.begin(), parent.end(), 0);
   const auto find = [&](uint32_t buffer) {
-    auto b = static_cast<int32_t>(buffer);
+    int32_t b = buffer;
     while (parent[b] != b) b = parent[b] = parent[parent[b]];
     return b;
   };
@@ -39,11 +39,11 @@ absl::flat_hash_map<int32_t, int32_t> CarriedBuffers(const v1::Program& program)
     for (uint32_t member : {group.initial_buffer(), group.parameter_buffer(), group.root_buffer(),
                             group.result_buffer()}) {
       parent[find(member)] = find(group.initial_buffer());
-      carried[static_cast<int32_t>(member)] = 0;
+      carried[member] = 0;
     }
   }
   for (auto& [buffer, representative] : carried) {
-    representative = find(static_cast<uint32_t>(buffer));
+    representative = find(buffer);
   }
   return carried;
 }
@@ -55,7 +55,7 @@ bool PackMapping(const v1::Program& program, v1::Mapping& mapping) {
   std::vector<int32_t> group_of_interval;
   int32_t groups = 0;
   for (const v1::Interval& interval : mapping.intervals()) {
-    const auto buffer = static_cast<int32_t>(interval.buffer());
+    const int32_t buffer = interval.buffer();
     int32_t group = groups;
     if (const auto found = carried.find(buffer); found != carried.end()) {
       group = group_of_carried.try_emplace(found->second, groups).first->second;

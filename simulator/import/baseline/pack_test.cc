@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "base/size32.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -106,7 +107,7 @@ TEST(Pack, AGroupHasOneOffsetAtAllTimes) {
 TEST(Pack, EqualInputsGiveEqualOffsets) {
   std::vector<Block> blocks;
   for (int32_t g = 0; g < 40; ++g) {
-    const auto first = static_cast<uint32_t>(g % 10);
+    const uint32_t first = g % 10;
     blocks.push_back({.first = first, .last = first + 3, .bytes = 10 + g * 7 % 30, .group = g});
   }
   const int64_t capacity = 500;
@@ -119,10 +120,7 @@ void Cut(uint32_t first, uint32_t last, int64_t low, int64_t high, std::mt19937&
          std::vector<Block>& blocks) {
   const bool by_time = last > first && random() % 2 == 0;
   if (random() % 8 == 0 || (!by_time && high - low < 16)) {
-    blocks.push_back({.first = first,
-                      .last = last,
-                      .bytes = high - low,
-                      .group = static_cast<int32_t>(blocks.size())});
+    blocks.push_back({.first = first, .last = last, .bytes = high - low, .group = Size32(blocks)});
   } else if (by_time) {
     const auto middle = first + static_cast<uint32_t>(random() % (last - first));
     Cut(first, middle, low, high, random, blocks);
@@ -159,11 +157,11 @@ TEST(PackProperty, WhateverItReturnsIsValid) {
   std::mt19937 random(11);
   int packed = 0;
   for (int round = 0; round < 200; ++round) {
-    const int groups = 1 + static_cast<int>(random() % 12);
+    const int groups = 1 + random() % 12;
     std::vector<Block> blocks;
     for (int32_t g = 0; g < groups; ++g) {
       for (uint32_t piece = 0; piece <= random() % 3; ++piece) {
-        const auto first = static_cast<uint32_t>(random() % 10);
+        const uint32_t first = random() % 10;
         blocks.push_back({.first = first,
                           .last = first + static_cast<uint32_t>(random() % (10 - first)),
                           .bytes = static_cast<int64_t>(1 + random() % 60),
@@ -171,7 +169,7 @@ TEST(PackProperty, WhateverItReturnsIsValid) {
                           .group = g});
       }
     }
-    const auto capacity = static_cast<int64_t>(200 + random() % 100);
+    const int64_t capacity = 200 + random() % 100;
     const Offsets offsets = PackBlocks(blocks, capacity, 8, 50);
     if (!offsets) continue;
     ++packed;

@@ -87,7 +87,7 @@ absl::StatusOr<v1::Calibration> Calibrate(const v1::Program& program, const Late
   const Skeleton skeleton = MakeSkeleton(program);
   for (size_t p = 1; p < placements.size(); ++p) {
     absl::StatusOr<LatencyTable> table =
-        LatencyTable::FromProto(FitLatencyTable(program, classes, placements, static_cast<int>(p)),
+        LatencyTable::FromProto(FitLatencyTable(program, classes, placements, p),
                                 skeleton.instructions, skeleton.accesses, program.hardware());
     if (!table.ok()) return table.status();
     PredictInto(placements[p], *table, skeleton, *calibration.add_placements());

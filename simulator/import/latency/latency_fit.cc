@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/sha256.h"
+#include "base/size32.h"
 #include "simulator/import/latency/savings_fit.h"
 #include "simulator/import/matching/match.h"
 
@@ -154,7 +155,7 @@ class TableFitter {
 
   void CollectFrom(bool of_placed_modules, absl::Span<const ObservedSets> known = {}) {
     for (size_t p = 0; p < placements_.size(); ++p) {
-      if (static_cast<int>(p) == left_out_) continue;
+      if (p == left_out_) continue;
       if (placements_[p].of_placed_module != of_placed_modules) continue;
       for (int i = 0; i < program_.instructions_size(); ++i) {
         const auto& placed = placements_[p].instructions[i];
@@ -271,11 +272,10 @@ LatencyClasses ClassifyInstructions(const v1::Program& program, const AnalyzedMo
         for (uint32_t index : position.tuple_index()) absl::StrAppend(&key, ".", index);
       }
     }
-    const auto [found, added] =
-        class_of_key.try_emplace(Sha256(key), static_cast<uint32_t>(class_of_key.size()));
+    const auto [found, added] = class_of_key.try_emplace(Sha256(key), Size32(class_of_key));
     classes.class_of.push_back(found->second);
     if (!added) continue;
-    classes.representative.push_back(static_cast<uint32_t>(i));
+    classes.representative.push_back(i);
     classes.flops.push_back(step.kind == Step::Kind::kInstruction
                                 ? CountFlops(all_hbm.module,
                                              all_hbm.schedule.ComputationOf(step.instance),

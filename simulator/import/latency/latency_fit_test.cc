@@ -47,8 +47,8 @@ Placement MakePlacement(const std::vector<std::pair<Set, double>>& observed) {
 LatencyClasses OwnClasses(const v1::Program& program) {
   LatencyClasses classes;
   for (int i = 0; i < program.instructions_size(); ++i) {
-    classes.class_of.push_back(static_cast<uint32_t>(i));
-    classes.representative.push_back(static_cast<uint32_t>(i));
+    classes.class_of.push_back(i);
+    classes.representative.push_back(i);
     classes.flops.push_back(0);
   }
   return classes;

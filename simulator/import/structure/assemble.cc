@@ -111,8 +111,8 @@ class Assembler {
     };
     for (size_t i = 0; i < priced.instruction->operands.size(); ++i) {
       const hlo::InstructionIndex operand = priced.instruction->operands[i];
-      add(static_cast<int32_t>(i), computation.instructions[operand].shape,
-          flow_.ValuesOf(step.instance, operand), priced.traffic.operand_bytes[i]);
+      add(i, computation.instructions[operand].shape, flow_.ValuesOf(step.instance, operand),
+          priced.traffic.operand_bytes[i]);
     }
     add(-1, priced.instruction->shape, flow_.ValuesOf(step.instance, step.instruction),
         priced.traffic.output_bytes);
@@ -166,9 +166,9 @@ class Assembler {
     for (size_t i = touches.size(); i-- > 0 && touches.size() > kMaxAccessesPerInstruction;) {
       if (touches[i].bytes_accessed > largest_dropped) continue;
       storages_[touches[i].storage].pinned = true;
-      int64_t& fixed = fixed_bytes_[static_cast<int32_t>(priced)];
+      int64_t& fixed = fixed_bytes_[priced];
       fixed = SaturatingAdd(fixed, touches[i].bytes_accessed);
-      touches.erase(touches.begin() + static_cast<std::ptrdiff_t>(i));
+      touches.erase(touches.begin() + i);
       ++dropped;
     }
     program().add_notes(absl::StrCat("%", std::string(source_.priced[priced].instruction->name),
@@ -242,8 +242,7 @@ class Assembler {
       if (step.kind != Step::Kind::kInstruction) continue;
       instruction.set_kind(priced.instruction->estimated_cycles ? v1::Instruction::ESTIMATED
                                                                 : v1::Instruction::MODELLED);
-      instruction.set_fixed_hbm_bytes(
-          SaturatingAdd(priced.traffic.pointer_bytes, fixed_bytes_[static_cast<int32_t>(i)]));
+      instruction.set_fixed_hbm_bytes(SaturatingAdd(priced.traffic.pointer_bytes, fixed_bytes_[i]));
       AddAccesses(i, instruction);
     }
   }
@@ -309,9 +308,7 @@ class Assembler {
         continue;
       }
       v1::CarriedGroup& group = *program().add_carried_groups();
-      const auto buffer = [&](int i) {
-        return static_cast<uint32_t>(assembly_.buffer_of_storage[members[i]]);
-      };
+      const auto buffer = [&](int i) { return assembly_.buffer_of_storage[members[i]]; };
       group.set_loop(carried.loop);
       group.set_initial_buffer(buffer(0));
       group.set_parameter_buffer(buffer(1));

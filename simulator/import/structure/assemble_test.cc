@@ -153,8 +153,8 @@ TEST(Assemble, WhatALoopReadsFromOutsideLivesUntilItEnds) {
       "%s = f32[64] add(%x, %y)\n%v = f32[64] abs(%s)\nROOT %r = (f32[64], f32[64]) tuple(%v, %y)\n"
       "}\n%c (q: (f32[64], f32[64])) -> pred[] {\n%q = (f32[64], f32[64]) parameter(0)\n"
       "ROOT %u = pred[]{:S(6)} constant(true)\n}\n"));
-  const auto begin = static_cast<uint32_t>(Index(program, "w", v1::Instruction::LOOP_BEGIN));
-  const auto end = static_cast<uint32_t>(Index(program, "w", v1::Instruction::LOOP_END));
+  const uint32_t begin = Index(program, "w", v1::Instruction::LOOP_BEGIN);
+  const uint32_t end = Index(program, "w", v1::Instruction::LOOP_END);
   ASSERT_EQ(program.loops_size(), 1);
   EXPECT_EQ(program.loops(0).begin(), begin);
   EXPECT_EQ(program.loops(0).end(), end);
@@ -166,11 +166,11 @@ TEST(Assemble, WhatALoopReadsFromOutsideLivesUntilItEnds) {
   const auto buffer = [&](uint32_t b) -> const v1::Buffer& { return program.buffers(b); };
   EXPECT_EQ(buffer(group.initial_buffer()).last(), begin);
   EXPECT_EQ(buffer(group.parameter_buffer()).first(), begin);
-  EXPECT_EQ(buffer(group.parameter_buffer()).last(), static_cast<uint32_t>(Index(program, "s")));
-  EXPECT_EQ(buffer(group.root_buffer()).first(), static_cast<uint32_t>(Index(program, "v")));
+  EXPECT_EQ(buffer(group.parameter_buffer()).last(), Index(program, "s"));
+  EXPECT_EQ(buffer(group.root_buffer()).first(), Index(program, "v"));
   EXPECT_EQ(buffer(group.root_buffer()).last(), end);
   EXPECT_EQ(buffer(group.result_buffer()).first(), end);
-  EXPECT_EQ(buffer(group.result_buffer()).last(), static_cast<uint32_t>(Index(program, "z")));
+  EXPECT_EQ(buffer(group.result_buffer()).last(), Index(program, "z"));
 }
 
 TEST(Assemble, LoopsSayHowOftenTheyRunAndWhetherThatIsKnown) {

@@ -23,7 +23,7 @@ bool SharesBuffer(const v1::Program& program, const v1::Instruction& instruction
   for (uint32_t k = 0; k < instruction.access_count(); ++k) {
     bool reads = false;
     bool writes = false;
-    const auto index = static_cast<int>(instruction.first_access() + k);
+    const int index = instruction.first_access() + k;
     for (const v1::Position& position : program.accesses(index).positions()) {
       const bool same_index =
           std::equal(position.tuple_index().begin(), position.tuple_index().end(),

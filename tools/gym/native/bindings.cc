@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
+#include "base/enums.h"
 #include "env/action.h"
 #include "env/observation_layout.h"
 #include "tools/gym/native/game_batch.h"
@@ -74,7 +75,7 @@ nb::list ObservationBlocks() {
 
 nb::object ActionsOf(const Game& game) {
   std::vector<int64_t> actions;
-  for (const Action action : game.history()) actions.push_back(static_cast<int64_t>(action));
+  for (const Action action : game.history()) actions.push_back(Underlying(action));
   return ArrayOf(std::move(actions));
 }
 

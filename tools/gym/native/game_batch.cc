@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/enums.h"
 #include "base/status_macros.h"
 #include "env/observation_layout.h"
 #include "env/solvers/plan.h"
@@ -17,7 +18,7 @@ std::string NamesOf(ActionSet legal) {
   constexpr const char* kNames[kActionCount] = {"0 (Copy)", "1 (NoCopy)", "2 (Drop)"};
   std::vector<const char*> names;
   for (const Action action : kActions) {
-    if (Contains(legal, action)) names.push_back(kNames[static_cast<int>(action)]);
+    if (Contains(legal, action)) names.push_back(kNames[Underlying(action)]);
   }
   return absl::StrJoin(names, " or ");
 }
@@ -101,7 +102,7 @@ absl::Status GameBatch::Restore(size_t index, const Snapshot& snapshot) {
                                                    ", which this environment does not play"));
   }
   Slot& slot = slots_[index];
-  slot.program = slot.next_program = static_cast<size_t>(found - programs_.begin());
+  slot.program = slot.next_program = found - programs_.begin();
   slot.game = snapshot.game;
   arrays_.rewards[index] = 0;
   arrays_.illegal[index] = 0;

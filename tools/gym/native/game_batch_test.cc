@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "base/enums.h"
 #include "env/players.h"
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
@@ -35,7 +36,7 @@ std::vector<SharedProgram> RandomPrograms(size_t count) {
 ActionSet MaskOf(const GameBatch& batch, size_t game) {
   ActionSet legal = 0;
   for (const Action action : kActions) {
-    const size_t entry = game * kActionCount + static_cast<size_t>(action);
+    const size_t entry = game * kActionCount + Underlying(action);
     if (batch.arrays().action_masks[entry] != 0) legal |= SetOf(action);
   }
   return legal;
@@ -44,7 +45,7 @@ ActionSet MaskOf(const GameBatch& batch, size_t game) {
 int64_t AnyLegal(ActionSet legal, std::mt19937_64& random) {
   while (true) {
     const auto action = static_cast<Action>(random() % kActionCount);
-    if (Contains(legal, action)) return static_cast<int64_t>(action);
+    if (Contains(legal, action)) return Underlying(action);
   }
 }
 
@@ -97,7 +98,7 @@ TEST(GameBatch, PlaysTheSameOnAnyNumberOfThreads) {
 TEST(GameBatch, StartsAFinishedGameAnewWithTheChosenProgram) {
   GameBatch batch(RandomPrograms(2), 1, {});
   while (batch.arrays().terminated[0] == 0) {
-    ASSERT_TRUE(batch.StepGame(0, static_cast<int64_t>(EagerAction(MaskOf(batch, 0)))).ok());
+    ASSERT_TRUE(batch.StepGame(0, Underlying(EagerAction(MaskOf(batch, 0)))).ok());
   }
   EXPECT_EQ(MaskOf(batch, 0), 0);
   EXPECT_EQ(batch.StepGame(0, 0).code(), absl::StatusCode::kFailedPrecondition);
@@ -112,19 +113,17 @@ TEST(GameBatch, StartsAFinishedGameAnewWithTheChosenProgram) {
 TEST(GameBatch, GoesBackToASnapshot) {
   const std::vector<SharedProgram> programs = RandomPrograms(2);
   GameBatch batch(programs, 2, {});
-  ASSERT_TRUE(batch.StepGame(0, static_cast<int64_t>(EagerAction(MaskOf(batch, 0)))).ok());
+  ASSERT_TRUE(batch.StepGame(0, Underlying(EagerAction(MaskOf(batch, 0)))).ok());
   const Snapshot snapshot = batch.TakeSnapshot(0);
-  const std::vector<float> row(
-      batch.arrays().observations.begin(),
-      batch.arrays().observations.begin() + static_cast<std::ptrdiff_t>(batch.observation_size()));
+  const std::vector<float> row(batch.arrays().observations.begin(),
+                               batch.arrays().observations.begin() + batch.observation_size());
   batch.Reset(0, 1);
   ASSERT_TRUE(batch.Restore(0, snapshot).ok());
   ASSERT_TRUE(batch.Restore(1, snapshot).ok());
   for (const size_t g : {0, 1}) {
     EXPECT_TRUE(batch.game(g) == snapshot.game);
     EXPECT_EQ(batch.program(g), 0);
-    const auto begin = batch.arrays().observations.begin() +
-                       static_cast<std::ptrdiff_t>(g * batch.observation_size());
+    const auto begin = batch.arrays().observations.begin() + g * batch.observation_size();
     EXPECT_TRUE(std::equal(row.begin(), row.end(), begin));
   }
   GameBatch other({programs[1]}, 1, {});
@@ -136,9 +135,9 @@ TEST(GameBatch, GoesBackToASnapshot) {
 int64_t FindIllegal(GameBatch& batch) {
   while (true) {
     for (const Action action : kActions) {
-      if (!Contains(MaskOf(batch, 0), action)) return static_cast<int64_t>(action);
+      if (!Contains(MaskOf(batch, 0), action)) return Underlying(action);
     }
-    EXPECT_TRUE(batch.StepGame(0, static_cast<int64_t>(Action::kDrop)).ok());
+    EXPECT_TRUE(batch.StepGame(0, Underlying(Action::kDrop)).ok());
   }
 }
 
@@ -155,14 +154,14 @@ TEST(GameBatch, RefusesWrongActionsAndChangesNothing) {
   GameBatch batch(RandomPrograms(1), 2, {.illegal = IllegalAction::kError});
   const int64_t illegal = FindIllegal(batch);
   const Snapshot before[] = {batch.TakeSnapshot(0), batch.TakeSnapshot(1)};
-  const int64_t legal = static_cast<int64_t>(EagerAction(MaskOf(batch, 1)));
+  const int64_t legal = Underlying(EagerAction(MaskOf(batch, 1)));
   for (const std::vector<int64_t>& actions : std::vector<std::vector<int64_t>>{
            {illegal, legal}, {-1, legal}, {3, legal}, {int64_t{1} << 40, legal}, {legal}, {}}) {
     EXPECT_EQ(batch.Step(actions).code(), absl::StatusCode::kInvalidArgument);
   }
   EXPECT_TRUE(batch.game(0) == before[0].game);
   EXPECT_TRUE(batch.game(1) == before[1].game);
-  const int64_t first = static_cast<int64_t>(EagerAction(MaskOf(batch, 0)));
+  const int64_t first = Underlying(EagerAction(MaskOf(batch, 0)));
   EXPECT_THAT(std::string(batch.Step({first, 7}).message()),
               ::testing::Eq("game 1: the action 7 does not exist: expected 0, 1 or 2"));
 }
@@ -176,14 +175,14 @@ TEST(GameBatch, ShowsTheBriefObservationAsPartOfTheFullOne) {
     const std::vector<float>& all = full.arrays().observations;
     std::vector<float> expected;
     const auto add = [&](size_t offset, size_t size) {
-      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(offset);
-      expected.insert(expected.end(), begin, begin + static_cast<std::ptrdiff_t>(size));
+      const auto begin = all.begin() + offset;
+      expected.insert(expected.end(), begin, begin + size);
     };
     add(layout::kDecisionOffset, layout::kDecisionFeatures);
     add(layout::kAccessesOffset, layout::kAccessFeatures);
     add(layout::kProgramOffset, layout::kProgramFeatures);
     EXPECT_THAT(brief.arrays().observations, ElementsAreArray(expected));
-    const int64_t action = static_cast<int64_t>(EagerAction(MaskOf(full, 0)));
+    const int64_t action = Underlying(EagerAction(MaskOf(full, 0)));
     ASSERT_TRUE(full.StepGame(0, action).ok());
     ASSERT_TRUE(brief.StepGame(0, action).ok());
   }

@@ -27,7 +27,7 @@ void CheckRange(const char* name, int64_t value, int64_t most) {
 }
 
 size_t CheckedIndex(const char* name, int64_t index, size_t size) {
-  if (index >= 0 && static_cast<size_t>(index) < size) return static_cast<size_t>(index);
+  if (index >= 0 && index < size) return index;
   Raise(PyExc_IndexError,
         absl::StrCat(name, " ", index, " does not exist: expected 0 to ", size - 1));
 }
@@ -39,11 +39,12 @@ GameBatch MakeBatch(const std::vector<PythonProgram>& programs, int64_t games,
   CheckRange("threads", options.threads, kMostThreads);
   std::vector<SharedProgram> shared;
   for (const PythonProgram& program : programs) shared.push_back(program.played);
+  const uint32_t threads = options.threads;
   return GameBatch(
-      std::move(shared), static_cast<size_t>(games),
+      std::move(shared), games,
       {.observation = options.brief ? ObservationKind::kBrief : ObservationKind::kFull,
        .illegal = options.raise_illegal ? IllegalAction::kError : IllegalAction::kNearest,
-       .threads = static_cast<uint32_t>(options.threads)});
+       .threads = threads});
 }
 
 }  // namespace
@@ -120,9 +121,7 @@ const Game& PythonBatch::GameAt(int64_t game) const {
   return batch_.game(CheckedGame(game));
 }
 
-int64_t PythonBatch::ProgramOf(int64_t game) const {
-  return static_cast<int64_t>(batch_.program(CheckedGame(game)));
-}
+int64_t PythonBatch::ProgramOf(int64_t game) const { return batch_.program(CheckedGame(game)); }
 
 size_t PythonBatch::CheckedGame(int64_t game) const {
   return CheckedIndex("game", game, batch_.games());

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/enums.h"
 #include "base/message_file.h"
 #include "env/action.h"
 #include "env/fast_memory.h"
@@ -31,7 +32,7 @@ std::string LegalActions(const Game& game) {
   constexpr const char* kNames[kActionCount] = {"Copy", "NoCopy", "Drop"};
   std::vector<const char*> names;
   for (const Action action : kActions) {
-    if (game.IsLegal(action)) names.push_back(kNames[static_cast<int>(action)]);
+    if (game.IsLegal(action)) names.push_back(kNames[Underlying(action)]);
   }
   return absl::StrJoin(names, ", ");
 }
@@ -43,7 +44,7 @@ std::string Decision(const Game& game) {
   const Access& access = program.accesses()[game.access()];
   constexpr const char* kKinds[] = {"read", "write", "update"};
   return absl::StrCat(
-      kKinds[static_cast<int>(access.kind)], " of ", names.Tensor(access.buffer), " (",
+      kKinds[Underlying(access.kind)], " of ", names.Tensor(access.buffer), " (",
       view::FormatBytes(static_cast<double>(program.buffers()[access.buffer].bytes)), ") by ",
       names.Instruction(access.instruction));
 }
