@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -68,7 +67,7 @@ absl::Status MakeFolder(const std::string& path) {
 }
 
 absl::Status CannotWrite(const std::string& path) {
-  return absl::InternalError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
+  return absl::InternalError(ErrnoMessage(path, "cannot write", errno));
 }
 
 // Returns a file name that cannot lead out of its folder. Different names give different results.

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "simulator/import/analysis/live_range.h"
 #include "simulator/import/analysis/price_module.h"
-#include "simulator/import/analysis/saturate.h"
+#include "simulator/import/analysis/traffic.h"
 #include "simulator/import/baseline/pack_mapping.h"
 #include "simulator/import/matching/placement.h"
 #include "simulator/import/matching/translate.h"

@@ -59,12 +59,13 @@ class Matcher {
   Match Run() && {
     match_.report.set_matched_by_name(MatchBy([](const AnalyzedModule& m, const PricedStep& p) {
       return absl::StrCat(
-          m.IsMarker(p) ? (m.StepOf(p).kind == Step::Kind::kLoopBegin ? "<" : ">") : "",
+          IsMarker(m.KindOf(p)) ? (m.StepOf(p).kind == Step::Kind::kLoopBegin ? "<" : ">") : "",
           p.instruction->name, " ", ResultKey(p));
     }));
     match_.report.set_matched_by_metadata(MatchBy([](const AnalyzedModule& m, const PricedStep& p) {
-      return m.IsMarker(p) ? absl::StrCat("marker ", m.StepOf(p).kind == Step::Kind::kLoopBegin)
-                           : absl::StrCat(p.instruction->op_name, " ", ResultKey(p));
+      return IsMarker(m.KindOf(p))
+                 ? absl::StrCat("marker ", m.StepOf(p).kind == Step::Kind::kLoopBegin)
+                 : absl::StrCat(p.instruction->op_name, " ", ResultKey(p));
     }));
     CountUnmatched();
     return std::move(match_);

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "simulator/core/program_types.h"
 #include "simulator/import/analysis/live_range.h"
-#include "simulator/import/analysis/saturate.h"
+#include "simulator/import/analysis/traffic.h"
 
 namespace mallocmuzero {
 namespace {
@@ -85,7 +85,7 @@ class Assembler {
     touches_.resize(source_.priced.size());
     for (size_t i = 0; i < source_.priced.size(); ++i) {
       const PricedStep& priced = source_.priced[i];
-      if (source_.IsMarker(priced) || priced.instruction->opcode == hlo::Opcode::kTuple) continue;
+      if (IsMarker(source_.KindOf(priced)) || priced.instruction->opcode == hlo::Opcode::kTuple) continue;
       CollectTouchesOf(priced, touches_[i]);
       for (const Touch& touch : touches_[i]) storages_[touch.storage].touched = true;
     }
