@@ -19,7 +19,7 @@
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
-#include "mallocmuzero/v1/report.pb.h"
+#include "mallocmuzero/v1/handover_report.pb.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "simulator/import/read_back.h"
@@ -96,7 +96,7 @@ std::string ReadbackText(const v1::ReadBackReport& report) {
     facts.push_back(
         {"wanted", ComparedCycles(report.wanted_cycles(), report.has_default_mapped_cycles(),
                                   report.default_mapped_cycles())});
-    facts.push_back({"followed", absl::StrCat(FormatPercent(report.honoured_share()),
+    facts.push_back({"followed", absl::StrCat(FormatPercent(report.followed_share()),
                                               " of the accessed bytes")});
   }
   facts.push_back(

@@ -91,7 +91,7 @@ v1::ReadBackReport MakeReadBackReport(const Program& program, const ReadBack& re
   report.set_fast_memory_bytes(static_cast<double>(program.hardware().fast_memory_bytes()));
   double all = 0;
   double matched = 0;
-  double honoured = 0;
+  double followed = 0;
   std::vector<AccessIndex> mismatches;
   for (const AccessIndex a : program.accesses().indices()) {
     const Access& access = program.accesses()[a];
@@ -102,7 +102,7 @@ v1::ReadBackReport MakeReadBackReport(const Program& program, const ReadBack& re
     matched += bytes;
     if (wanted == nullptr) continue;
     if (read_back.mapping.in_fast_memory[a] == wanted->in_fast_memory[a]) {
-      honoured += bytes;
+      followed += bytes;
     } else {
       mismatches.push_back(a);
     }
@@ -111,7 +111,7 @@ v1::ReadBackReport MakeReadBackReport(const Program& program, const ReadBack& re
   for (const std::string& note : read_back.notes) report.add_notes(note);
   if (wanted == nullptr) return report;
   report.set_wanted_cycles(Simulate(program, *wanted).total_cycles);
-  report.set_honoured_share(Share(honoured, matched));
+  report.set_followed_share(Share(followed, matched));
   AddMismatches(program, *wanted, std::move(mismatches), report);
   return report;
 }

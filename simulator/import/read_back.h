@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
-#include "mallocmuzero/v1/report.pb.h"
+#include "mallocmuzero/v1/handover_report.pb.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 

@@ -69,7 +69,7 @@ TEST_F(ReadBackOfTwoNegations, FindsThePlacementAndThePrices) {
   EXPECT_EQ(report.default_cycles(), 80);
   EXPECT_EQ(report.default_mapped_cycles(), 80);
   EXPECT_EQ(report.wanted_cycles(), 80);
-  EXPECT_EQ(report.honoured_share(), 1);
+  EXPECT_EQ(report.followed_share(), 1);
   EXPECT_EQ(report.matched_share(), 1);
   EXPECT_EQ(report.mismatch_count(), 0);
   EXPECT_THAT(report.mismatches(), IsEmpty());
@@ -86,7 +86,7 @@ TEST_F(ReadBackOfTwoNegations, ListsWhatIsNotAsWanted) {
   EXPECT_EQ(report.wanted_cycles(), 80);
   // Two of four accesses of 400 bytes are not in fast memory as wanted: the write of %b and its
   // read by %c.
-  EXPECT_EQ(report.honoured_share(), 0.5);
+  EXPECT_EQ(report.followed_share(), 0.5);
   EXPECT_EQ(report.mismatch_count(), 2);
   ASSERT_EQ(report.mismatches_size(), 2);
   EXPECT_EQ(report.mismatches(0).instruction(), "b");
@@ -103,7 +103,7 @@ TEST_F(ReadBackOfTwoNegations, WithoutAWantedMappingThereIsNothingToCompareWith)
   ASSERT_TRUE(read_back.ok()) << read_back.status();
   const v1::ReadBackReport report = MakeReadBackReport(program_, *read_back, nullptr);
   EXPECT_FALSE(report.has_wanted_cycles());
-  EXPECT_FALSE(report.has_honoured_share());
+  EXPECT_FALSE(report.has_followed_share());
   EXPECT_EQ(report.mismatch_count(), 0);
 }
 
@@ -128,7 +128,7 @@ TEST_F(ReadBackOfTwoNegations, AnInstructionTheModuleLacksIsNotMatched) {
   ASSERT_TRUE(read_back.ok()) << read_back.status();
   const v1::ReadBackReport report = MakeReadBackReport(program_, *read_back, &baseline_);
   EXPECT_EQ(report.matched_share(), 0.5);   // 800 of the 1,600 bytes are %b's
-  EXPECT_EQ(report.honoured_share(), 0.5);  // the read is as wanted, the write is not
+  EXPECT_EQ(report.followed_share(), 0.5);  // the read is as wanted, the write is not
   EXPECT_EQ(report.mismatch_count(), 1);
 }
 

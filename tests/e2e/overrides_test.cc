@@ -103,7 +103,7 @@ TEST_P(Loop, TheDefaultsModuleIsReadBackAsTheDefault) {
   EXPECT_EQ(report["default_cycles"], compiled["total_cycles"]);
   EXPECT_EQ(report["mapped_cycles"], report["default_mapped_cycles"]);
   EXPECT_EQ(report["wanted_cycles"], report["mapped_cycles"]);
-  EXPECT_EQ(report["honoured_share"], 1);
+  EXPECT_EQ(report["followed_share"], 1);
   EXPECT_THAT(report["mismatches"], IsEmpty());
 }
 
@@ -114,8 +114,8 @@ TEST_P(Loop, MismatchesComeLargestFirstAndTheMappingReadBackCanBePriced) {
   command.insert(command.end(), {"--output", output});
   const json report = RunForJson(command);
   EXPECT_GT(report["mismatch_count"], 0);
-  EXPECT_LT(report["honoured_share"], 1);
-  EXPECT_GT(report["honoured_share"], 0);
+  EXPECT_LT(report["followed_share"], 1);
+  EXPECT_GT(report["followed_share"], 0);
   double last_bytes = 1e300;
   for (const json& mismatch : report["mismatches"]) {
     const double bytes = mismatch["bytes"].get<double>() * mismatch["executions"].get<double>();
@@ -134,7 +134,7 @@ TEST_P(Loop, AScheduleWithoutEstimatesIsReadAsAPlacement) {
   const json report = RunForJson(Readback(folder_.Write("dump.hlo", bare), "default"));
   EXPECT_FALSE(report.contains("compiled_cycles"));
   EXPECT_EQ(report["mapped_cycles"], report["default_mapped_cycles"]);
-  EXPECT_EQ(report["honoured_share"], 1);
+  EXPECT_EQ(report["followed_share"], 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, Loop,

@@ -92,7 +92,7 @@ TEST_F(Placed, IsWrittenCheckedAndReadBackAsTheMappingHasIt) {
                                           "--hlo", placed_, "--mapping", mapping_, "--json"});
   ASSERT_EQ(read.exit_code, 0) << read.err;
   const json readback = json::parse(read.out);
-  EXPECT_EQ(readback["honoured_share"], 1);
+  EXPECT_EQ(readback["followed_share"], 1);
   EXPECT_EQ(readback.value("mismatch_count", 0), 0);
 }
 

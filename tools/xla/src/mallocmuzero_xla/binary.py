@@ -116,7 +116,7 @@ class Binary:
         return Readback(
             mapped_cycles=_number(reply, "readback", "mapped_cycles"),
             default_cycles=_number(reply, "readback", "default_mapped_cycles"),
-            followed_share=_number(reply, "readback", "honoured_share"),
+            followed_share=_number(reply, "readback", "followed_share"),
             mismatches=tuple(
                 (int(entry["access"]), bool(entry["wanted_fast"]))
                 for entry in reply.get("mismatches", [])
