@@ -22,7 +22,7 @@ namespace mallocmuzero {
 namespace {
 
 absl::Status ErrnoStatus(const std::string& path, absl::string_view action, int error) {
-  const std::string message = absl::StrCat(path, ": ", action, ": ", std::strerror(error));
+  const std::string message = ErrnoMessage(path, action, error);
   if (error == ENOENT) return absl::NotFoundError(message);
   return absl::InvalidArgumentError(message);
 }
@@ -79,6 +79,10 @@ void SyncFolderOf(const std::string& path) {
 }
 
 }  // namespace
+
+std::string ErrnoMessage(absl::string_view path, absl::string_view action, int error) {
+  return absl::StrCat(path, ": ", action, ": ", std::strerror(error));
+}
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),

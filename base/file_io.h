@@ -16,6 +16,10 @@ namespace mallocmuzero {
 // is a folder, damaged, cut short, or longer than kMaxFileBytes (base/compression.h).
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
+// "PATH: ACTION: REASON", such as "run/state: cannot write: No space left on device". `error` is an
+// errno.
+std::string ErrnoMessage(absl::string_view path, absl::string_view action, int error);
+
 // Replaces the file atomically: a reader, even after a crash, sees either the old or the new
 // content. If the path is a link, the file that it points to is replaced. If the path is a pipe or
 // a device, the bytes are written to it. The content is compressed if `compress` is set or the path

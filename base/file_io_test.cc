@@ -10,11 +10,11 @@
 #include <zstd.h>
 
 #include <filesystem>
-#include <fstream>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "base/compression.h"
+#include "base/testing/raw_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -22,17 +22,9 @@ namespace mallocmuzero {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string Path(const std::string& name) { return ::testing::TempDir() + "/" + name; }
-
-void WriteRaw(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
-std::string ReadRaw(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+using testing::ReadRaw;
+using testing::TemporaryPath;
+using testing::WriteRaw;
 
 std::string Zstd(const std::string& bytes) {
   std::string out(ZSTD_compressBound(bytes.size()), '\0');
@@ -42,23 +34,23 @@ std::string Zstd(const std::string& bytes) {
 
 TEST(FileIo, ReadsPlainFiles) {
   const std::string bytes(1000000, 'x');
-  WriteRaw(Path("plain"), bytes);
-  EXPECT_EQ(*ReadFile(Path("plain")), bytes);
-  WriteRaw(Path("empty"), "");
-  EXPECT_EQ(*ReadFile(Path("empty")), "");
+  WriteRaw(TemporaryPath("plain"), bytes);
+  EXPECT_EQ(*ReadFile(TemporaryPath("plain")), bytes);
+  WriteRaw(TemporaryPath("empty"), "");
+  EXPECT_EQ(*ReadFile(TemporaryPath("empty")), "");
 }
 
 TEST(FileIo, DecompressesByMagicWhateverTheName) {
-  WriteRaw(Path("looks_plain.txt"), Zstd("hello"));
-  EXPECT_EQ(*ReadFile(Path("looks_plain.txt")), "hello");
-  WriteRaw(Path("looks_compressed.zst"), "hello");
-  EXPECT_EQ(*ReadFile(Path("looks_compressed.zst")), "hello");
+  WriteRaw(TemporaryPath("looks_plain.txt"), Zstd("hello"));
+  EXPECT_EQ(*ReadFile(TemporaryPath("looks_plain.txt")), "hello");
+  WriteRaw(TemporaryPath("looks_compressed.zst"), "hello");
+  EXPECT_EQ(*ReadFile(TemporaryPath("looks_compressed.zst")), "hello");
 }
 
 TEST(FileIo, DecompressesAllFrames) {
   const std::string large(3000000, 'y');
-  WriteRaw(Path("frames.zst"), Zstd("first ") + Zstd(large) + Zstd(""));
-  EXPECT_EQ(*ReadFile(Path("frames.zst")), "first " + large);
+  WriteRaw(TemporaryPath("frames.zst"), Zstd("first ") + Zstd(large) + Zstd(""));
+  EXPECT_EQ(*ReadFile(TemporaryPath("frames.zst")), "first " + large);
 }
 
 TEST(FileIo, RefusesBombs) {
@@ -78,15 +70,15 @@ TEST(FileIo, TruncatedOrDamagedZstdIsAnError) {
 }
 
 TEST(FileIo, MissingFileAndFolderAreErrors) {
-  EXPECT_TRUE(absl::IsNotFound(ReadFile(Path("nothing")).status()));
-  EXPECT_EQ(ReadFile(Path("nothing")).status().message(),
-            Path("nothing") + ": cannot open: No such file or directory");
+  EXPECT_TRUE(absl::IsNotFound(ReadFile(TemporaryPath("nothing")).status()));
+  EXPECT_EQ(ReadFile(TemporaryPath("nothing")).status().message(),
+            TemporaryPath("nothing") + ": cannot open: No such file or directory");
   EXPECT_EQ(ReadFile(::testing::TempDir()).status().message(),
             ::testing::TempDir() + ": cannot read: Is a directory");
 }
 
 std::string EmptyFolder(const std::string& name) {
-  const std::string folder = Path(name);
+  const std::string folder = TemporaryPath(name);
   std::filesystem::remove_all(folder);
   std::filesystem::create_directory(folder);
   return folder;
@@ -153,7 +145,7 @@ TEST(FileIo, SweepingSparesWhatIsBeingWrittenAndTheFilesOfOthers) {
 }
 
 TEST(FileIo, WritesReplaceAndLeaveNothingBehind) {
-  const std::string folder = Path("replace_folder");
+  const std::string folder = TemporaryPath("replace_folder");
   mkdir(folder.c_str(), 0755);
   const std::string path = folder + "/file";
   ASSERT_TRUE(WriteFileAtomically(path, "old").ok());
@@ -165,9 +157,9 @@ TEST(FileIo, WritesReplaceAndLeaveNothingBehind) {
 }
 
 TEST(FileIo, FailedWriteIsAnErrorAndLeavesNothingBehind) {
-  EXPECT_EQ(WriteFileAtomically(Path("no_folder/file"), "x").message(),
-            Path("no_folder/file") + ": cannot create: No such file or directory");
-  const std::string folder = Path("is_a_folder");
+  EXPECT_EQ(WriteFileAtomically(TemporaryPath("no_folder/file"), "x").message(),
+            TemporaryPath("no_folder/file") + ": cannot create: No such file or directory");
+  const std::string folder = TemporaryPath("is_a_folder");
   mkdir(folder.c_str(), 0755);
   EXPECT_THAT(std::string(WriteFileAtomically(folder, "x").message()),
               HasSubstr("is_a_folder: cannot replace: "));
@@ -175,7 +167,7 @@ TEST(FileIo, FailedWriteIsAnErrorAndLeavesNothingBehind) {
 
 // A device or a pipe is not replaced: the bytes are written to it.
 TEST(FileIo, WhatIsNoRegularFileIsWrittenToAndNotReplaced) {
-  const std::string fifo = Path("fifo");
+  const std::string fifo = TemporaryPath("fifo");
   std::remove(fifo.c_str());
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   const int reader = open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
@@ -192,7 +184,7 @@ TEST(FileIo, WhatIsNoRegularFileIsWrittenToAndNotReplaced) {
 }
 
 TEST(FileIo, ALinkStaysALinkToWhatIsReplaced) {
-  const std::string folder = Path("link_folder");
+  const std::string folder = TemporaryPath("link_folder");
   mkdir(folder.c_str(), 0755);
   WriteRaw(folder + "/target", "old");
   for (const char* name : {"/link", "/link_to_link", "/link_to_nothing"}) {
@@ -213,16 +205,16 @@ TEST(FileIo, ALinkStaysALinkToWhatIsReplaced) {
 }
 
 TEST(FileIo, LinksInACircleAreAnError) {
-  std::remove(Path("circle").c_str());
-  ASSERT_EQ(symlink("circle", Path("circle").c_str()), 0);
-  EXPECT_EQ(WriteFileAtomically(Path("circle"), "x").message(),
-            Path("circle") + ": cannot create: Too many levels of symbolic links");
+  std::remove(TemporaryPath("circle").c_str());
+  ASSERT_EQ(symlink("circle", TemporaryPath("circle").c_str()), 0);
+  EXPECT_EQ(WriteFileAtomically(TemporaryPath("circle"), "x").message(),
+            TemporaryPath("circle") + ": cannot create: Too many levels of symbolic links");
 }
 
 TEST(FileIo, ZstSuffixCompresses) {
-  ASSERT_TRUE(WriteFileAtomically(Path("out.zst"), std::string(100000, 'z')).ok());
-  EXPECT_LT(ReadRaw(Path("out.zst")).size(), 1000);
-  EXPECT_EQ(*ReadFile(Path("out.zst")), std::string(100000, 'z'));
+  ASSERT_TRUE(WriteFileAtomically(TemporaryPath("out.zst"), std::string(100000, 'z')).ok());
+  EXPECT_LT(ReadRaw(TemporaryPath("out.zst")).size(), 1000);
+  EXPECT_EQ(*ReadFile(TemporaryPath("out.zst")), std::string(100000, 'z'));
 }
 
 }  // namespace

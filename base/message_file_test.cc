@@ -1,10 +1,10 @@
 #include "base/message_file.h"
 
-#include <fstream>
 #include <random>
 
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/testing/raw_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/mapping.pb.h"
@@ -14,17 +14,9 @@ namespace mallocmuzero {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string Path(const std::string& name) { return ::testing::TempDir() + "/" + name; }
-
-void WriteRaw(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
-std::string ReadRaw(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+using testing::ReadRaw;
+using testing::TemporaryPath;
+using testing::WriteRaw;
 
 v1::Program SmallProgram() {
   v1::Program program;
@@ -39,15 +31,15 @@ std::string ReadError(const std::string& path) {
 }
 
 TEST(MessageFile, ProgramsAreCompressedAndReproducible) {
-  ASSERT_TRUE(WriteMessage(Path("a.program"), SmallProgram()).ok());
-  ASSERT_TRUE(WriteMessage(Path("b.program"), SmallProgram()).ok());
-  EXPECT_EQ(ReadRaw(Path("a.program")).substr(0, 4), "\x28\xB5\x2F\xFD");
-  EXPECT_EQ(ReadRaw(Path("a.program")), ReadRaw(Path("b.program")));
+  ASSERT_TRUE(WriteMessage(TemporaryPath("a.program"), SmallProgram()).ok());
+  ASSERT_TRUE(WriteMessage(TemporaryPath("b.program"), SmallProgram()).ok());
+  EXPECT_EQ(ReadRaw(TemporaryPath("a.program")).substr(0, 4), "\x28\xB5\x2F\xFD");
+  EXPECT_EQ(ReadRaw(TemporaryPath("a.program")), ReadRaw(TemporaryPath("b.program")));
 }
 
 TEST(MessageFile, WriterFillsTheHeader) {
-  ASSERT_TRUE(WriteMessage(Path("h.mapping"), v1::Mapping()).ok());
-  const absl::StatusOr<v1::Mapping> back = ReadMessage<v1::Mapping>(Path("h.mapping"));
+  ASSERT_TRUE(WriteMessage(TemporaryPath("h.mapping"), v1::Mapping()).ok());
+  const absl::StatusOr<v1::Mapping> back = ReadMessage<v1::Mapping>(TemporaryPath("h.mapping"));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->header().message(), "mallocmuzero.v1.Mapping");
   EXPECT_EQ(back->header().version(), 1);
@@ -55,29 +47,30 @@ TEST(MessageFile, WriterFillsTheHeader) {
 
 // A reader would refuse the file.
 TEST(MessageFile, TextThatIsNotUtf8IsNotWritten) {
-  std::remove(Path("not_utf_8.program").c_str());
+  std::remove(TemporaryPath("not_utf_8.program").c_str());
   v1::Program program = SmallProgram();
   program.mutable_instructions(0)->set_op_name("a\xff");
-  const absl::Status status = WriteMessage(Path("not_utf_8.program"), program);
+  const absl::Status status = WriteMessage(TemporaryPath("not_utf_8.program"), program);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(status.message(),
-            Path("not_utf_8.program") + ": instructions[0].op_name: UTF-8 expected, found a\\xff");
-  EXPECT_TRUE(absl::IsNotFound(ReadFile(Path("not_utf_8.program")).status()));
+  EXPECT_EQ(status.message(), TemporaryPath("not_utf_8.program") +
+                                  ": instructions[0].op_name: UTF-8 expected, found a\\xff");
+  EXPECT_TRUE(absl::IsNotFound(ReadFile(TemporaryPath("not_utf_8.program")).status()));
   program.mutable_instructions(0)->set_op_name("\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80");
-  EXPECT_TRUE(WriteMessage(Path("utf_8.program"), program).ok());
+  EXPECT_TRUE(WriteMessage(TemporaryPath("utf_8.program"), program).ok());
 }
 
 TEST(MessageFile, EmptyFileIsNamed) {
-  WriteRaw(Path("e.program"), "");
-  EXPECT_EQ(ReadError<v1::Program>(Path("e.program")),
-            Path("e.program") + ": empty file, expected mallocmuzero.v1.Program");
+  WriteRaw(TemporaryPath("e.program"), "");
+  EXPECT_EQ(ReadError<v1::Program>(TemporaryPath("e.program")),
+            TemporaryPath("e.program") + ": empty file, expected mallocmuzero.v1.Program");
 }
 
 TEST(MessageFile, OtherMessageIsNamed) {
   for (const char* name : {"o.mapping", "o.textproto"}) {
-    ASSERT_TRUE(WriteMessage(Path(name), v1::Mapping()).ok());
-    EXPECT_EQ(ReadError<v1::Program>(Path(name)),
-              Path(name) + ": expected mallocmuzero.v1.Program, found mallocmuzero.v1.Mapping");
+    ASSERT_TRUE(WriteMessage(TemporaryPath(name), v1::Mapping()).ok());
+    EXPECT_EQ(
+        ReadError<v1::Program>(TemporaryPath(name)),
+        TemporaryPath(name) + ": expected mallocmuzero.v1.Program, found mallocmuzero.v1.Mapping");
   }
 }
 
@@ -86,19 +79,19 @@ TEST(MessageFile, OtherMessageIsNamed) {
 TEST(MessageFile, OtherMessageInTextIsNamedBeforeItsFields) {
   v1::Mapping mapping;
   mapping.set_solver("x");
-  ASSERT_TRUE(WriteMessage(Path("f.textproto"), mapping).ok());
-  EXPECT_EQ(
-      ReadError<v1::Program>(Path("f.textproto")),
-      Path("f.textproto") + ": expected mallocmuzero.v1.Program, found mallocmuzero.v1.Mapping");
+  ASSERT_TRUE(WriteMessage(TemporaryPath("f.textproto"), mapping).ok());
+  EXPECT_EQ(ReadError<v1::Program>(TemporaryPath("f.textproto")),
+            TemporaryPath("f.textproto") +
+                ": expected mallocmuzero.v1.Program, found mallocmuzero.v1.Mapping");
 }
 
 TEST(MessageFile, OtherVersionIsNamed) {
   v1::Mapping mapping;
   FillHeader(mapping);
   mapping.mutable_header()->set_version(7);
-  WriteRaw(Path("v.mapping"), mapping.SerializeAsString());
-  EXPECT_EQ(ReadError<v1::Mapping>(Path("v.mapping")),
-            Path("v.mapping") +
+  WriteRaw(TemporaryPath("v.mapping"), mapping.SerializeAsString());
+  EXPECT_EQ(ReadError<v1::Mapping>(TemporaryPath("v.mapping")),
+            TemporaryPath("v.mapping") +
                 ": header.version: 1 expected, found 7; the file is from a newer build of this "
                 "software");
 }
@@ -107,12 +100,12 @@ TEST(MessageFile, OlderVersionsAreRead) {
   v1::Program program = SmallProgram();
   EXPECT_EQ(program.header().version(), 2);
   program.mutable_header()->set_version(1);
-  WriteRaw(Path("v.program"), program.SerializeAsString());
-  EXPECT_TRUE(ReadMessage<v1::Program>(Path("v.program")).ok());
+  WriteRaw(TemporaryPath("v.program"), program.SerializeAsString());
+  EXPECT_TRUE(ReadMessage<v1::Program>(TemporaryPath("v.program")).ok());
   for (const uint32_t version : {0, 3}) {
     program.mutable_header()->set_version(version);
-    WriteRaw(Path("v.program"), program.SerializeAsString());
-    EXPECT_THAT(ReadError<v1::Program>(Path("v.program")),
+    WriteRaw(TemporaryPath("v.program"), program.SerializeAsString());
+    EXPECT_THAT(ReadError<v1::Program>(TemporaryPath("v.program")),
                 HasSubstr(absl::StrCat(": header.version: 1 to 2 expected, found ", version)));
   }
 }
@@ -122,21 +115,21 @@ TEST(MessageFile, ForeignFilesAreNamed) {
                                    std::string("\x7f"
                                                "ELF\x02\x01"),
                                    std::string("\x0a\x05hello"), std::string(100, '\0')}) {
-    WriteRaw(Path("foreign"), bytes);
-    EXPECT_EQ(ReadError<v1::Program>(Path("foreign")),
-              Path("foreign") +
+    WriteRaw(TemporaryPath("foreign"), bytes);
+    EXPECT_EQ(ReadError<v1::Program>(TemporaryPath("foreign")),
+              TemporaryPath("foreign") +
                   ": not a file of this software: a header with message mallocmuzero.v1.Program "
                   "expected");
   }
 }
 
 TEST(MessageFile, TextErrorsHaveLineAndColumn) {
-  WriteRaw(Path("t.textproto"),
+  WriteRaw(TemporaryPath("t.textproto"),
            "header { message: \"mallocmuzero.v1.Mapping\" version: 1 }\nsolver: 5\n");
-  EXPECT_EQ(ReadError<v1::Mapping>(Path("t.textproto")),
-            Path("t.textproto") + ":2:9: Expected string, got: 5");
-  WriteRaw(Path("u.textproto"), "solvent: \"x\"\n");
-  EXPECT_THAT(ReadError<v1::Mapping>(Path("u.textproto")),
+  EXPECT_EQ(ReadError<v1::Mapping>(TemporaryPath("t.textproto")),
+            TemporaryPath("t.textproto") + ":2:9: Expected string, got: 5");
+  WriteRaw(TemporaryPath("u.textproto"), "solvent: \"x\"\n");
+  EXPECT_THAT(ReadError<v1::Mapping>(TemporaryPath("u.textproto")),
               HasSubstr("u.textproto:1:8: Message type \"mallocmuzero.v1.Mapping\" has no field"));
 }
 

@@ -35,7 +35,7 @@ TEST(MessageToJson, IsOneLine) {
   report.add_violations()->set_message("two\nlines");
   const auto json = MessageToJson(report);
   ASSERT_TRUE(json.ok()) << json.status();
-  EXPECT_THAT(*json, testing::Not(testing::HasSubstr("\n")));
+  EXPECT_THAT(*json, ::testing::Not(::testing::HasSubstr("\n")));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -11,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -36,7 +36,7 @@ absl::StatusOr<std::string> FindAgentExecutable() {
 absl::Status ExecAgent(const std::string& path, const char* const* argv) {
   // execv does not change the strings.
   execv(path.c_str(), const_cast<char* const*>(argv));
-  return absl::InternalError(absl::StrCat(path, ": cannot start: ", std::strerror(errno)));
+  return absl::InternalError(ErrnoMessage(path, "cannot start", errno));
 }
 
 }  // namespace mallocmuzero::cli

@@ -14,6 +14,7 @@
 #include "cli/print_json.h"
 #include "cli/table.h"
 #include "google/protobuf/stubs/logging.h"
+#include "mallocmuzero/v1/handover_report.pb.h"
 #include "mallocmuzero/v1/hardware.pb.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "mallocmuzero/xla/hlo.pb.h"

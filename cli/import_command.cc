@@ -45,10 +45,10 @@ std::string ProgramNameOf(const std::string& output) {
 }
 
 void AddDefaultViolation(const Program& program, v1::ImportReport& report) {
-  if (!program.proto().baseline().packed()) return;  // it has no addresses, and a note says so
-  const absl::StatusOr<Mapping> mapping = BaselineMapping(program);
-  if (!mapping.ok()) return;
-  const std::vector<Violation> violations = Validate(program, *mapping);
+  const Baseline* baseline = program.baseline();
+  // without addresses, a note says so
+  if (baseline == nullptr || !baseline->packed) return;
+  const std::vector<Violation> violations = Validate(program, baseline->mapping);
   if (!violations.empty()) report.set_default_violation(violations[0].message);
 }
 
@@ -79,7 +79,7 @@ absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
   v1::ImportReport report = MakeImportReport(*program);
   AddDefaultViolation(*program, report);
   if (!flags.json) {
-    std::fputs(ImportText(report, program->proto()).c_str(), stdout);
+    std::fputs(ImportText(report, *program).c_str(), stdout);
     std::fputs(absl::StrCat("\nwrote ", flags.output, "\n").c_str(), stdout);
     return ExitCode::kSuccess;
   }

@@ -44,14 +44,14 @@ std::string SizeAndPrices(const v1::ImportReport& report) {
 }
 
 // The default is priced twice: as the compiled module stands, and as a mapping of this program.
-std::string DefaultDifference(const v1::Baseline& baseline) {
-  if (baseline.total_cycles() <= 0) return "";
+std::string DefaultDifference(const Baseline* baseline) {
+  if (baseline == nullptr || baseline->compiled_cycles <= 0) return "";
   std::string text = FactList(
-      {{"default as compiled", FormatCycles(baseline.total_cycles())},
+      {{"default as compiled", FormatCycles(baseline->compiled_cycles)},
        {"default as a mapping",
-        absl::StrCat(FormatCycles(baseline.mapping_cycles()), ", ",
-                     FormatChange(baseline.mapping_cycles(), baseline.total_cycles()), " it")}});
-  for (const std::string& note : baseline.notes()) absl::StrAppend(&text, "  ", note, "\n");
+        absl::StrCat(FormatCycles(baseline->mapped_cycles), ", ",
+                     FormatChange(baseline->mapped_cycles, baseline->compiled_cycles), " it")}});
+  for (const std::string& note : baseline->notes) absl::StrAppend(&text, "  ", note, "\n");
   return absl::StrCat("\nThe compiler's default, priced twice\n", text);
 }
 
@@ -119,10 +119,11 @@ std::string NotesText(const v1::ImportReport& report, const v1::Program& program
 
 }  // namespace
 
-std::string ImportText(const v1::ImportReport& report, const v1::Program& program) {
+std::string ImportText(const v1::ImportReport& report, const Program& program) {
+  const v1::Program& proto = program.proto();
   return absl::StrCat(report.program(), " for ", report.hardware(), "\n\n", SizeAndPrices(report),
-                      DefaultDifference(program.baseline()), CalibrationText(program.calibration()),
-                      MatchText(program), NotesText(report, program));
+                      DefaultDifference(program.baseline()), CalibrationText(proto.calibration()),
+                      MatchText(proto), NotesText(report, proto));
 }
 
 }  // namespace mallocmuzero::cli

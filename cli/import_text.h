@@ -5,14 +5,14 @@
 
 #include <string>
 
-#include "mallocmuzero/v1/program.pb.h"
 #include "mallocmuzero/v1/report.pb.h"
+#include "simulator/core/program.h"
 
 namespace mallocmuzero::cli {
 
 // Size and prices, calibration with a row for each placement left out, instructions that no other
 // compile has, unknown opcodes and notes. `report` is the report of `program`.
-std::string ImportText(const v1::ImportReport& report, const v1::Program& program);
+std::string ImportText(const v1::ImportReport& report, const Program& program);
 
 }  // namespace mallocmuzero::cli
 

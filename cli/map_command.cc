@@ -235,12 +235,7 @@ absl::Status WritePlot(const Program& program, const Solution& solution, const s
        .mapping = &solution.mapping,
        .has_addresses = solution.solver != kDefaultMappingName || baseline->packed}};
   view::PlotOptions options;
-  if (baseline != nullptr) {
-    panels.push_back({.title = "default (the compiler's own)",
-                      .mapping = &baseline->mapping,
-                      .has_addresses = baseline->packed});
-    options.default_cycles = baseline->compiled_cycles;
-  }
+  view::AddDefault(program, panels, options);
   return WriteFileAtomically(path, view::MappingSvg(program, panels, options));
 }
 

@@ -16,7 +16,7 @@
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
-#include "mallocmuzero/v1/report.pb.h"
+#include "mallocmuzero/v1/handover_report.pb.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "simulator/overrides/export.h"

@@ -17,7 +17,7 @@
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
-#include "mallocmuzero/v1/report.pb.h"
+#include "mallocmuzero/v1/handover_report.pb.h"
 #include "mallocmuzero/xla/hlo.pb.h"
 #include "optimize/checked_place.h"
 #include "simulator/core/mapping.h"

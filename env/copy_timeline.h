@@ -9,11 +9,13 @@
 #include <optional>
 #include <vector>
 
-#include "env/indices.h"
+#include "base/index.h"
 #include "env/spare_tree.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero {
+
+using WriteBackIndex = Index<struct WriteBackTag>;  // into the write-backs of a CopyTimeline
 
 // The copies of the decided part of a program. Points in time are those of Simulate. Point i is
 // just before instruction i. At a point the program waits for write-backs that were queued earlier,

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "env/indices.h"
+#include "base/index.h"
 #include "simulator/core/indices.h"
 
 namespace mallocmuzero {
+
+using StayIndex = Index<struct StayTag>;  // into Residency::stays
 
 // Accesses are decided in the order of execution, so a new stay is later than all earlier stays at
 // its addresses: a skyline. For every address only the last stay matters, and the instruction up to

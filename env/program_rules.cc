@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "env/program_rules_builder.h"
 #include "env/savings_bound.h"
+#include "simulator/core/hardware.h"
 #include "simulator/core/savings.h"
 
 namespace mallocmuzero {
@@ -49,7 +50,7 @@ void ProgramRules::Builder::MakeBuffers() {
   for (const BufferIndex b : program_.buffers().indices()) {
     const Buffer& buffer = program_.buffers()[b];
     BufferRule& rule = rules_.buffers_[b];
-    rule.bytes = (buffer.bytes + alignment - 1) / alignment * alignment;
+    rule.bytes = RoundUp(buffer.bytes, alignment);
     rule.stays_in_hbm =
         buffer.pinned_to_hbm || rule.bytes > program_.hardware().fast_memory_bytes();
     const auto accesses = program_.AccessesOfBuffer(b);

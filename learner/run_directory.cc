@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -62,7 +61,7 @@ bool HoldsFiles(const std::string& folder) {
 }
 
 absl::Status CannotWrite(const std::string& path) {
-  return absl::InternalError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
+  return absl::InternalError(ErrnoMessage(path, "cannot write", errno));
 }
 
 // Returns a file name that cannot lead out of its folder. Different names give different results.

@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/file_io.h"
 #include "base/file_lock.h"
 #include "base/make_folder.h"
 #include "base/status_macros.h"
@@ -45,7 +45,7 @@ absl::StatusOr<RunLock> RunLock::Acquire(const std::string& folder) {
   // The file is never removed: a process that waits for the old file would not see a new one.
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (fd < 0) {
-    return absl::InternalError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
+    return absl::InternalError(ErrnoMessage(path, "cannot write", errno));
   }
   RunLock lock(fd, path);
   if (!LockFile(fd, path)) {
@@ -56,7 +56,7 @@ absl::StatusOr<RunLock> RunLock::Acquire(const std::string& folder) {
   }
   lock.holder_ = NameOfThisProcess();
   if (!WriteHolder(fd, lock.holder_)) {
-    return absl::InternalError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
+    return absl::InternalError(ErrnoMessage(path, "cannot write", errno));
   }
   return lock;
 }

@@ -148,8 +148,9 @@ class PlacedSearch {
     if (!program.ok()) return program.status();
     report().set_program(program->proto().name());
     report().set_chip(request_.hardware.name());
-    if (!program->proto().has_baseline()) return absl::OkStatus();
-    report().set_default_cycles(program->proto().baseline().total_cycles());
+    const Baseline* baseline = program->baseline();
+    if (baseline == nullptr) return absl::OkStatus();
+    report().set_default_cycles(baseline->compiled_cycles);
     report().set_optimized_cycles(report().default_cycles());
     return absl::OkStatus();
   }

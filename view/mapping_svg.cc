@@ -270,6 +270,15 @@ class Picture {
 
 }  // namespace
 
+void AddDefault(const Program& program, std::vector<Panel>& panels, PlotOptions& options) {
+  const Baseline* baseline = program.baseline();
+  if (baseline == nullptr) return;
+  panels.push_back({.title = "default (the compiler's own)",
+                    .mapping = &baseline->mapping,
+                    .has_addresses = baseline->packed});
+  options.default_cycles = baseline->compiled_cycles;
+}
+
 std::string MappingSvg(const Program& program, absl::Span<const Panel> panels,
                        const PlotOptions& options) {
   return Picture(program, panels, options).Draw();

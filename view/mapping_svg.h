@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "simulator/core/mapping.h"
@@ -34,6 +35,10 @@ struct PlotOptions {
   // Cycles of the compiler's default. Headers compare each total with it.
   std::optional<double> default_cycles;
 };
+
+// Adds the compiler's default, if the program has one, as the last panel, and its cycles to the
+// options. The panel points into `program`.
+void AddDefault(const Program& program, std::vector<Panel>& panels, PlotOptions& options);
 
 // A self-contained SVG document (no scripts, no fonts of its own, white background) with all panels
 // on the same scales. From top to bottom each panel has

@@ -327,5 +327,30 @@ TEST(MappingSvg, StaysBelowTwoMegabytesForTheLargestProgramOfTheCorpus) {
   EXPECT_TRUE(ParseXml(svg).ok()) << largest;
 }
 
+TEST(AddDefault, AddsThePanelAndTheCyclesOfAProgramWithADefault) {
+  const absl::StatusOr<Program> program =
+      LoadProgram(MALLOCMUZERO_SOURCE_DIR "/workloads/tpu_v6e/dit_4x1024_b48x256.program");
+  ASSERT_TRUE(program.ok()) << program.status();
+  const Mapping mapping = AllHbmMapping(*program);
+  std::vector<Panel> panels = {{"ours", &mapping}};
+  PlotOptions options;
+  AddDefault(*program, panels, options);
+  ASSERT_EQ(panels.size(), 2);
+  EXPECT_EQ(panels[1].mapping, &program->baseline()->mapping);
+  EXPECT_EQ(panels[1].has_addresses, program->baseline()->packed);
+  EXPECT_EQ(options.default_cycles, program->baseline()->compiled_cycles);
+}
+
+TEST(AddDefault, AddsNothingForAProgramWithoutADefault) {
+  ProgramBuilder builder;
+  builder.AddInstruction(10, {Read(builder.AddBuffer(100, {.live_in = true}), 5)});
+  const Program program = builder.Build();
+  std::vector<Panel> panels;
+  PlotOptions options;
+  AddDefault(program, panels, options);
+  EXPECT_TRUE(panels.empty());
+  EXPECT_FALSE(options.default_cycles.has_value());
+}
+
 }  // namespace
 }  // namespace mallocmuzero::view

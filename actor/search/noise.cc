@@ -8,25 +8,14 @@
 #include <random>
 
 #include "actor/search/search.h"
+#include "base/random.h"
 
 namespace mallocmuzero {
-namespace {
-
-// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
-constexpr uint64_t kIncrement = 0x9e3779b97f4a7c15;
-
-uint64_t Mix(uint64_t z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-  return z ^ (z >> 31);
-}
-
-}  // namespace
 
 // Mixed, so that seeds one increment apart do not give the same numbers one place apart.
-NoiseStream::NoiseStream(uint64_t seed) : state_(Mix(seed)) {}
+NoiseStream::NoiseStream(uint64_t seed) : state_(SplitMix(seed)) {}
 
-uint64_t NoiseStream::operator()() { return Mix(state_ += kIncrement); }
+uint64_t NoiseStream::operator()() { return SplitMix(state_ += kSplitMixIncrement); }
 
 float NoiseStream::Gumbel() {
   const double unit = (static_cast<double>((*this)() >> 12) + 0.5) * 0x1p-52;  // in (0, 1)

@@ -83,7 +83,7 @@ def _summary(winners: list[dict[str, Any]]) -> str:
     compiles = [entry for record in winners for entry in record["verified"]["rounds"]]
     errors = [entry["predicted_cycles"] / entry["compiled_cycles"] - 1 for entry in compiles]
     worth = [
-        record["verified"]["honoured_share"]
+        _followed_share(record["verified"])
         for record in winners
         if record["verified"]["options"] and _predicted_gain(record) >= _LEAST_GAIN
     ]
@@ -130,11 +130,17 @@ def _outcome(record: dict[str, Any]) -> list[str]:
     tried = len(verified["kept"]) + len(verified["dropped"])
     counts = [str(verified["looks"]), str(verified["compiles"])]
     if not verified["options"]:
-        return ["default kept", "", _percent(verified["honoured_share"]), f"0 of {tried}", *counts]
+        return ["default kept", "", _percent(_followed_share(verified)), f"0 of {tried}", *counts]
     error = verified["predicted_cycles"] / verified["optimized_cycles"] - 1
     kept = f"{len(verified['kept'])} of {tried}"
-    followed = _percent(verified["honoured_share"])
+    followed = _percent(_followed_share(verified))
     return [_percent(_gain(record)), _percent(abs(error)), followed, kept, *counts]
+
+
+def _followed_share(verified: dict[str, Any]) -> float:
+    """Returns the share of the accessed bytes where the mapping wants them."""
+    share = verified.get("followed_share")
+    return float(verified["honoured_share"] if share is None else share)  # older records
 
 
 def _has_rivals(record: dict[str, Any], verifies: list[dict[str, Any]]) -> bool:

@@ -39,7 +39,7 @@ def round_trip(entry: corpus.Entry, budget: str, folder: pathlib.Path) -> str:
     report = run("place", *inputs, "--module", module, "--output", placed)
     run("check-placed", "--original", module, "--placed", placed, "--hardware", entry.chip)
     back = run("readback", *inputs, "--all-hbm", module, "--hlo", placed)
-    if back.get("mismatch_count", 0) or back["honoured_share"] != 1:
+    if back.get("mismatch_count", 0) or back["followed_share"] != 1:
         raise RuntimeError(f"{back['mismatch_count']} accesses are elsewhere")
     return f"{report['arrays_in_fast_memory']} arrays, {report.get('copies_in', 0)} copies in"
 

@@ -128,7 +128,8 @@ absl::Status Measure(const Flags& flags, const std::string& name) {
                             search_seconds + flags.solve_seconds, control));
   MMZ_RETURN_IF_ERROR(SaveOrder(flags, reorderer, name, **reordered, after.best_plan));
 
-  const double compiled = reorderer.original().proto().baseline().total_cycles();
+  const Baseline* baseline = reorderer.original().baseline();
+  const double compiled = baseline != nullptr ? baseline->compiled_cycles : 0;
   const auto gain = [&](double cycles) { return 100 * (compiled - cycles) / compiled; };
   int moved = 0;
   for (int32_t k = 0; k < reorderer.graph().size(); ++k) moved += found->order[k] != k ? 1 : 0;

@@ -15,7 +15,7 @@
 #include "cli/command_table.h"
 #include "cli/print_json.h"
 #include "learner/run_directory.h"
-#include "mallocmuzero/v1/report.pb.h"
+#include "mallocmuzero/v1/run_report.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 #include "view/learning_curves.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/types/span.h"
-#include "mallocmuzero/v1/report.pb.h"
+#include "mallocmuzero/v1/run_report.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 
 namespace mallocmuzero::cli {

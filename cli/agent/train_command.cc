@@ -25,7 +25,7 @@
 #include "cli/program_set_flags.h"
 #include "cli/solve_progress.h"
 #include "env/program_set.h"
-#include "mallocmuzero/v1/report.pb.h"
+#include "mallocmuzero/v1/run_report.pb.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "model/checkpoint.h"
 #include "model/network.h"

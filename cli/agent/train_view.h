@@ -7,7 +7,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "mallocmuzero/v1/report.pb.h"
+#include "mallocmuzero/v1/run_report.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
 
 namespace mallocmuzero::cli {

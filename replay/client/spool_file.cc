@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -15,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
 #include "base/file_lock.h"
 #include "base/message_file.h"
 
@@ -35,7 +35,7 @@ absl::StatusOr<std::unique_ptr<SpoolFile>> SpoolFile::Open(const std::string& fo
   const int lock = open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (lock < 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat("spool_dir: ", lock_path, ": cannot write: ", std::strerror(errno)));
+        absl::StrCat("spool_dir: ", ErrnoMessage(lock_path, "cannot write", errno)));
   }
   auto file = absl::WrapUnique(new SpoolFile(path, lock));
   if (LockFile(lock, lock_path)) return file;

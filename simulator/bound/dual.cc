@@ -7,14 +7,6 @@
 #include "simulator/core/savings.h"
 
 namespace mallocmuzero::bound {
-namespace {
-
-bool IsMarker(const Instruction& instruction) {
-  return instruction.kind == InstructionKind::kLoopBegin ||
-         instruction.kind == InstructionKind::kLoopEnd;
-}
-
-}  // namespace
 
 Dual::Dual(const Program& program)
     : program_(program),
@@ -25,7 +17,7 @@ Dual::Dual(const Program& program)
   const double rate = program.hardware().hbm_bytes_per_cycle();
   for (const Instruction& instruction : program.instructions()) {
     wait_prices_.push_back(instruction.execution_count / rate);
-    counts_memory_.push_back(IsMarker(instruction) ? 0 : 1);
+    counts_memory_.push_back(IsMarker(instruction.kind) ? 0 : 1);
   }
 }
 

@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_HARDWARE_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_HARDWARE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,12 @@
 #include "mallocmuzero/v1/hardware.pb.h"
 
 namespace mallocmuzero {
+
+// `bytes` rounded up to a multiple of `alignment`, which must be positive. The caller makes sure
+// that the sum of both fits into 64 bits.
+inline int64_t RoundUp(int64_t bytes, int64_t alignment) {
+  return (bytes + alignment - 1) / alignment * alignment;
+}
 
 // The names that LoadHardware knows without a file, sorted: tpu7x, tpu_v4, tpu_v4i, tpu_v5e,
 // tpu_v5p, tpu_v6e.

@@ -83,16 +83,6 @@ double PairSavings(const double* pairs, uint64_t fast_mask) {
   return sum;
 }
 
-bool IsMarker(const Instruction& instruction) {
-  return instruction.kind == InstructionKind::kLoopBegin ||
-         instruction.kind == InstructionKind::kLoopEnd;
-}
-
-// A mask with the bits of all accesses of an instruction.
-uint64_t AllAccesses(uint32_t access_count) {
-  return access_count == 64 ? ~uint64_t{0} : (uint64_t{1} << access_count) - 1;
-}
-
 }  // namespace
 
 class LatencyTable::Builder {
@@ -130,7 +120,7 @@ class LatencyTable::Builder {
   absl::Status AddInstruction(InstructionIndex i) {
     const v1::InstructionLatency& latency = ElementOf(proto_.instructions(), i);
     const std::string field = absl::StrCat("instructions[", i, "]");
-    if (IsMarker(instructions_[i])) {
+    if (IsMarker(instructions_[i].kind)) {
       table_.rows_.push_back(ZeroRow());
       return absl::OkStatus();
     }
@@ -140,7 +130,7 @@ class LatencyTable::Builder {
     }
     MMZ_RETURN_IF_ERROR(CheckObserved(latency.exceptions(), absl::StrCat(field, ".exceptions")));
     const v1::LatencyClass& cls = proto_.classes(latency.latency_class());
-    const uint64_t all = AllAccesses(instructions_[i].access_count);
+    const uint64_t all = AllAccesses(instructions_[i]);
     // The masks ascend, so the last one is the largest.
     if (!latency.exceptions().empty() && latency.exceptions().rbegin()->fast_accesses() > all) {
       return Error(absl::StrCat(field, ".exceptions"), "bits of the instruction's own accesses");

@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_SIMULATOR_CORE_LATENCY_TABLE_H_
 #define MALLOCMUZERO_SIMULATOR_CORE_LATENCY_TABLE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -13,6 +14,10 @@
 #include "simulator/core/program_types.h"
 
 namespace mallocmuzero {
+
+// Position of the pair of accesses j < k in LatencyClass.pair_savings_cycles. PairIndex(0, n) is
+// also the number of pairs of n accesses.
+inline size_t PairIndex(size_t j, size_t k) { return k * (k - 1) / 2 + j; }
 
 // A lower bound on the cycles of one instruction under any set of accesses in fast memory.
 struct LatencyEnvelope {

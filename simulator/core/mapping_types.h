@@ -56,6 +56,9 @@ struct Baseline {
   // A mapping is better than the default if it takes fewer cycles than this.
   double compiled_cycles = 0;
 
+  // The part of compiled_cycles that the module waits for copies.
+  double stall_cycles = 0;
+
   // Price of `mapping` by the simulator, cycles; 0 if the program's file does not say.
   double mapped_cycles = 0;
 
@@ -63,6 +66,9 @@ struct Baseline {
   bool packed = false;
 
   Mapping mapping;
+
+  // Where the mapping had to deviate from the module, one line each, for people.
+  std::vector<std::string> notes;
 };
 
 }  // namespace mallocmuzero

@@ -11,20 +11,7 @@
 namespace mallocmuzero {
 namespace {
 
-InstructionKind KindFromProto(v1::Instruction::Kind kind) {
-  switch (kind) {
-    case v1::Instruction::MODELLED:
-      return InstructionKind::kModelled;
-    case v1::Instruction::LOOP_BEGIN:
-      return InstructionKind::kLoopBegin;
-    case v1::Instruction::LOOP_END:
-      return InstructionKind::kLoopEnd;
-    default:
-      return InstructionKind::kEstimated;
-  }
-}
-
-AccessKind KindFromProto(v1::Access::Kind kind) {
+AccessKind AccessKindFromProto(v1::Access::Kind kind) {
   switch (kind) {
     case v1::Access::WRITE:
       return AccessKind::kWrite;
@@ -55,7 +42,7 @@ IndexVector<AccessIndex, Access> AccessesFromProto(const v1::Program& proto) {
   accesses.reserve(proto.accesses_size());
   for (const v1::Access& from : proto.accesses()) {
     accesses.push_back({from.bytes(), from.bytes_accessed(), InstructionIndex(from.instruction()),
-                        BufferIndex(from.buffer()), KindFromProto(from.kind())});
+                        BufferIndex(from.buffer()), AccessKindFromProto(from.kind())});
   }
   return accesses;
 }
@@ -98,9 +85,11 @@ std::optional<Baseline> BaselineFromProto(const v1::Program& proto) {
   if (!proto.has_baseline() || !proto.baseline().has_mapping()) return std::nullopt;
   const v1::Baseline& from = proto.baseline();
   return Baseline{.compiled_cycles = from.total_cycles(),
+                  .stall_cycles = from.stall_cycles(),
                   .mapped_cycles = from.mapping_cycles(),
                   .packed = from.packed(),
-                  .mapping = MappingFromCheckedProto(from.mapping())};
+                  .mapping = MappingFromCheckedProto(from.mapping()),
+                  .notes = {from.notes().begin(), from.notes().end()}};
 }
 
 // Sets `loop` and `execution_count` of loop markers: the begin belongs outside its loop, the end
@@ -119,6 +108,19 @@ void PlaceMarkers(IndexSpan<LoopIndex, const Loop> loops,
 }
 
 }  // namespace
+
+InstructionKind KindFromProto(v1::Instruction::Kind kind) {
+  switch (kind) {
+    case v1::Instruction::MODELLED:
+      return InstructionKind::kModelled;
+    case v1::Instruction::LOOP_BEGIN:
+      return InstructionKind::kLoopBegin;
+    case v1::Instruction::LOOP_END:
+      return InstructionKind::kLoopEnd;
+    default:
+      return InstructionKind::kEstimated;
+  }
+}
 
 absl::StatusOr<Program> Program::FromProto(v1::Program proto) {
   MMZ_RETURN_IF_ERROR(CheckProgram(proto));

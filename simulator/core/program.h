@@ -105,6 +105,9 @@ class Program {
   std::optional<Baseline> baseline_;
 };
 
+// The kind of a message's instruction; kEstimated for a number that is no kind.
+InstructionKind KindFromProto(v1::Instruction::Kind kind);
+
 // Reads a program file and checks it as Program::FromProto does. Error messages start with the
 // path.
 absl::StatusOr<Program> LoadProgram(const std::string& path);

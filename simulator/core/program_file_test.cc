@@ -1,9 +1,8 @@
 // Tests of the errors that reading a damaged program file reports.
 
-#include <fstream>
-
 #include "base/compression.h"
 #include "base/message_file.h"
+#include "base/testing/raw_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/program.h"
@@ -14,17 +13,9 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string Path(const std::string& name) { return ::testing::TempDir() + "/" + name; }
-
-void WriteRaw(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary) << bytes;
-}
-
-std::string ReadRaw(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+using testing::ReadRaw;
+using testing::TemporaryPath;
+using testing::WriteRaw;
 
 v1::Program SmallProgram() {
   testing::ProgramBuilder builder;
@@ -44,9 +35,9 @@ absl::StatusOr<Program> LoadBytes(const std::string& bytes) {
 }
 
 TEST(ProgramFile, EveryTruncationIsAnError) {
-  ASSERT_TRUE(WriteMessage(Path("whole.program"), SmallProgram()).ok());
+  ASSERT_TRUE(WriteMessage(TemporaryPath("whole.program"), SmallProgram()).ok());
   for (const std::string& whole :
-       {ReadRaw(Path("whole.program")), SerializeDeterministically(SmallProgram())}) {
+       {ReadRaw(TemporaryPath("whole.program")), SerializeDeterministically(SmallProgram())}) {
     ASSERT_TRUE(LoadBytes(whole).ok());
     for (size_t size = 0; size < whole.size(); ++size) {
       const absl::Status status = LoadBytes(whole.substr(0, size)).status();
@@ -58,9 +49,10 @@ TEST(ProgramFile, EveryTruncationIsAnError) {
 
 TEST(ProgramFile, ErrorsOfTheContentNameTheFile) {
   const std::string whole = SerializeDeterministically(SmallProgram());
-  WriteRaw(Path("cut.program"), whole.substr(0, whole.size() - 35));  // cuts off the fingerprint
-  EXPECT_EQ(LoadProgram(Path("cut.program")).status().message(),
-            Path("cut.program") +
+  WriteRaw(TemporaryPath("cut.program"),
+           whole.substr(0, whole.size() - 35));  // cuts off the fingerprint
+  EXPECT_EQ(LoadProgram(TemporaryPath("cut.program")).status().message(),
+            TemporaryPath("cut.program") +
                 ": fingerprint: does not match the content; the program is damaged or was edited");
 }
 
@@ -82,8 +74,8 @@ TEST(ProgramFile, EveryFlippedBitIsAnErrorOrChangesNothing) {
 }
 
 TEST(ProgramFile, EveryFlippedBitOfACompressedFileIsAnErrorOrChangesNothing) {
-  ASSERT_TRUE(WriteMessage(Path("whole.program"), SmallProgram()).ok());
-  const std::string whole = ReadRaw(Path("whole.program"));
+  ASSERT_TRUE(WriteMessage(TemporaryPath("whole.program"), SmallProgram()).ok());
+  const std::string whole = ReadRaw(TemporaryPath("whole.program"));
   for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     std::string damaged = whole;
     damaged[bit / 8] ^= 1 << bit % 8;

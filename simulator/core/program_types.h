@@ -23,6 +23,11 @@ enum class InstructionKind : uint8_t {
   kLoopEnd,    // loop marker: no time, no accesses
 };
 
+// True for the begin and the end of a loop.
+inline bool IsMarker(InstructionKind kind) {
+  return kind == InstructionKind::kLoopBegin || kind == InstructionKind::kLoopEnd;
+}
+
 enum class AccessKind : uint8_t {
   kRead,
   kWrite,
@@ -43,6 +48,12 @@ struct Instruction {
   LoopIndex loop = -1;  // index into Program::loops of the innermost loop around it; -1: none
   InstructionKind kind = InstructionKind::kEstimated;
 };
+
+// The set of all accesses of an instruction, one bit each.
+inline uint64_t AllAccesses(const Instruction& instruction) {
+  if (instruction.access_count == kMaxAccessesPerInstruction) return ~uint64_t{0};
+  return (uint64_t{1} << instruction.access_count) - 1;
+}
 
 // One instruction reading, writing or updating one buffer.
 struct Access {

@@ -18,11 +18,6 @@ IndexVector<AccessIndex, double> SavingsAmong(const Program& program, const Othe
 
 }  // namespace
 
-uint64_t AllAccesses(const Instruction& instruction) {
-  if (instruction.access_count == kMaxAccessesPerInstruction) return ~uint64_t{0};
-  return (uint64_t{1} << instruction.access_count) - 1;
-}
-
 double SavingAmong(const Program& program, InstructionIndex instruction, uint32_t k,
                    uint64_t others) {
   const uint64_t bit = uint64_t{1} << k;

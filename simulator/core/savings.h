@@ -10,9 +10,6 @@
 
 namespace mallocmuzero {
 
-// The set of all accesses of an instruction, one bit each.
-uint64_t AllAccesses(const Instruction& instruction);
-
 // Cycles of all executions that access k of the instruction saves in fast memory, while those of
 // the other accesses that are in `others` are there, too. May be negative. Bit k of `others` is
 // ignored.

@@ -106,22 +106,22 @@ TEST_P(CorpusImport, AllHbmCostsWhatItsCompileSays) {
 }
 
 TEST_P(CorpusImport, TheDefaultCostsWhatItsModuleCosts) {
-  const v1::Baseline& baseline = program().proto().baseline();
+  const Baseline& baseline = *program().baseline();
   const absl::StatusOr<v1::PriceReport> priced =
       PriceModule(OptionsFor(GetParam()).default_path, Chip());
   ASSERT_TRUE(priced.ok()) << priced.status();
-  EXPECT_DOUBLE_EQ(baseline.total_cycles(), priced->total_cycles());
-  EXPECT_LT(baseline.total_cycles(), SimulateAllHbm(program()).total_cycles);
+  EXPECT_DOUBLE_EQ(baseline.compiled_cycles, priced->total_cycles());
+  EXPECT_LT(baseline.compiled_cycles, SimulateAllHbm(program()).total_cycles);
   // Copy instructions that the compiler made asynchronous take time in the program, wherever their
   // data is.
   if (!HasCopiesMadeAsynchronous(GetParam())) {
-    EXPECT_GE(baseline.total_cycles(), AllFastCycles(program()));
+    EXPECT_GE(baseline.compiled_cycles, AllFastCycles(program()));
   }
 }
 
 TEST_P(CorpusImport, TheDefaultsMappingIsValid) {
-  const v1::Baseline& baseline = program().proto().baseline();
-  ASSERT_TRUE(baseline.packed());
+  const Baseline& baseline = *program().baseline();
+  ASSERT_TRUE(baseline.packed);
   const absl::StatusOr<Mapping> mapping = BaselineMapping(program());
   ASSERT_TRUE(mapping.ok()) << mapping.status();
   const std::vector<Violation> violations = Validate(program(), *mapping);
@@ -131,15 +131,15 @@ TEST_P(CorpusImport, TheDefaultsMappingIsValid) {
 }
 
 TEST_P(CorpusImport, TheDefaultsMappingCostsNearlyWhatItsModuleCosts) {
-  const v1::Baseline& baseline = program().proto().baseline();
+  const Baseline& baseline = *program().baseline();
   const absl::StatusOr<Mapping> mapping = BaselineMapping(program());
   ASSERT_TRUE(mapping.ok()) << mapping.status();
-  EXPECT_DOUBLE_EQ(Simulate(program(), *mapping).total_cycles, baseline.mapping_cycles());
+  EXPECT_DOUBLE_EQ(Simulate(program(), *mapping).total_cycles, baseline.mapped_cycles);
   const double difference =
-      std::abs(baseline.mapping_cycles() - baseline.total_cycles()) / baseline.total_cycles();
+      std::abs(baseline.mapped_cycles - baseline.compiled_cycles) / baseline.compiled_cycles;
   if (HasCopiesMadeAsynchronous(GetParam())) {
     EXPECT_GT(difference, 1e-3);
-    EXPECT_THAT(baseline.notes(), ::testing::Contains(HasSubstr("as a mapping the default costs")));
+    EXPECT_THAT(baseline.notes, ::testing::Contains(HasSubstr("as a mapping the default costs")));
   } else {
     EXPECT_LE(difference, 1e-3);
   }
@@ -159,7 +159,7 @@ TEST_P(CorpusImport, ReportsWhatTheProgramSays) {
   EXPECT_EQ(report.instructions(), program().instruction_count());
   EXPECT_EQ(report.buffers(), program().buffer_count());
   EXPECT_TRUE(report.default_packed());
-  EXPECT_DOUBLE_EQ(report.default_cycles(), program().proto().baseline().total_cycles());
+  EXPECT_DOUBLE_EQ(report.default_cycles(), program().baseline()->compiled_cycles);
   EXPECT_GT(report.default_hbm_share(), 0);
   EXPECT_LT(report.default_hbm_share(), 1);
 }

@@ -192,8 +192,7 @@ class Exporter {
 
   PrefetchTime TimeOfCopy(InstructionIndex start) const {
     const auto is_marker = [this](InstructionIndex i) {
-      const InstructionKind kind = program_.instructions()[i].kind;
-      return kind == InstructionKind::kLoopBegin || kind == InstructionKind::kLoopEnd;
+      return IsMarker(program_.instructions()[i].kind);
     };
     if (!is_marker(start)) return {PrefetchTime::Kind::kBefore, InstructionName(program_, start)};
     if (start > 0 && !is_marker(start - 1))

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "mallocmuzero/v1/report.pb.h"
+#include "mallocmuzero/v1/handover_report.pb.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 

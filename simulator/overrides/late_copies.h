@@ -3,7 +3,7 @@
 #ifndef MALLOCMUZERO_SIMULATOR_OVERRIDES_LATE_COPIES_H_
 #define MALLOCMUZERO_SIMULATOR_OVERRIDES_LATE_COPIES_H_
 
-#include "mallocmuzero/v1/report.pb.h"
+#include "mallocmuzero/v1/handover_report.pb.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 

@@ -7,12 +7,10 @@
 #include <tuple>
 #include <utility>
 
+#include "simulator/core/hardware.h"
+
 namespace mallocmuzero::place {
 namespace {
-
-int64_t RoundUp(int64_t bytes, int64_t alignment) {
-  return (bytes + alignment - 1) / alignment * alignment;
-}
 
 // In ticks of the heap's clock, both ends included.
 struct Life {

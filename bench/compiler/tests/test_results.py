@@ -210,7 +210,7 @@ def verify(
         "default_cycles": 1e6,
         "optimized_cycles": optimized,
         "predicted_cycles": predicted,
-        "honoured_share": followed,
+        "followed_share": followed,
         "options": {"o": "v"} if optimized < 1e6 else {},
         "kept": ["k1", "k2"] if optimized < 1e6 else [],
         "dropped": {"d": "r"},
@@ -249,6 +249,14 @@ def test_tables_state_gains_errors_and_summary() -> None:
         "1 programs with 1% or more predicted gain: median 90.00 %" in line for line in lines
     )
     assert "- prediction against compile, 1 compiles: median error 1.00 %" in lines
+
+
+def test_older_records_call_the_followed_share_honoured() -> None:
+    record = verify("p", 0.96e6, 0.9504e6, 0.9, 0.95e6)
+    text = render_results([solve("p", "greedy", 0.95e6), record])
+    record["verified"]["honoured_share"] = record["verified"].pop("followed_share")
+    assert render_results([solve("p", "greedy", 0.95e6), record]) == text
+    assert "| 90.00 % | 2 of 3 |" in text
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@
 #include "base/utf8.h"
 #include "simulator/core/field_checks.h"
 #include "simulator/hlo/read_module.h"
-#include "simulator/import/analysis/saturate.h"
 
 namespace mallocmuzero {
 namespace {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "simulator/core/program_types.h"
 #include "simulator/hlo/module.h"
 #include "simulator/import/analysis/dataflow.h"
 #include "simulator/import/analysis/schedule.h"
@@ -41,9 +42,13 @@ struct AnalyzedModule {
   const Step& StepOf(const PricedStep& priced_step) const {
     return schedule.steps[priced_step.step];
   }
-  // True if the priced step is a loop marker.
-  bool IsMarker(const PricedStep& priced_step) const {
-    return StepOf(priced_step).kind != Step::Kind::kInstruction;
+  // The kind of instruction that a priced step becomes.
+  InstructionKind KindOf(const PricedStep& priced_step) const {
+    const Step::Kind kind = StepOf(priced_step).kind;
+    if (kind == Step::Kind::kLoopBegin) return InstructionKind::kLoopBegin;
+    if (kind == Step::Kind::kLoopEnd) return InstructionKind::kLoopEnd;
+    return priced_step.instruction->estimated_cycles ? InstructionKind::kEstimated
+                                                     : InstructionKind::kModelled;
   }
 
   AnalyzedModule() = default;

@@ -6,7 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "simulator/core/copy_queue.h"
 #include "simulator/core/roofline.h"
-#include "simulator/import/analysis/saturate.h"
+#include "simulator/import/analysis/traffic.h"
 
 namespace mallocmuzero {
 namespace {
@@ -82,7 +82,7 @@ class SchedulePricer {
 
   MemoryBytes BytesOf(const PricedStep& priced) const {
     MemoryBytes bytes{.hbm = priced.traffic.pointer_bytes};
-    if (analyzed_.IsMarker(priced)) return bytes;
+    if (IsMarker(analyzed_.KindOf(priced))) return bytes;
     const Step& step = analyzed_.StepOf(priced);
     const hlo::Computation& computation = analyzed_.schedule.ComputationOf(step.instance);
     const auto add = [&](const hlo::Shape& shape, const std::vector<int64_t>& leaf_bytes,
@@ -115,7 +115,7 @@ class SchedulePricer {
   }
 
   void Execute(const PricedStep& priced) {
-    if (analyzed_.IsMarker(priced)) return;
+    if (IsMarker(analyzed_.KindOf(priced))) return;
     const MemoryBytes bytes = BytesOf(priced);
     const auto count = static_cast<double>(priced.execution_count);
     const bool estimated = priced.instruction->estimated_cycles.has_value();

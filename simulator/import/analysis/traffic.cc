@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "simulator/import/analysis/dataflow.h"
-#include "simulator/import/analysis/saturate.h"
 
 namespace mallocmuzero {
 namespace {

@@ -12,6 +12,13 @@
 
 namespace mallocmuzero {
 
+// a + b for a, b >= 0, but at most INT64_MAX. The size of each array fits into 64 bits; the sum of
+// sizes may not.
+inline int64_t SaturatingAdd(int64_t a, int64_t b) {
+  int64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+
 // Bytes of one pointer in a tuple's table in HBM.
 inline constexpr int64_t kTuplePointerBytes = 8;
 

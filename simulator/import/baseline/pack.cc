@@ -8,12 +8,10 @@
 #include <random>
 #include <utility>
 
+#include "simulator/core/hardware.h"
+
 namespace mallocmuzero {
 namespace {
-
-int64_t RoundUp(int64_t value, int64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 // Blocks that share one offset.
 struct Group {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "simulator/core/pair_index.h"
+#include "simulator/core/latency_table.h"
 
 namespace mallocmuzero {
 namespace {

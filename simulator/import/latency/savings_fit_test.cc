@@ -7,7 +7,7 @@
 #include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simulator/core/pair_index.h"
+#include "simulator/core/latency_table.h"
 
 namespace mallocmuzero {
 namespace {

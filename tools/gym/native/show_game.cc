@@ -87,16 +87,10 @@ std::string GameText(const Game& game) {
 
 std::string GameSvg(const Game& game) {
   const Program& program = game.program();
-  const Baseline* baseline = program.baseline();
   const Mapping mapping = MappingOf(game);
   std::vector<view::Panel> panels = {{.title = "game", .mapping = &mapping}};
   view::PlotOptions options;
-  if (baseline != nullptr) {
-    panels.push_back({.title = "default (the compiler's own)",
-                      .mapping = &baseline->mapping,
-                      .has_addresses = baseline->packed});
-    options.default_cycles = baseline->compiled_cycles;
-  }
+  view::AddDefault(program, panels, options);
   return view::MappingSvg(program, panels, options);
 }
 

@@ -205,7 +205,7 @@ def binary(world: dict[str, Any], command: str, arguments: list[str]) -> dict[st
     return {
         "mapped_cycles": cycles(world, asked, learnt),
         "default_mapped_cycles": world["default"],
-        "honoured_share": share,
+        "followed_share": share,
         "mismatches": mismatches,
         "fast_memory_bytes": 10,
         "fast_accesses": [

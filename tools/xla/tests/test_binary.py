@@ -11,7 +11,7 @@ from mallocmuzero_xla.binary import Binary, Server
 _SCRIPT = """#!{python}
 import json, pathlib, sys
 cycles = float(pathlib.Path(sys.argv[sys.argv.index("--program") + 1]).read_text())
-report = {{"mapped_cycles": cycles, "default_mapped_cycles": 1, "honoured_share": 1,
+report = {{"mapped_cycles": cycles, "default_mapped_cycles": 1, "followed_share": 1,
           "fast_memory_bytes": 1}}
 for line in sys.stdin:
     print(json.dumps(report), flush=True)

@@ -53,3 +53,10 @@ def test_old_record_without_a_trial_compile_is_no_answer() -> None:
         del old[name]
     assert Verified.from_json(old).undecided
     assert not Verified.from_json({**old, "looks": 5}).undecided
+
+
+def test_old_record_calls_the_followed_share_honoured() -> None:
+    verified = Verified(1000.0, 900.0, 900.0, followed_share=0.75)
+    record = verified.to_json()
+    record["honoured_share"] = record.pop("followed_share")
+    assert Verified.from_json(record) == verified

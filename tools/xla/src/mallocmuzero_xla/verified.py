@@ -28,7 +28,10 @@ _NEWER_FIELDS: dict[str, Any] = {
 
 
 # Fields whose JSON keys differ: stored records and caches hold these keys.
-_JSON_KEYS = {"trial_compiles": "looks", "followed_share": "honoured_share"}
+_JSON_KEYS = {"trial_compiles": "looks"}
+
+# Keys of older records, and the keys that have replaced them.
+_NEWER_KEYS = {"honoured_share": "followed_share"}
 
 
 @dataclasses.dataclass
@@ -41,7 +44,7 @@ class Verified:
         optimized_cycles: cycles of the program compiled with `options`.
         predicted_cycles: the prediction for that program before its whole compile.
         followed_share: the share of the accessed bytes that the fastest program has where the
-            mapping wants them. JSON calls it `honoured_share`.
+            mapping wants them.
         trial_compiles, compiles, seconds: the cost of the search. JSON calls the first `looks`.
         kept: ids of the items in `options`.
         dropped: the refused items by id, with the reason.
@@ -105,7 +108,11 @@ class Verified:
 
     @staticmethod
     def from_json(fields: dict[str, Any]) -> Verified:
-        """Reads the result of `to_json`; raises KeyError or TypeError for anything else."""
+        """Reads the result of `to_json`, also of older versions of it.
+
+        Raises KeyError or TypeError for anything else.
+        """
+        fields = {_NEWER_KEYS.get(key, key): value for key, value in fields.items()}
         fields = {**_NEWER_FIELDS, **fields}
         names = [field.name for field in dataclasses.fields(Verified)]
         known = {name: fields[_JSON_KEYS.get(name, name)] for name in names}
