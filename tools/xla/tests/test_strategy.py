@@ -8,17 +8,8 @@ import random
 
 import pytest
 
-from mallocmuzero_xla.strategy import (
-    OVERTIME,
-    Candidate,
-    Costs,
-    Kind,
-    Outcome,
-    Space,
-    Step,
-    best,
-    next_steps,
-)
+from mallocmuzero_xla.search_steps import Candidate, Costs, Kind, Outcome, Space, Step
+from mallocmuzero_xla.strategy import OVERTIME, best, next_steps
 
 OWN = 16 * 1024
 SETTINGS = tuple(f"setting_{number}=1" for number in range(10))
@@ -297,3 +288,17 @@ def test_promises_that_do_not_come_true_count_less() -> None:
     # Half of 7 % is more than the 3 % that a limit promises; a quarter is less.
     (step,) = following([*record, compiled(1001.0, 16, SETTINGS[0])])
     assert step.why == "a higher limit of scoped memory"
+
+
+def test_each_limit_that_cannot_be_prepared_makes_overrides_under_the_next_worth_half() -> None:
+    settled = space(settings=(), memory=0)
+    both = [compiled(1000.0), compiled(1001.0, 24)]
+    failed = Outcome(Step(Kind.PREPARE, Candidate(OWN)), 25.0, None, error="aborted")
+    (first,) = next_steps(settled, both, 1000.0, 1000.0, COSTS)
+    assert (first.kind, first.candidate) == (Kind.PREPARE, Candidate(OWN))
+    (second,) = next_steps(settled, [*both, failed], 1000.0, 1000.0, COSTS)
+    assert (second.kind, second.candidate) == (Kind.PREPARE, Candidate(24 * 1024))
+    # 1.5 % in 39 s is less a second than half a per cent in 10 s, but more than the least.
+    with_limits = space(settings=())
+    (step,) = next_steps(with_limits, [*both, failed], 1000.0, 1000.0, COSTS)
+    assert step.kind == Kind.COMPILE

@@ -91,6 +91,11 @@ class Binary:
         self._server = server
         self._readers: dict[tuple[tuple[str, int], ...], _Reader] = {}
 
+    @property
+    def path(self) -> pathlib.Path:
+        """Returns the path of the binary."""
+        return self._path
+
     def overrides(self, program: pathlib.Path, mapping: str, scope: str) -> list[dict[str, Any]]:
         """Returns the items in which `mapping` differs from the default; scope: values or uses."""
         with _scratch_file("o.options") as output:

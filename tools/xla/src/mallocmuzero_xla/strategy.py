@@ -1,10 +1,11 @@
 """Decides what a search compiles next, from what it has seen and the time that is left.
 
-A search has four kinds of steps. A *compile* makes the program under a limit of scoped memory and
+A search has five kinds of steps. A *compile* makes the program under a limit of scoped memory and
 settings, and shows its cycles. A *trial* predicts the cycles of settings for a tenth of that time.
-*Overrides* are rounds of the search for single tensors under one limit; *prepare* makes the
-compiles that they need. Each step that could come next has an expected gain and a cost. The step
-with the largest gain a second comes next, so time goes where the last gain came from.
+*Overrides* are rounds of the search for single tensors under one limit, and *placed* are rounds of
+the search for placed modules; *prepare* makes the compiles that both need. Each step that could
+come next has an expected gain and a cost. The step with the largest gain a second comes next, so
+time goes where the last gain came from.
 
 Nothing here compiles, reads a clock or keeps state: the record of the steps is the state.
 """
@@ -12,10 +13,11 @@ Nothing here compiles, reads a clock or keeps state: the record of the steps is 
 from __future__ import annotations
 
 import dataclasses
-import enum
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+
+from mallocmuzero_xla.search_steps import Candidate, Costs, Kind, Outcome, Space, Step
 
 # Limits to try, as multiples of the chip's own: outwards on both sides, then finer beside the best.
 _ABOVE = (Fraction(3, 2), Fraction(2), Fraction(3), Fraction(4))
@@ -31,6 +33,7 @@ _TOLERANCE = 0.002
 _LIMIT_GAIN = 0.03
 _SETTINGS_GAIN = 0.02
 _OVERRIDES_GAIN = 0.06
+_PLACED_GAIN = 0.07
 
 # A further step of a kind is expected to gain this share of what the last one gained.
 _DECAY = 0.5
@@ -43,12 +46,15 @@ _TRUST = 0.5
 _SETTINGS_ALONE = 8
 _LIMITS_WITH_SETTINGS = 3
 
-_LIMITS_WITH_OVERRIDES = 2
+# Overrides and placed modules need compiles of their own under each limit.
+_LIMITS_TO_PREPARE = 2
 
-# Settings and overrides come only under limits whose cycles are within this share of the best.
+# Settings, overrides and placed modules come only under limits whose cycles are within this share
+# of the best.
 _NEAR = 0.03
 
-# Overrides are for budgets that leave time for limits and settings: they may take this share.
+# Overrides and placed modules are for budgets that leave time for limits and settings: the compiles
+# that they need may take this share, with the first of their steps.
 _LARGEST_SHARE = 0.6
 
 # A step may end after the budget by this share of the budget.
@@ -57,80 +63,14 @@ OVERTIME = 0.1
 # A round of overrides needs the time of this many trials and one compile.
 _LEAST_TRIALS = 4
 
+# Steps that use all cores.
+_ALONE = (Kind.PREPARE, Kind.OVERRIDES, Kind.PLACED)
 
-class Kind(enum.StrEnum):
-    """The kinds of steps."""
-
-    COMPILE = "compile"
-    TRIAL = "trial"
-    PREPARE = "prepare"
-    OVERRIDES = "overrides"
-
-
-@dataclasses.dataclass(frozen=True)
-class Candidate:
-    """A limit of scoped memory in KiB, and settings as kinds (settings.py)."""
-
-    limit: int
-    settings: tuple[str, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True)
-class Step:
-    """Something to do, and why, in words for the report."""
-
-    kind: Kind
-    candidate: Candidate
-    why: str = dataclasses.field(compare=False, default="")
-
-
-@dataclasses.dataclass(frozen=True)
-class Outcome:
-    """A step that was done.
-
-    Attributes:
-        step: the step.
-        seconds: its cost.
-        cycles: compiled cycles, or predicted cycles of a trial; None if the step failed.
-        finished: of overrides: whether another round could not help.
-    """
-
-    step: Step
-    seconds: float
-    cycles: float | None
-    finished: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Space:
-    """What may be tried.
-
-    Attributes:
-        own: the limit of the program as it is, in KiB.
-        memory: limits must be below this, in KiB; 0 if the limit is fixed.
-        settings: kinds of settings, the most helpful first.
-        overrides: whether to search for overrides.
-    """
-
-    own: int
-    memory: int = 0
-    settings: tuple[str, ...] = ()
-    overrides: bool = True
-
-    def limits(self, shares: Sequence[Fraction]) -> list[int]:
-        """Returns the limits at these multiples of the program's own that leave room."""
-        limits = (int(self.own * share) for share in shares)
-        return [limit for limit in limits if 0 < limit < self.memory]
-
-
-@dataclasses.dataclass(frozen=True)
-class Costs:
-    """Expected seconds of a compile, of a trial, of preparing overrides, and of a round of them."""
-
-    compile: float
-    trial: float
-    prepare: float
-    overrides: float
+_WHY = {
+    Kind.PREPARE: "the compiles that a search for a mapping needs",
+    Kind.OVERRIDES: "overrides of single tensors",
+    Kind.PLACED: "modules that are placed as a mapping says",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,8 +101,8 @@ def next_steps(
     """Returns up to `width` steps to do at once; none if nothing helps or fits.
 
     The default comes first, and if it fails, other limits until one compiles: these have no time
-    limit. Any other step is expected to end within the budget and a tenth of it. `prepare` and
-    `overrides` use all cores, so they come alone.
+    limit. Any other step is expected to end within the budget and a tenth of it. `prepare`,
+    `overrides` and `placed` use all cores, so they come alone.
     """
     seen = _Seen(space, record)
     if seen.default is None:
@@ -176,7 +116,7 @@ def next_steps(
     steps: list[Step] = []
     cost = 0.0
     for arm in arms:
-        alone = arm.steps[0].kind in (Kind.PREPARE, Kind.OVERRIDES)
+        alone = arm.steps[0].kind in _ALONE
         if alone and steps:
             continue
         for step in arm.steps[: width - len(steps)]:
@@ -209,13 +149,9 @@ def _with_room_for_overrides(arms: list[_Arm], room: float) -> list[_Arm]:
 
 
 def best(record: Sequence[Outcome]) -> Outcome | None:
-    """Returns the compile or round of overrides with the fewest cycles; the first among equals."""
-    compiled = [each for each in record if _measures(each)]
+    """Returns the step with the fewest compiled cycles; the first among equals."""
+    compiled = [each for each in record if each.measures]
     return min(compiled, key=lambda each: each.cycles or math.inf, default=None)
-
-
-def _measures(outcome: Outcome) -> bool:
-    return outcome.cycles is not None and outcome.step.kind in (Kind.COMPILE, Kind.OVERRIDES)
 
 
 def _first(space: Space, seen: _Seen) -> list[Step]:
@@ -245,10 +181,13 @@ class _Seen:
         found = best(record)
         self.best = found.cycles if found is not None and found.cycles is not None else math.inf
 
+    def steps(self, kind: Kind, candidate: Candidate) -> list[Outcome]:
+        """Returns the steps of a kind under a candidate, in order."""
+        step = Step(kind, candidate)
+        return [each for each in self.record if each.step == step]
+
     def tried(self, kind: Kind, candidate: Candidate) -> bool:
-        return any(
-            each.step.kind == kind and each.step.candidate == candidate for each in self.record
-        )
+        return bool(self.steps(kind, candidate))
 
     def cycles(self, candidate: Candidate) -> float:
         """Returns the compiled cycles; infinite if it was not compiled or failed."""
@@ -273,7 +212,7 @@ class _Seen:
             if each.step.kind == kind:
                 share = 1 - cycles / so_far if math.isfinite(so_far) else 0.0
                 gains.append(max(0.0, share))
-            if _measures(each):
+            if each.measures:
                 so_far = min(so_far, cycles)
         return gains
 
@@ -282,7 +221,7 @@ def _arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
     yield from _limit_arms(seen, costs)
     yield from _settings_arms(seen, costs)
     yield from _promotions(seen, costs)
-    yield from _override_arms(seen, remaining, costs)
+    yield from _round_arms(seen, remaining, costs)
 
 
 def _limit_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
@@ -367,32 +306,38 @@ def _promotions(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
             yield _Arm((step,), gain * _TRUST * _DECAY**failures, costs.compile)
 
 
-def _override_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
-    """Yields rounds of overrides under the best limits, after the compiles that they need."""
-    if not seen.space.overrides:
-        return
-    for rank, limit in enumerate(seen.near_best()[:_LIMITS_WITH_OVERRIDES]):
+def _round_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
+    """Yields overrides and placed modules under the best limits, after the compiles they need."""
+    # A program that does not compile with everything in HBM seldom does so under another limit.
+    failures = sum(each.step.kind == Kind.PREPARE and each.cycles is None for each in seen.record)
+    least = _LEAST_TRIALS * costs.trial + costs.compile
+    for rank, limit in enumerate(seen.near_best()[:_LIMITS_TO_PREPARE]):
         candidate = Candidate(limit)
-        rounds = [
-            each
-            for each in seen.record
-            if each.step.kind == Kind.OVERRIDES and each.step.candidate == candidate
-        ]
-        prepared = [
-            each
-            for each in seen.record
-            if each.step.kind == Kind.PREPARE and each.step.candidate == candidate
-        ]
-        if (rounds and rounds[-1].finished) or any(each.cycles is None for each in prepared):
-            continue
-        least = _LEAST_TRIALS * costs.trial + costs.compile
-        cost = min(max(costs.overrides, least), max(remaining, least))
-        if not prepared:
-            gain = _OVERRIDES_GAIN * _DECAY**rank
-            step = Step(Kind.PREPARE, candidate, "the compiles that overrides need")
+        arms = list(_rounds_under(seen, candidate, remaining, costs, least))
+        prepared = seen.steps(Kind.PREPARE, candidate)
+        if prepared and prepared[-1].cycles is not None:
+            yield from arms
+        elif arms and not prepared:
+            gain = max(arm.gain for arm in arms) * _DECAY ** (rank + failures)
+            step = Step(Kind.PREPARE, candidate, _WHY[Kind.PREPARE])
             yield _Arm((step,), gain, costs.prepare + least)
-        else:
-            gains = seen.gains(Kind.OVERRIDES)
-            gain = max(_LEAST_GAIN, _DECAY * gains[-1]) if rounds and gains else _OVERRIDES_GAIN
-            step = Step(Kind.OVERRIDES, candidate, "overrides of single tensors")
-            yield _Arm((step,), gain, cost)
+
+
+def _rounds_under(
+    seen: _Seen, candidate: Candidate, remaining: float, costs: Costs, least: float
+) -> Iterator[_Arm]:
+    """Yields the steps under one limit that may still help, as if its compiles were there."""
+    space = seen.space
+    kinds = (
+        (space.overrides, Kind.OVERRIDES, _OVERRIDES_GAIN, costs.overrides),
+        (space.placed, Kind.PLACED, _PLACED_GAIN, costs.placed),
+    )
+    for allowed, kind, gain, cost in kinds:
+        done = seen.steps(kind, candidate)
+        if not allowed or (done and done[-1].finished):
+            continue
+        gains = seen.gains(kind)
+        if done and gains:
+            gain = max(_LEAST_GAIN, _DECAY * gains[-1])
+        step = Step(kind, candidate, _WHY[kind])
+        yield _Arm((step,), gain, min(max(cost, least), max(remaining, least)))
