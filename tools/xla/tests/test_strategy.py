@@ -302,3 +302,21 @@ def test_each_limit_that_cannot_be_prepared_makes_overrides_under_the_next_worth
     with_limits = space(settings=())
     (step,) = next_steps(with_limits, [*both, failed], 1000.0, 1000.0, COSTS)
     assert step.kind == Kind.COMPILE
+
+
+def test_a_slower_limit_gets_overrides_only_if_they_gained_more_elsewhere_than_it_is_behind() -> (
+    None
+):
+    # 24 MiB is 10 % faster than 16 MiB, with nothing else to try.
+    fixed = space(settings=(), memory=0)
+    plain = [compiled(1000.0), compiled(900.0, 24)]
+    prepared = Outcome(Step(Kind.PREPARE, Candidate(24 * 1024)), 25.0, 900.0)
+    rounds = Step(Kind.OVERRIDES, Candidate(24 * 1024))
+
+    def next_after(cycles: float) -> list[Step]:
+        record = [*plain, prepared, Outcome(rounds, 60.0, cycles, finished=True)]
+        return next_steps(fixed, record, 1000.0, 1000.0, COSTS)
+
+    assert next_after(880.0) == []
+    (step,) = next_after(700.0)
+    assert (step.kind, step.candidate) == (Kind.PREPARE, Candidate(OWN))

@@ -46,11 +46,14 @@ _TRUST = 0.5
 _SETTINGS_ALONE = 8
 _LIMITS_WITH_SETTINGS = 3
 
-# Overrides and placed modules need compiles of their own under each limit.
+# Overrides and placed modules need compiles of their own under each limit. So many limits near the
+# best get them, and so many others.
 _LIMITS_TO_PREPARE = 2
+_FAR_LIMITS_TO_PREPARE = 1
 
-# Settings, overrides and placed modules come only under limits whose cycles are within this share
-# of the best.
+# Settings, overrides and placed modules come under limits whose cycles are within this share of the
+# best. Overrides and placed modules come under others only if they have gained more elsewhere than
+# these limits are behind.
 _NEAR = 0.03
 
 # Overrides and placed modules are for budgets that leave time for limits and settings: the compiles
@@ -311,16 +314,37 @@ def _round_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
     # A program that does not compile with everything in HBM seldom does so under another limit.
     failures = sum(each.step.kind == Kind.PREPARE and each.cycles is None for each in seen.record)
     least = _LEAST_TRIALS * costs.trial + costs.compile
-    for rank, limit in enumerate(seen.near_best()[:_LIMITS_TO_PREPARE]):
+    near = seen.near_best()[:_LIMITS_TO_PREPARE]
+    far = _far_limits(seen)
+    for rank, limit in enumerate((*near, *far)):
         candidate = Candidate(limit)
         arms = list(_rounds_under(seen, candidate, remaining, costs, least))
         prepared = seen.steps(Kind.PREPARE, candidate)
         if prepared and prepared[-1].cycles is not None:
             yield from arms
         elif arms and not prepared:
-            gain = max(arm.gain for arm in arms) * _DECAY ** (rank + failures)
+            gain = far.get(limit, max(arm.gain for arm in arms)) * _DECAY ** (rank + failures)
             step = Step(Kind.PREPARE, candidate, _WHY[Kind.PREPARE])
             yield _Arm((step,), gain, costs.prepare + least)
+
+
+def _far_limits(seen: _Seen) -> dict[int, float]:
+    """Returns slower limits that mappings may bring to the front, with the expected gains.
+
+    A limit that is slower by itself leaves other memory to tensors, of which mappings can make more.
+    """
+    most = 0.0
+    for each in seen.record:
+        plain = seen.cycles(Candidate(each.step.candidate.limit))
+        if each.step.kind in (Kind.OVERRIDES, Kind.PLACED) and each.cycles is not None:
+            most = max(most, 1 - each.cycles / plain)
+    limits = seen.limits()
+    far = limits[len(seen.near_best()) :]
+    behind = {
+        each: seen.cycles(Candidate(each)) / seen.cycles(Candidate(limits[0])) - 1 for each in far
+    }
+    gains = {each: most - share for each, share in behind.items() if most - share > _LEAST_GAIN}
+    return dict(list(gains.items())[:_FAR_LIMITS_TO_PREPARE])
 
 
 def _rounds_under(
