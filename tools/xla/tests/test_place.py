@@ -34,8 +34,11 @@ from mallocmuzero_xla import (
 )
 from mallocmuzero_xla.applying import apply
 from mallocmuzero_xla.artefact import load_artefact
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.errors import WorkerLostError
 from mallocmuzero_xla.place_cli import describe_placed
 from mallocmuzero_xla.placed_file import PlacedFile
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 if HAS_JAX:
     import jax
@@ -132,9 +135,38 @@ def test_default_that_is_kept_is_an_executable_too(fake: FakeSearch) -> None:
     assert placed.load()(threes(), threes()).tolist() == [6.0] * 4
 
 
+def children_that(monkeypatch: pytest.MonkeyPatch, error: CaptureError | None) -> None:
+    """Makes every compile in a child process succeed, or fail with `error`."""
+
+    def compile_it(self: TrialCompiler, options: dict[str, str], budget: Budget) -> str:
+        if error is not None:
+            raise error
+        return ""
+
+    monkeypatch.setattr(TrialCompiler, "compile", compile_it)
+
+
+def test_program_that_makes_the_compiler_abort_in_hbm_alone_does_not_end_the_process(
+    fake: FakeSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def refuse(_: Any, compiler_options: dict[str, Any]) -> Any:
+        asked.append(compiler_options)
+        raise RuntimeError("no room")
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", refuse)
+    children_that(monkeypatch, WorkerLostError("the compile process ended (status -6)"))
+    words = r"add does not compile \(RuntimeError: no room\), nor with everything in HBM \(.* -6\)"
+    with pytest.raises(CaptureError, match=words):
+        run()
+    assert asked == [{}]
+
+
 def test_program_that_compiles_only_when_placed_is_placed(
     fake: FakeSearch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    children_that(monkeypatch, None)
     asked: list[dict[str, Any]] = []
     compile_it = jax.stages.Lowered.compile
 

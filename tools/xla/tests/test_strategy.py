@@ -46,7 +46,10 @@ class World:
         self.default_fails = draw.random() < 0.2
         (self._refused.add if self.default_fails else self._refused.discard)(OWN)
         self._settings = {kind: draw.choice([0.9, 0.97, 1.0, 1.0, 1.05]) for kind in SETTINGS}
-        self._rounds = [draw.uniform(0.85, 1.0) for _ in range(draw.randrange(4))]
+        self._rounds = {
+            kind: [draw.uniform(0.85, 1.0) for _ in range(draw.randrange(4))]
+            for kind in (Kind.OVERRIDES, Kind.PLACED)
+        }
         self._noise = draw
         self.record: list[Outcome] = []
 
@@ -67,10 +70,10 @@ class World:
             case Kind.PREPARE:
                 seconds = 2 * seconds
                 cycles = cycles if self._noise.random() < 0.8 else None
-            case Kind.OVERRIDES:
+            case Kind.OVERRIDES | Kind.PLACED:
                 done = sum(each.step == step for each in self.record)
-                finished = done >= len(self._rounds)
-                share = min(self._rounds[: done + 1], default=1.0)
+                finished = done >= len(self._rounds[step.kind])
+                share = min(self._rounds[step.kind][: done + 1], default=1.0)
                 cycles = None if cycles is None else cycles * share
         return Outcome(step, seconds, cycles, finished)
 
@@ -80,17 +83,19 @@ class World:
         for _ in range(500):
             left = max(0.0, budget - clock)
             costs = Costs(
-                self.compile_seconds, self.trial_seconds, 2 * self.compile_seconds, 0.4 * left
+                self.compile_seconds,
+                self.trial_seconds,
+                2 * self.compile_seconds,
+                0.4 * left,
+                min(left, 3 * self.compile_seconds),
             )
             steps = next_steps(of, self.record, left, budget, costs, width)
             if not steps:
                 return clock
             assert len(set(steps)) == len(steps) <= width
             outcomes = [self.do(step) for step in steps]
-            clock += sum(
-                costs.overrides if each.step.kind == Kind.OVERRIDES else each.seconds
-                for each in outcomes
-            )
+            rounds = {Kind.OVERRIDES: costs.overrides, Kind.PLACED: costs.placed}
+            clock += sum(rounds.get(each.step.kind, each.seconds) for each in outcomes)
             self.record += outcomes
         pytest.fail("the search does not end")
 
@@ -103,6 +108,7 @@ def test_any_search_ends_in_time_with_a_result_no_worse_than_the_default(seed: i
         memory=draw.choice([0, 64 * 1024, 128 * 1024]),
         settings=SETTINGS[: draw.randrange(len(SETTINGS))],
         overrides=draw.random() < 0.7,
+        placed=draw.random() < 0.5,
     )
     budget = 10 ** draw.uniform(0, 3)
     clock = world.search(of, budget, draw.choice([1, 2]))
@@ -124,7 +130,9 @@ def test_any_search_ends_in_time_with_a_result_no_worse_than_the_default(seed: i
     assert clock <= max(needed, (1 + OVERTIME) * budget + one_step)
     assert all(each.step.candidate.limit < of.memory for each in plain[1:] if of.memory)
     assert of.memory or len({each.step.candidate.limit for each in plain}) == 1
-    done = [each.step for each in world.record if each.step.kind != Kind.OVERRIDES]
+    rounds = (Kind.OVERRIDES, Kind.PLACED)
+    done = [each.step for each in world.record if each.step.kind not in rounds]
+    assert of.placed or all(each.step.kind != Kind.PLACED for each in world.record)
     assert len(set(done)) == len(done)
 
 
@@ -320,3 +328,33 @@ def test_a_slower_limit_gets_overrides_only_if_they_gained_more_elsewhere_than_i
     assert next_after(880.0) == []
     (step,) = next_after(700.0)
     assert (step.kind, step.candidate) == (Kind.PREPARE, Candidate(OWN))
+
+
+def test_overrides_and_placed_modules_need_one_preparation_and_take_turns_by_their_gains() -> None:
+    both = space(settings=(), memory=0, placed=True)
+    costs = dataclasses.replace(COSTS, placed=45.0)
+    record = [compiled(1000.0)]
+    kinds = []
+    cycles = {Kind.PREPARE: [1000.0], Kind.PLACED: [900.0, 898.0, 898.0]}
+    cycles[Kind.OVERRIDES] = [890.0, 890.0]
+    while steps := next_steps(both, record, 1000.0, 1000.0, costs):
+        (step,) = steps
+        kinds.append(step.kind)
+        compiled_to = cycles[step.kind].pop(0)
+        finished = step.kind != Kind.PREPARE and not cycles[step.kind]
+        record.append(Outcome(step, 1.0, compiled_to, finished))
+    # Placed modules gained 10 %, so they go on; then they gain less than overrides promise.
+    assert kinds[:4] == [Kind.PREPARE, Kind.PLACED, Kind.PLACED, Kind.OVERRIDES]
+    assert sorted(kinds[4:]) == [Kind.OVERRIDES, Kind.PLACED]
+    found = best(record)
+    assert found is not None
+    assert found.cycles == 890.0
+
+
+def test_placed_modules_alone_are_prepared_for_as_overrides_are() -> None:
+    alone = space(settings=(), memory=0, overrides=False, placed=True)
+    (step,) = next_steps(alone, [compiled(1000.0)], 1000.0, 1000.0, COSTS, 2)
+    assert step.kind == Kind.PREPARE
+    prepared = Outcome(step, 25.0, 1000.0)
+    (step,) = next_steps(alone, [compiled(1000.0), prepared], 1000.0, 1000.0, COSTS, 2)
+    assert step.kind == Kind.PLACED

@@ -331,7 +331,7 @@ def _round_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
 def _far_limits(seen: _Seen) -> dict[int, float]:
     """Returns slower limits that mappings may bring to the front, with the expected gains.
 
-    A limit that is slower by itself leaves other memory to tensors, of which mappings can make more.
+    A limit that is slower by itself leaves other memory to tensors, which mappings may use better.
     """
     most = 0.0
     for each in seen.record:
