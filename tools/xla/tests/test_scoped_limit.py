@@ -40,7 +40,7 @@ def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pa
 
 
 def run(chip: str = "tpu_v5e", **options: Any) -> Optimized:
-    return optimize(lambda: None, chip=chip, budget="60s", samples=1, progress=False, **options)
+    return optimize(lambda: None, chip=chip, budget="10m", samples=1, progress=False, **options)
 
 
 def limits_tried(cache: pathlib.Path, chip: str = "tpu_v5e") -> set[int]:
