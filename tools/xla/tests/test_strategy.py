@@ -358,3 +358,12 @@ def test_placed_modules_alone_are_prepared_for_as_overrides_are() -> None:
     prepared = Outcome(step, 25.0, 1000.0)
     (step,) = next_steps(alone, [compiled(1000.0), prepared], 1000.0, 1000.0, COSTS, 2)
     assert step.kind == Kind.PLACED
+
+
+def test_a_setting_that_was_slower_than_promised_is_not_compiled_under_another_limit() -> None:
+    fixed = space(settings=SETTINGS[:1], overrides=False)
+    record = [compiled(1000.0), tried(900.0, 16, SETTINGS[0]), compiled(1010.0, 16, SETTINGS[0])]
+    record += [compiled(800.0, 24), tried(720.0, 24, SETTINGS[0])]
+    while steps := next_steps(fixed, record, 1e6, 1e6, COSTS):
+        assert steps[0].kind != Kind.COMPILE or not steps[0].candidate.settings
+        record.append(Outcome(steps[0], 1.0, 1000.0))

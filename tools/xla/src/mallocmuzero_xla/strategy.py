@@ -298,11 +298,16 @@ def _promotions(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
             if math.isfinite(before) and not seen.tried(Kind.TRIAL, there):
                 promised.setdefault(there, under * (1 - _DECAY * (1 - cycles / before)))
     failures = 0
+    errors: dict[tuple[str, ...], float] = {}
     for each in seen.record:
-        if each.step.kind == Kind.COMPILE and each.step.candidate.settings:
+        candidate = each.step.candidate
+        if each.step.kind == Kind.COMPILE and candidate.settings:
             failures = 0 if each.cycles is not None and each.cycles <= seen.best else failures + 1
+            if each.cycles is not None and candidate in promised:
+                errors[candidate.settings] = max(1.0, each.cycles / promised[candidate])
     for candidate, cycles in promised.items():
-        gain = 1 - cycles / seen.best
+        # What a trial was wrong about under one limit, it is wrong about under another.
+        gain = 1 - errors.get(candidate.settings, 1.0) * cycles / seen.best
         if gain > _LEAST_GAIN and not seen.tried(Kind.COMPILE, candidate):
             why = f"its trial promises {gain:.1%}"
             step = Step(Kind.COMPILE, candidate, why)
