@@ -312,22 +312,33 @@ def test_each_limit_that_cannot_be_prepared_makes_overrides_under_the_next_worth
     assert step.kind == Kind.COMPILE
 
 
-def test_a_slower_limit_gets_overrides_only_if_they_gained_more_elsewhere_than_it_is_behind() -> (
-    None
-):
-    # 24 MiB is 10 % faster than 16 MiB, with nothing else to try.
+def test_a_slower_limit_gets_a_mapping_later_and_one_far_behind_none() -> None:
     fixed = space(settings=(), memory=0)
-    plain = [compiled(1000.0), compiled(900.0, 24)]
-    prepared = Outcome(Step(Kind.PREPARE, Candidate(24 * 1024)), 25.0, 900.0)
-    rounds = Step(Kind.OVERRIDES, Candidate(24 * 1024))
+    record = [compiled(900.0), compiled(950.0, 24), compiled(1200.0, 48)]
+    limits = []
+    while steps := next_steps(fixed, record, 1e6, 1e6, COSTS):
+        (step,) = steps
+        if step.kind == Kind.PREPARE:
+            limits.append(step.candidate.limit // 1024)
+        record.append(Outcome(step, 1.0, 900.0, finished=True))
+    assert limits == [16, 24]
 
-    def next_after(cycles: float) -> list[Step]:
-        record = [*plain, prepared, Outcome(rounds, 60.0, cycles, finished=True)]
-        return next_steps(fixed, record, 1000.0, 1000.0, COSTS)
 
-    assert next_after(880.0) == []
-    (step,) = next_after(700.0)
-    assert (step.kind, step.candidate) == (Kind.PREPARE, Candidate(OWN))
+def test_a_mapping_that_promises_much_under_a_slower_limit_gets_overrides_first() -> None:
+    fixed = space(settings=(), memory=0)
+    record = [compiled(900.0), compiled(1000.0, 24)]
+    for limit, promise in ((OWN, 890.0), (24 * 1024, 700.0)):
+        record.append(Outcome(Step(Kind.PREPARE, Candidate(limit)), 25.0, promise))
+    (step,) = next_steps(fixed, record, 1000.0, 1000.0, COSTS)
+    assert (step.kind, step.candidate) == (Kind.OVERRIDES, Candidate(24 * 1024))
+
+
+def test_a_limit_beside_one_that_has_a_mapping_waits_for_one_that_is_farther_away() -> None:
+    fixed = space(settings=(), memory=0)
+    record = [compiled(900.0), compiled(901.0, 20), compiled(910.0, 32)]
+    record.append(Outcome(Step(Kind.PREPARE, Candidate(OWN)), 25.0, None, error="aborted"))
+    (step,) = next_steps(fixed, record, 1000.0, 1000.0, COSTS)
+    assert (step.kind, step.candidate) == (Kind.PREPARE, Candidate(32 * 1024))
 
 
 def test_overrides_and_placed_modules_need_one_preparation_and_take_turns_by_their_gains() -> None:

@@ -24,7 +24,7 @@ _ABANDONED_SECONDS = 86400.0
 
 
 class OverrideRounds:
-    """The closed loop of a program: call `advance` for each round, and `close` at the end."""
+    """The closed loop of a program: call `begin`, `advance` for each round, and `close`."""
 
     def __init__(
         self, program: LoweredProgram, capture: SavedCapture, resources: Resources
@@ -36,19 +36,31 @@ class OverrideRounds:
         self._folder = capture.folder
         self._stack = contextlib.ExitStack()
         self._loop: Loop | None = None
+        self._imported = self._mapping = pathlib.Path()
+
+    def begin(self) -> float:
+        """Searches for the first mapping; returns the share of the default's cycles that it saves.
+
+        The share is a promise by the latency table, and may be below 0.
+        """
+        scratch = self._scratch()
+        program, self._mapping = scratch / "imported.program", scratch / "first.mapping"
+        self._capture.import_to(program)
+        seconds = solve_seconds(self._resources.budget)
+        self._resources.progress.note(f"searching for a mapping for {max(1.0, seconds):.0f} s")
+        report = self._resources.binary.solve(program, self._mapping, seconds)
+        self._imported = program
+        return 1 - float(report["total_cycles"]) / float(report["default_cycles"])
 
     def advance(self) -> bool:
-        """Runs one round; returns whether another may help.
-
-        Before the first round it searches for a mapping. Raises as Loop.advance does.
-        """
+        """Runs one round; returns whether another may help. Raises as Loop.advance does."""
         if self._loop is None:
-            self._loop = self._begin()
+            self._loop = self._make_loop()
         return self._loop.advance()
 
     @property
     def result(self) -> Verified | None:
-        """The best so far; None before the first mapping."""
+        """The best so far; None before the first round."""
         return self._loop.result if self._loop is not None else None
 
     def keep_files(self) -> None:
@@ -62,27 +74,24 @@ class OverrideRounds:
         """Ends the compile processes and removes temporary files."""
         self._stack.close()
 
-    def _begin(self) -> Loop:
+    def _make_loop(self) -> Loop:
         means = self._resources
         compiler = self._stack.enter_context(
             TrialCompiler(means.chip, width=trial_compiles_at_once())
         )
         self._program.write(compiler.lowered)
+        folder = self._imported.parent
+        plan = Plan(self._capture, self._imported, self._mapping, folder, means.binary.solve)
+        return Loop(plan, compiler, means.binary, means.budget, means.progress)
+
+    def _scratch(self) -> pathlib.Path:
+        """Returns a folder of this loop's own, which `close` removes."""
         _sweep(self._folder)
-        scratch = pathlib.Path(
+        return pathlib.Path(
             self._stack.enter_context(
                 tempfile.TemporaryDirectory(prefix=_LOOP_PREFIX, dir=self._folder)
             )
         )
-        return Loop(self._plan(scratch), compiler, means.binary, means.budget, means.progress)
-
-    def _plan(self, scratch: pathlib.Path) -> Plan:
-        program, mapping = scratch / "imported.program", scratch / "first.mapping"
-        self._capture.import_to(program)
-        seconds = solve_seconds(self._resources.budget)
-        self._resources.progress.note(f"searching for a mapping for {max(1.0, seconds):.0f} s")
-        self._resources.binary.solve(program, mapping, seconds)
-        return Plan(self._capture, program, mapping, scratch, solve=self._resources.binary.solve)
 
 
 def _sweep(folder: pathlib.Path) -> None:

@@ -44,7 +44,8 @@ class Outcome:
     Attributes:
         step: the step.
         seconds: its cost.
-        cycles: compiled cycles, or predicted cycles of a trial; None if the step failed.
+        cycles: compiled cycles, or those that a trial or the mapping of `prepare` promises; None
+            if the step failed.
         finished: of overrides and placed modules: whether another step could not help.
         error: why the step failed, for the report; None if it did not.
     """

@@ -130,19 +130,16 @@ class StepRunner:
         return self._binary.module_cycles(filled.text, self._chip.name)
 
     def prepare(self, candidate: Candidate) -> float:
-        """Makes the compiles that searches for mappings need; returns the default's cycles."""
+        """Captures a candidate and searches for its first mapping; returns the promised cycles."""
         program = with_options(self._program, self.options(candidate))
         capture = capture_for_search(program, self._resources, self._scope.variants)
+        default = self._binary.module_cycles(capture.read(DEFAULT), self._chip.name)
         self._captures[candidate] = capture
-        return self._binary.module_cycles(capture.read(DEFAULT), self._chip.name)
+        self.rounds[candidate] = OverrideRounds(program, capture, self._resources)
+        return default * (1 - self.rounds[candidate].begin())
 
     def override(self, candidate: Candidate) -> tuple[float | None, bool]:
         """Runs a round of overrides; returns the best cycles, and whether another is useless."""
-        if candidate not in self.rounds:
-            program = with_options(self._program, self.options(candidate))
-            self.rounds[candidate] = OverrideRounds(
-                program, self._captures[candidate], self._resources
-            )
         rounds = self.rounds[candidate]
         finished = not rounds.advance()
         return (rounds.result.optimized_cycles if rounds.result else None), finished

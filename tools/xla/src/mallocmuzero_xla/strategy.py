@@ -3,9 +3,9 @@
 A search has five kinds of steps. A *compile* makes the program under a limit of scoped memory and
 settings, and shows its cycles. A *trial* predicts the cycles of settings for a tenth of that time.
 *Overrides* are rounds of the search for single tensors under one limit, and *placed* are rounds of
-the search for placed modules; *prepare* makes the compiles that both need. Each step that could
-come next has an expected gain and a cost. The step with the largest gain a second comes next, so
-time goes where the last gain came from.
+the search for placed modules; *prepare* finds the mapping that both begin with. Each step that
+could come next has an expected gain and a cost. The step with the largest gain a second comes next,
+so time goes where the last gain came from.
 
 Nothing here compiles, reads a clock or keeps state: the record of the steps is the state.
 """
@@ -39,21 +39,14 @@ _PLACED_GAIN = 0.07
 _DECAY = 0.5
 _LEAST_GAIN = 0.001
 
-# A prediction by a trial is expected to come true by this share.
+# A prediction by a trial or by a mapping is expected to come true by this share.
 _TRUST = 0.5
 
 # Settings are tried under the best limit first; each next limit gets half as many.
 _SETTINGS_ALONE = 8
 _LIMITS_WITH_SETTINGS = 3
 
-# Overrides and placed modules need compiles of their own under each limit. So many limits near the
-# best get them, and so many others.
-_LIMITS_TO_PREPARE = 2
-_FAR_LIMITS_TO_PREPARE = 1
-
-# Settings, overrides and placed modules come under limits whose cycles are within this share of the
-# best. Overrides and placed modules come under others only if they have gained more elsewhere than
-# these limits are behind.
+# Settings come only under limits whose cycles are within this share of the best.
 _NEAR = 0.03
 
 # Overrides and placed modules are for budgets that leave time for limits and settings: the compiles
@@ -70,7 +63,7 @@ _LEAST_TRIALS = 4
 _ALONE = (Kind.PREPARE, Kind.OVERRIDES, Kind.PLACED)
 
 _WHY = {
-    Kind.PREPARE: "the compiles that a search for a mapping needs",
+    Kind.PREPARE: "a mapping, and the compiles that it needs",
     Kind.OVERRIDES: "overrides of single tensors",
     Kind.PLACED: "modules that are placed as a mapping says",
 }
@@ -315,41 +308,28 @@ def _promotions(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
 
 
 def _round_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
-    """Yields overrides and placed modules under the best limits, after the compiles they need."""
-    # A program that does not compile with everything in HBM seldom does so under another limit.
-    failures = sum(each.step.kind == Kind.PREPARE and each.cycles is None for each in seen.record)
+    """Yields overrides and placed modules, after the compiles and the mapping that they need.
+
+    Each limit that compiles may get them: one that is slower by itself leaves other memory to
+    tensors, which a mapping may use better. What is known about one limit holds half for the next.
+    """
+    prepared = [each for each in seen.record if each.step.kind == Kind.PREPARE]
     least = _LEAST_TRIALS * costs.trial + costs.compile
-    near = seen.near_best()[:_LIMITS_TO_PREPARE]
-    far = _far_limits(seen)
-    for rank, limit in enumerate((*near, *far)):
+    for limit in seen.limits():
         candidate = Candidate(limit)
         arms = list(_rounds_under(seen, candidate, remaining, costs, least))
-        prepared = seen.steps(Kind.PREPARE, candidate)
-        if prepared and prepared[-1].cycles is not None:
+        tried = seen.steps(Kind.PREPARE, candidate)
+        if tried and tried[-1].cycles is not None:
             yield from arms
-        elif arms and not prepared:
-            gain = far.get(limit, max(arm.gain for arm in arms)) * _DECAY ** (rank + failures)
-            step = Step(Kind.PREPARE, candidate, _WHY[Kind.PREPARE])
-            yield _Arm((step,), gain, costs.prepare + least)
-
-
-def _far_limits(seen: _Seen) -> dict[int, float]:
-    """Returns slower limits that mappings may bring to the front, with the expected gains.
-
-    A limit that is slower by itself leaves other memory to tensors, which mappings may use better.
-    """
-    most = 0.0
-    for each in seen.record:
-        plain = seen.cycles(Candidate(each.step.candidate.limit))
-        if each.step.kind in (Kind.OVERRIDES, Kind.PLACED) and each.cycles is not None:
-            most = max(most, 1 - each.cycles / plain)
-    limits = seen.limits()
-    far = limits[len(seen.near_best()) :]
-    behind = {
-        each: seen.cycles(Candidate(each)) / seen.cycles(Candidate(limits[0])) - 1 for each in far
-    }
-    gains = {each: most - share for each, share in behind.items() if most - share > _LEAST_GAIN}
-    return dict(list(gains.items())[:_FAR_LIMITS_TO_PREPARE])
+        elif arms and not tried:
+            near = any(
+                abs(each.step.candidate.limit - limit) <= _FINER * seen.space.own
+                for each in prepared
+            )
+            gain = max(arm.gain for arm in arms) * _DECAY ** (len(prepared) + near)
+            if gain > _LEAST_GAIN:
+                step = Step(Kind.PREPARE, candidate, _WHY[Kind.PREPARE])
+                yield _Arm((step,), gain, costs.prepare + least)
 
 
 def _rounds_under(
@@ -361,12 +341,28 @@ def _rounds_under(
         (space.overrides, Kind.OVERRIDES, _OVERRIDES_GAIN, costs.overrides),
         (space.placed, Kind.PLACED, _PLACED_GAIN, costs.placed),
     )
-    for allowed, kind, gain, cost in kinds:
+    for allowed, kind, mean, cost in kinds:
         done = seen.steps(kind, candidate)
         if not allowed or (done and done[-1].finished):
             continue
         gains = seen.gains(kind)
-        if done and gains:
-            gain = max(_LEAST_GAIN, _DECAY * gains[-1])
+        again = max(_LEAST_GAIN, _DECAY * gains[-1]) if done and gains else None
+        gain = _first_gain(seen, candidate, mean) if again is None else again
         step = Step(kind, candidate, _WHY[kind])
         yield _Arm((step,), gain, min(max(cost, least), max(remaining, least)))
+
+
+def _first_gain(seen: _Seen, candidate: Candidate, mean: float) -> float:
+    """Returns what a first step under a limit is expected to gain over the best.
+
+    Gains are spread widely around their `mean`. If they are distributed exponentially, the
+    expected part of a gain above a share is `mean * exp(-share / mean)`; the share is what the
+    limit is behind. Half of what the mapping promises counts as well, once there is one.
+    """
+    behind = max(0.0, seen.cycles(candidate) / seen.best - 1)
+    expected = mean * math.exp(-behind / mean)
+    promised = [each.cycles for each in seen.steps(Kind.PREPARE, candidate)]
+    if not promised or promised[-1] is None:
+        return expected
+    gain = max(0.0, 1 - promised[-1] / seen.best)
+    return _TRUST * gain + (1 - _TRUST) * expected
