@@ -75,7 +75,7 @@ def test_placed_modules_are_steps_of_a_search_by_the_real_compiler(tmp_path: pat
         attention,
         *(heads, heads, heads),
         chip="tpu_v6e",
-        budget="90s",
+        budget="3m",
         samples=1,
         scoped_limit=False,
         placed=True,

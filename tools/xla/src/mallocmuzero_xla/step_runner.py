@@ -136,7 +136,9 @@ class StepRunner:
         default = self._binary.module_cycles(capture.read(DEFAULT), self._chip.name)
         self._captures[candidate] = capture
         self.rounds[candidate] = OverrideRounds(program, capture, self._resources)
-        return default * (1 - self.rounds[candidate].begin())
+        saved = self.rounds[candidate].begin()
+        self._resources.progress.note(f"{self.words(candidate)}: a mapping promises {saved:.2%}")
+        return default * (1 - saved)
 
     def override(self, candidate: Candidate) -> tuple[float | None, bool]:
         """Runs a round of overrides; returns the best cycles, and whether another is useless."""

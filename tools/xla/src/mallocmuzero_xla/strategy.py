@@ -299,7 +299,7 @@ def _promotions(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
             if each.cycles is not None and candidate in promised:
                 errors[candidate.settings] = max(1.0, each.cycles / promised[candidate])
     for candidate, cycles in promised.items():
-        # What a trial was wrong about under one limit, it is wrong about under another.
+        # A trial under another limit is expected to be as wrong as the one that was checked.
         gain = 1 - errors.get(candidate.settings, 1.0) * cycles / seen.best
         if gain > _LEAST_GAIN and not seen.tried(Kind.COMPILE, candidate):
             why = f"its trial promises {gain:.1%}"
