@@ -244,8 +244,9 @@ def test_the_mapping_kept_is_that_of_the_options_kept(
     first = run(budget="30s")
 
     # A longer search finds another mapping, but no better options.
-    def solve(_: Any, __: Any, output: pathlib.Path, ___: float) -> None:
+    def solve(_: Any, __: Any, output: pathlib.Path, ___: float) -> dict[str, Any]:
         output.write_text("worse", encoding="utf-8")
+        return {"total_cycles": 1000, "default_cycles": 1000}
 
     monkeypatch.setattr("mallocmuzero_xla.binary.Binary.solve", solve)
     second = run(budget="60s")

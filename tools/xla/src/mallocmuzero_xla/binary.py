@@ -221,6 +221,11 @@ def parsed(command: str, text: str) -> dict[str, Any]:
         raise CaptureError(f"mallocmuzero {command} --json did not print JSON") from error
 
 
+def saved_share(report: dict[str, Any]) -> float:
+    """Returns the share of the default's cycles that a mapping of `solve` saves, by its report."""
+    return 1 - _number(report, "map", "total_cycles") / _number(report, "map", "default_cycles")
+
+
 def _late_copy(entry: dict[str, Any]) -> LateCopy:
     starts = (start_of_copy(entry, text) for text in entry["tensor_overrides"])
     return LateCopy(float(entry["wait_cycles"]), tuple(starts))

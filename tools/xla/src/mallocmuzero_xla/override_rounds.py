@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import time
 
+from mallocmuzero_xla.binary import saved_share
 from mallocmuzero_xla.closed_loop import Loop, Plan
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.planning import solve_seconds
@@ -50,7 +51,7 @@ class OverrideRounds:
         self._resources.progress.note(f"searching for a mapping for {max(1.0, seconds):.0f} s")
         report = self._resources.binary.solve(program, self._mapping, seconds)
         self._imported = program
-        return 1 - float(report["total_cycles"]) / float(report["default_cycles"])
+        return saved_share(report)
 
     def advance(self) -> bool:
         """Runs one round; returns whether another may help. Raises as Loop.advance does."""
