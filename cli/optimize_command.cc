@@ -42,6 +42,7 @@ struct OptimizeFlags {
   std::string all_hbm;
   std::string by_default;
   std::vector<std::string> samples;
+  std::vector<std::string> placed;
   CompilerFlags compiler;
   bool keep_scoped_limit = false;
   std::string output;
@@ -95,6 +96,7 @@ absl::StatusOr<PlacedSearchRequest> MakeRequest(const OptimizeFlags& flags) {
   request.folder = flags.output;
   request.keep_scoped_limit = flags.keep_scoped_limit;
   request.sample_paths = flags.samples;
+  request.placed_paths = flags.placed;
   request.most_rounds = flags.rounds;
   request.threads = ThreadCount(flags.threads);
   request.seed = flags.seed;
@@ -227,6 +229,12 @@ void AddInputs(CLI::App& command, OptimizeFlags& flags) {
           "--sample", flags.samples,
           "The program compiled under another placement, for the latency table. May be repeated.")
       ->type_name("FILE");
+  command
+      .add_option("--placed", flags.placed,
+                  "A module placed_N.pb of an earlier search with the same --all-hbm, which this "
+                  "search goes on from. May be repeated.")
+      ->type_name("FILE")
+      ->needs("--all-hbm");
   AddCompilerFlags(command,
                    "Sets a compiler option for every compile, such as "
                    "xla_tpu_scoped_vmem_limit_kib=49152. May be repeated.",

@@ -157,7 +157,8 @@ class PlacedSearch {
 
   // Compiles random placements as samples, unless the request already has samples.
   absl::Status Sample(absl::Time start) {
-    if (!request_.sample_paths.empty() || variants_.empty()) return absl::OkStatus();
+    const bool has_samples = !request_.sample_paths.empty() || !request_.placed_paths.empty();
+    if (has_samples || variants_.empty()) return absl::OkStatus();
     const absl::Time end = start + (request_.deadline - start) * kShareOfSamples;
     const int at_once = std::min<int>(kSamples, request_.threads);
     for (int done = 0; done + at_once <= kSamples; done += at_once) {

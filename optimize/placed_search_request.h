@@ -45,6 +45,11 @@ struct PlacedSearchRequest {
   // table.
   std::vector<std::string> sample_paths;
 
+  // Modules that an earlier search under the same limit of scoped memory placed and compiled. They
+  // are samples, too, and their estimates come before those of other compiles. They go with
+  // `all_hbm_path`.
+  std::vector<std::string> placed_paths;
+
   std::string program_name;  // if it is empty, the name of the module is used
 
   absl::Time deadline;

@@ -80,6 +80,7 @@ absl::StatusOr<PlacedVariant> PlacedVariant::Create(const PlacedSearchRequest& r
   variant.scoped_limit_bytes_ = scoped_limit_bytes;
   variant.all_hbm_path_ = std::move(all_hbm_path);
   variant.default_path_ = std::move(default_path);
+  variant.placed_paths_ = request.placed_paths;
   MMZ_RETURN_IF_ERROR(variant.ReadAllHbm());
   return variant;
 }

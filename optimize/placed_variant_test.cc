@@ -184,6 +184,17 @@ TEST_F(PlacedVariantTest, ACompiledSampleIsACandidateAndInTheTable) {
             sample.program.proto().calibration().placements_size() + 1);
 }
 
+TEST_F(PlacedVariantTest, PlacedModulesOfAnEarlierSearchAreInTheTable) {
+  PlacedVariant variant = Variant();
+  PlacedProposal proposal = *variant.Propose(7);
+  const int before = proposal.program.proto().calibration().placements_size();
+  ASSERT_TRUE(variant.Learn(Compiled(proposal), proposal).ok());
+  request_.placed_paths = {absl::StrCat(request_.folder, "/placed_7.pb")};
+  const PlacedVariant next = Variant();
+  EXPECT_EQ(next.Import()->proto().calibration().placements_size(), before + 1);
+  EXPECT_FALSE(next.best_cycles().has_value());
+}
+
 TEST_F(PlacedVariantTest, AModuleWithoutEstimatesIsAnError) {
   PlacedVariant variant = Variant();
   PlacedProposal proposal = *variant.Propose(1);

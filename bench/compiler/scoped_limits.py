@@ -17,11 +17,12 @@ from typing import Any
 import corpus
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
-from mallocmuzero_xla.joint_search import JointSearch, Scope
+from mallocmuzero_xla.joint_search import JointSearch
 from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.override_rounds import Resources
 from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.search_capture import Resources
 from mallocmuzero_xla.source import Source, capture_chip, lower_for
+from mallocmuzero_xla.step_runner import Scope
 from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 

@@ -83,10 +83,39 @@ def test_another_memory_of_an_operand_is_a_guess_from_the_nearest(estimates: Est
     assert found_in(filled.text) == [30, 10, 10]
 
 
-def test_another_computation_has_no_estimate(estimates: Estimates) -> None:
-    filled = estimates.fill(module(called="same_with_other_names").replace("add(%q", "max(%q"))
+def test_another_computation_is_a_guess_by_its_name(estimates: Estimates) -> None:
+    text = module(called="same_with_other_names").replace("add(%q", "max(%q")
+    filled = estimates.fill(text)
     assert filled.guessed == ("second",)
+    assert found_in(filled.text) == [30, 10, 20]
+    filled = estimates.fill(text.replace("%second", "%renamed.7"))
+    assert filled.guessed == ("renamed.7",)
     assert found_in(filled.text) == [30, 10]
+
+
+def as_the_binary_prints(text: str) -> str:
+    """Returns the text without signatures of computations; see compile --text."""
+    return re.sub(r"^((?:ENTRY )?%\S+) \(.*\{$", r"\1 {", text, flags=re.MULTILINE)
+
+
+def test_texts_that_the_binary_prints_have_the_same_estimates(estimates: Estimates) -> None:
+    printed = as_the_binary_prints(module(estimate(10), estimate(20), estimate(30)))
+    assert "ENTRY %main {" in printed
+    assert estimates.compare(printed) == (3, 0)
+    # The compiler's own dump, of a trial compile, also has attributes that the binary leaves out.
+    learnt = Estimates()
+    learnt.learn(printed)
+    dump = module().replace("parameter(0)", "parameter(0), sharding={replicated}")
+    dump = dump.replace("calls=%fused", 'calls=%fused, frontend_attributes={a="b"}')
+    filled = learnt.fill(dump)
+    assert filled.guessed == ()
+    assert found_in(filled.text) == [30, 10, 20]
+
+
+def test_ends_of_asynchronous_instructions_have_one_name(estimates: Estimates) -> None:
+    estimates.learn("ENTRY %main {\n  %done = f32[8] async-done(%start)\n}")
+    filled = estimates.fill("ENTRY %main {\n  %done = f32[8] dynamic-slice-done(%start)\n}")
+    assert filled.guessed == ()
 
 
 def test_compare_counts_the_known_and_the_different(estimates: Estimates) -> None:

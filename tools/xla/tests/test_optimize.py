@@ -88,12 +88,11 @@ def test_damaged_text_of_a_sample_that_is_not_asked_for_is_as_none(
     assert run(samples=0).compiler_options == OPTIONS
 
 
-def test_at_most_a_fifth_of_the_budget_buys_samples(world: World, cache: pathlib.Path) -> None:
-    run(samples=100, budget="15s")
-    (record,) = cache.glob("captures/tpu_v4i/*/capture.json")
-    variants = json.loads(record.read_text(encoding="utf-8"))["variants"]
+def test_at_most_a_fifth_of_the_budget_buys_samples(world: World) -> None:
     # Everything in HBM and the default come first.
-    assert 2 < world.log().count("compile") <= 2 + 0.2 * 15 / variants["default"]["seconds"]
+    result = run(samples=100, budget="15s")
+    share = 0.2 * 15 / result.report["compile_seconds"]
+    assert 2 < world.log().count("compile") <= 2 + max(1, share)
 
 
 def test_budget_that_ends_with_the_default_gives_no_verdict_and_no_entry(
@@ -245,8 +244,9 @@ def test_the_mapping_kept_is_that_of_the_options_kept(
     first = run(budget="30s")
 
     # A longer search finds another mapping, but no better options.
-    def solve(_: Any, __: Any, output: pathlib.Path, ___: float) -> None:
+    def solve(_: Any, __: Any, output: pathlib.Path, ___: float) -> dict[str, Any]:
         output.write_text("worse", encoding="utf-8")
+        return {"total_cycles": 1000, "default_cycles": 1000}
 
     monkeypatch.setattr("mallocmuzero_xla.binary.Binary.solve", solve)
     second = run(budget="60s")

@@ -27,6 +27,17 @@ from mallocmuzero_xla.verified import Round, Verified
             True,
         ),
         (
+            {
+                "out_of_budget": True,
+                "trial_compiles": 3,
+                "best_predicted_cycles": 900.0,
+                # The promised setting was compiled and saves nothing.
+                "tried": [{"step": "compile", "settings": ["xla_a=1"]}],
+            },
+            "nothing compiled to less within the budget, keep it",
+            False,
+        ),
+        (
             {"interrupted": True, "trial_compiles": 3, "rounds": [Round(900.0, 1100.0, 1)]},
             "interrupted after 3 trial compiles, nothing compiled to less",
             True,

@@ -26,7 +26,6 @@ from placed_world import (
 from mallocmuzero_xla import (
     CHIPS,
     CaptureError,
-    FallbackWarning,
     Placed,
     UsageError,
     load_placed,
@@ -34,8 +33,10 @@ from mallocmuzero_xla import (
 )
 from mallocmuzero_xla.applying import apply
 from mallocmuzero_xla.artefact import load_artefact
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.errors import WorkerLostError
 from mallocmuzero_xla.place_cli import describe_placed
-from mallocmuzero_xla.placed_file import PlacedFile
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 if HAS_JAX:
     import jax
@@ -132,9 +133,38 @@ def test_default_that_is_kept_is_an_executable_too(fake: FakeSearch) -> None:
     assert placed.load()(threes(), threes()).tolist() == [6.0] * 4
 
 
+def children_that(monkeypatch: pytest.MonkeyPatch, error: CaptureError | None) -> None:
+    """Makes every compile in a child process succeed, or fail with `error`."""
+
+    def compile_it(self: TrialCompiler, options: dict[str, str], budget: Budget) -> str:
+        if error is not None:
+            raise error
+        return ""
+
+    monkeypatch.setattr(TrialCompiler, "compile", compile_it)
+
+
+def test_program_that_makes_the_compiler_abort_in_hbm_alone_does_not_end_the_process(
+    fake: FakeSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def refuse(_: Any, compiler_options: dict[str, Any]) -> Any:
+        asked.append(compiler_options)
+        raise RuntimeError("no room")
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", refuse)
+    children_that(monkeypatch, WorkerLostError("the compile process ended (status -6)"))
+    words = r"add does not compile \(RuntimeError: no room\), nor with everything in HBM \(.* -6\)"
+    with pytest.raises(CaptureError, match=words):
+        run()
+    assert asked == [{}]
+
+
 def test_program_that_compiles_only_when_placed_is_placed(
     fake: FakeSearch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    children_that(monkeypatch, None)
     asked: list[dict[str, Any]] = []
     compile_it = jax.stages.Lowered.compile
 
@@ -304,50 +334,3 @@ def test_function_that_cannot_be_kept_is_not_searched_for(fake: FakeSearch) -> N
     with pytest.raises(CaptureError, match="cannot be pickled"):
         place(apply, *shapes(), lambda x, y: x, chip="tpu_v6e", static_argnums=2)
     assert fake.calls() == []
-
-
-def has_optimize() -> bool:
-    """Whether there is a binary whose `optimize` accepts the arguments of place()."""
-    import subprocess
-
-    from mallocmuzero_xla.binary_path import find_binary
-
-    try:
-        binary = find_binary()
-    except UsageError:
-        return False
-    line = [str(binary), "optimize", "--help"]
-    shown = subprocess.run(line, capture_output=True, text=True, check=False)
-    return shown.returncode == 0 and "--compile-options" in shown.stdout
-
-
-def mlp(weights: Any, x: Any) -> dict[str, Any]:
-    return {"weights": weights * 0.9, "out": jax.nn.gelu(x @ weights)}
-
-
-@pytest.mark.compiler
-def test_real_binary_places_for_a_tpu_that_is_not_there(tmp_path: pathlib.Path) -> None:
-    if not has_optimize():
-        pytest.skip("no mallocmuzero with the command optimize")
-    args = [jax.ShapeDtypeStruct(pair, jnp.bfloat16) for pair in ((512, 1024), (256, 512))]
-    placed = place(
-        mlp,
-        *args,
-        chip="tpu_v6e",
-        budget="30s",
-        rounds=1,
-        donate_argnums=0,
-        cache_dir=tmp_path / "cache",
-        progress=False,
-    )
-    assert placed.default_cycles is not None
-    assert 0 < placed.optimized_cycles <= placed.default_cycles
-    path = tmp_path / "mlp.placed"
-    placed.save(path)
-    header = PlacedFile.read(path).header
-    assert (header.platform, header.device_kind) == ("tpu", "TPU v6 lite")
-    assert header.build.startswith("cl/")
-    assert header.versions.keys() == {"jax", "jaxlib", "libtpu"}
-    with pytest.warns(FallbackWarning, match="mlp: no tpu here"):
-        call = load_placed(path, mlp)
-    assert call(jnp.ones((512, 1024)), jnp.ones((256, 512)))["out"].shape == (256, 1024)

@@ -13,16 +13,17 @@ from conftest import World, lower_to
 
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CaptureError, UsageError
-from mallocmuzero_xla.joint_search import JointSearch
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.optimize import Optimized, load_options, optimize
 from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.scoped_limit import OPTION, fast_memory_bytes, with_options
-from mallocmuzero_xla.strategy import Candidate
+from mallocmuzero_xla.search_steps import Candidate
+from mallocmuzero_xla.step_runner import StepRunner
 from mallocmuzero_xla.verified import Verified
 
 MakeWorld = Callable[..., World]
 OVERRIDES = {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
+EVERYTHING_IN_HBM = [f"all_hbm_under_{limit}" for limit in ("own", *range(1024, 65536, 1024))]
 HARDWARE = pathlib.Path(__file__).resolve().parents[3] / "hardware"
 
 
@@ -40,7 +41,7 @@ def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pa
 
 
 def run(chip: str = "tpu_v5e", **options: Any) -> Optimized:
-    return optimize(lambda: None, chip=chip, budget="60s", samples=1, progress=False, **options)
+    return optimize(lambda: None, chip=chip, budget="10m", samples=1, progress=False, **options)
 
 
 def limits_tried(cache: pathlib.Path, chip: str = "tpu_v5e") -> set[int]:
@@ -80,7 +81,7 @@ def test_a_better_limit_is_enough(make_world: MakeWorld) -> None:
 def test_the_chips_own_limit_is_no_option(make_world: MakeWorld, cache: pathlib.Path) -> None:
     world = make_world(
         promised={"a": 40},
-        cycles={"a": -40, "limit_12288": 50, "limit_24576": 50, "limit_20480": 50},
+        cycles={"a": -40, "limit_12288": 500, "limit_24576": 500, "limit_20480": 500},
     )
     assert run().compiler_options == OVERRIDES
     assert limits_tried(cache) == {16, 24, 12, 20}
@@ -123,7 +124,10 @@ def test_program_whose_default_does_not_compile_gets_options_under_which_it_does
 def test_program_that_compiles_under_no_limit_is_one_sentence(make_world: MakeWorld) -> None:
     kib = [int(16 * 1024 * share) for share in (1.5, 2, 3, 4, 0.75, 0.5, 0.25)]
     make_world(promised={}, cycles={}, default_fails="no", nameless=[f"limit_{n}" for n in kib])
-    with pytest.raises(CaptureError, match=r"^no$"):
+    words = (
+        r"^step does not compile for tpu_v5e as it is, nor under 7 other limits .*: make .*\(no\)$"
+    )
+    with pytest.raises(CaptureError, match=words):
         optimize(lambda: None, chip="tpu_v5e", budget="60s", samples=1, progress=False)
 
 
@@ -167,6 +171,33 @@ def test_a_limit_that_cannot_be_captured_gives_way_to_a_better_placement(
     result = run()
     assert result.compiler_options == OVERRIDES
     assert (result.default_cycles, result.optimized_cycles) == (1000, 960)
+
+
+@pytest.mark.parametrize("how", ["aborts", "nameless"])
+def test_a_program_that_never_compiles_in_hbm_alone_keeps_the_gain_of_its_limit(
+    make_world: MakeWorld, capsys: pytest.CaptureFixture[str], how: str
+) -> None:
+    setting = "xla_tpu_async_copy_bandwidth_scaling_factor=2"
+    world = make_world(
+        promised={"a": 40},
+        cycles={"a": -40, "fast": -30, "limit_24576": -100},
+        settings={"fast": setting},
+        **{how: EVERYTHING_IN_HBM},
+    )
+    result = optimize(lambda: None, chip="tpu_v5e", budget="60s", samples=1)
+    name, _, value = setting.partition("=")
+    assert result.compiler_options == {OPTION: "24576", name: value}
+    assert (result.default_cycles, result.optimized_cycles) == (1000, 870)
+    assert not Verified.from_json(result.report).undecided
+    failed = [step for step in result.report["tried"] if step["error"] is not None]
+    prepared = [step["limit_kib"] for step in failed if step["step"] == "prepare"]
+    assert prepared[0] == 24576
+    lines = capsys.readouterr().err.splitlines()
+    words = next(line for line in lines if "no overrides of single tensors" in line)
+    assert "does not compile with everything in HBM" in words
+    assert "limits and settings are searched all the same" in words
+    # The compiler is deterministic: another attempt would end as the first did.
+    assert sum(line == "compile limit_24576" for line in world.log()) == 2
 
 
 def test_where_tensors_have_cmem_there_is_nothing_to_trade(
@@ -217,14 +248,14 @@ def test_interrupted_among_the_limits_leaves_the_best_of_them(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_world(promised={"a": 40}, cycles={"a": -40, "limit_24576": -100})
-    compile_under = JointSearch._compile
+    compile_under = StepRunner.compile
 
-    def interrupted(self: JointSearch, candidate: Candidate) -> tuple[float, float]:
+    def interrupted(self: StepRunner, candidate: Candidate, in_budget: bool) -> tuple[float, float]:
         if candidate.limit == 32768:
             raise KeyboardInterrupt
-        return compile_under(self, candidate)
+        return compile_under(self, candidate, in_budget)
 
-    monkeypatch.setattr(JointSearch, "_compile", interrupted)
+    monkeypatch.setattr(StepRunner, "compile", interrupted)
     result = run()
     assert result.compiler_options == {OPTION: "24576"}
     assert (result.default_cycles, result.optimized_cycles) == (1000, 900)

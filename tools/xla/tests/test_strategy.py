@@ -8,17 +8,8 @@ import random
 
 import pytest
 
-from mallocmuzero_xla.strategy import (
-    OVERTIME,
-    Candidate,
-    Costs,
-    Kind,
-    Outcome,
-    Space,
-    Step,
-    best,
-    next_steps,
-)
+from mallocmuzero_xla.search_steps import Candidate, Costs, Kind, Outcome, Space, Step
+from mallocmuzero_xla.strategy import OVERTIME, best, next_steps
 
 OWN = 16 * 1024
 SETTINGS = tuple(f"setting_{number}=1" for number in range(10))
@@ -55,7 +46,10 @@ class World:
         self.default_fails = draw.random() < 0.2
         (self._refused.add if self.default_fails else self._refused.discard)(OWN)
         self._settings = {kind: draw.choice([0.9, 0.97, 1.0, 1.0, 1.05]) for kind in SETTINGS}
-        self._rounds = [draw.uniform(0.85, 1.0) for _ in range(draw.randrange(4))]
+        self._rounds = {
+            kind: [draw.uniform(0.85, 1.0) for _ in range(draw.randrange(4))]
+            for kind in (Kind.OVERRIDES, Kind.PLACED)
+        }
         self._noise = draw
         self.record: list[Outcome] = []
 
@@ -76,10 +70,10 @@ class World:
             case Kind.PREPARE:
                 seconds = 2 * seconds
                 cycles = cycles if self._noise.random() < 0.8 else None
-            case Kind.OVERRIDES:
+            case Kind.OVERRIDES | Kind.PLACED:
                 done = sum(each.step == step for each in self.record)
-                finished = done >= len(self._rounds)
-                share = min(self._rounds[: done + 1], default=1.0)
+                finished = done >= len(self._rounds[step.kind])
+                share = min(self._rounds[step.kind][: done + 1], default=1.0)
                 cycles = None if cycles is None else cycles * share
         return Outcome(step, seconds, cycles, finished)
 
@@ -89,17 +83,19 @@ class World:
         for _ in range(500):
             left = max(0.0, budget - clock)
             costs = Costs(
-                self.compile_seconds, self.trial_seconds, 2 * self.compile_seconds, 0.4 * left
+                self.compile_seconds,
+                self.trial_seconds,
+                2 * self.compile_seconds,
+                0.4 * left,
+                min(left, 3 * self.compile_seconds),
             )
             steps = next_steps(of, self.record, left, budget, costs, width)
             if not steps:
                 return clock
             assert len(set(steps)) == len(steps) <= width
             outcomes = [self.do(step) for step in steps]
-            clock += sum(
-                costs.overrides if each.step.kind == Kind.OVERRIDES else each.seconds
-                for each in outcomes
-            )
+            rounds = {Kind.OVERRIDES: costs.overrides, Kind.PLACED: costs.placed}
+            clock += sum(rounds.get(each.step.kind, each.seconds) for each in outcomes)
             self.record += outcomes
         pytest.fail("the search does not end")
 
@@ -112,6 +108,7 @@ def test_any_search_ends_in_time_with_a_result_no_worse_than_the_default(seed: i
         memory=draw.choice([0, 64 * 1024, 128 * 1024]),
         settings=SETTINGS[: draw.randrange(len(SETTINGS))],
         overrides=draw.random() < 0.7,
+        placed=draw.random() < 0.5,
     )
     budget = 10 ** draw.uniform(0, 3)
     clock = world.search(of, budget, draw.choice([1, 2]))
@@ -133,7 +130,9 @@ def test_any_search_ends_in_time_with_a_result_no_worse_than_the_default(seed: i
     assert clock <= max(needed, (1 + OVERTIME) * budget + one_step)
     assert all(each.step.candidate.limit < of.memory for each in plain[1:] if of.memory)
     assert of.memory or len({each.step.candidate.limit for each in plain}) == 1
-    done = [each.step for each in world.record if each.step.kind != Kind.OVERRIDES]
+    rounds = (Kind.OVERRIDES, Kind.PLACED)
+    done = [each.step for each in world.record if each.step.kind not in rounds]
+    assert of.placed or all(each.step.kind != Kind.PLACED for each in world.record)
     assert len(set(done)) == len(done)
 
 
@@ -297,3 +296,85 @@ def test_promises_that_do_not_come_true_count_less() -> None:
     # Half of 7 % is more than the 3 % that a limit promises; a quarter is less.
     (step,) = following([*record, compiled(1001.0, 16, SETTINGS[0])])
     assert step.why == "a higher limit of scoped memory"
+
+
+def test_each_limit_that_cannot_be_prepared_makes_overrides_under_the_next_worth_half() -> None:
+    settled = space(settings=(), memory=0)
+    both = [compiled(1000.0), compiled(1001.0, 24)]
+    failed = Outcome(Step(Kind.PREPARE, Candidate(OWN)), 25.0, None, error="aborted")
+    (first,) = next_steps(settled, both, 1000.0, 1000.0, COSTS)
+    assert (first.kind, first.candidate) == (Kind.PREPARE, Candidate(OWN))
+    (second,) = next_steps(settled, [*both, failed], 1000.0, 1000.0, COSTS)
+    assert (second.kind, second.candidate) == (Kind.PREPARE, Candidate(24 * 1024))
+    # 1.5 % in 39 s is less a second than half a per cent in 10 s, but more than the least.
+    with_limits = space(settings=())
+    (step,) = next_steps(with_limits, [*both, failed], 1000.0, 1000.0, COSTS)
+    assert step.kind == Kind.COMPILE
+
+
+def test_a_slower_limit_gets_a_mapping_later_and_one_far_behind_none() -> None:
+    fixed = space(settings=(), memory=0)
+    record = [compiled(900.0), compiled(950.0, 24), compiled(1200.0, 48)]
+    limits = []
+    while steps := next_steps(fixed, record, 1e6, 1e6, COSTS):
+        (step,) = steps
+        if step.kind == Kind.PREPARE:
+            limits.append(step.candidate.limit // 1024)
+        record.append(Outcome(step, 1.0, 900.0, finished=True))
+    assert limits == [16, 24]
+
+
+def test_a_mapping_that_promises_much_under_a_slower_limit_gets_overrides_first() -> None:
+    fixed = space(settings=(), memory=0)
+    record = [compiled(900.0), compiled(1000.0, 24)]
+    for limit, promise in ((OWN, 890.0), (24 * 1024, 700.0)):
+        record.append(Outcome(Step(Kind.PREPARE, Candidate(limit)), 25.0, promise))
+    (step,) = next_steps(fixed, record, 1000.0, 1000.0, COSTS)
+    assert (step.kind, step.candidate) == (Kind.OVERRIDES, Candidate(24 * 1024))
+
+
+def test_a_limit_beside_one_that_has_a_mapping_waits_for_one_that_is_farther_away() -> None:
+    fixed = space(settings=(), memory=0)
+    record = [compiled(900.0), compiled(901.0, 20), compiled(910.0, 32)]
+    record.append(Outcome(Step(Kind.PREPARE, Candidate(OWN)), 25.0, None, error="aborted"))
+    (step,) = next_steps(fixed, record, 1000.0, 1000.0, COSTS)
+    assert (step.kind, step.candidate) == (Kind.PREPARE, Candidate(32 * 1024))
+
+
+def test_overrides_and_placed_modules_need_one_preparation_and_take_turns_by_their_gains() -> None:
+    both = space(settings=(), memory=0, placed=True)
+    costs = dataclasses.replace(COSTS, placed=45.0)
+    record = [compiled(1000.0)]
+    kinds = []
+    cycles = {Kind.PREPARE: [1000.0], Kind.PLACED: [900.0, 898.0, 898.0]}
+    cycles[Kind.OVERRIDES] = [890.0, 890.0]
+    while steps := next_steps(both, record, 1000.0, 1000.0, costs):
+        (step,) = steps
+        kinds.append(step.kind)
+        compiled_to = cycles[step.kind].pop(0)
+        finished = step.kind != Kind.PREPARE and not cycles[step.kind]
+        record.append(Outcome(step, 1.0, compiled_to, finished))
+    # Placed modules gained 10 %, so they go on; then they gain less than overrides promise.
+    assert kinds[:4] == [Kind.PREPARE, Kind.PLACED, Kind.PLACED, Kind.OVERRIDES]
+    assert sorted(kinds[4:]) == [Kind.OVERRIDES, Kind.PLACED]
+    found = best(record)
+    assert found is not None
+    assert found.cycles == 890.0
+
+
+def test_placed_modules_alone_are_prepared_for_as_overrides_are() -> None:
+    alone = space(settings=(), memory=0, overrides=False, placed=True)
+    (step,) = next_steps(alone, [compiled(1000.0)], 1000.0, 1000.0, COSTS, 2)
+    assert step.kind == Kind.PREPARE
+    prepared = Outcome(step, 25.0, 1000.0)
+    (step,) = next_steps(alone, [compiled(1000.0), prepared], 1000.0, 1000.0, COSTS, 2)
+    assert step.kind == Kind.PLACED
+
+
+def test_a_setting_that_was_slower_than_promised_is_not_compiled_under_another_limit() -> None:
+    fixed = space(settings=SETTINGS[:1], overrides=False)
+    record = [compiled(1000.0), tried(900.0, 16, SETTINGS[0]), compiled(1010.0, 16, SETTINGS[0])]
+    record += [compiled(800.0, 24), tried(720.0, 24, SETTINGS[0])]
+    while steps := next_steps(fixed, record, 1e6, 1e6, COSTS):
+        assert steps[0].kind != Kind.COMPILE or not steps[0].candidate.settings
+        record.append(Outcome(steps[0], 1.0, 1000.0))

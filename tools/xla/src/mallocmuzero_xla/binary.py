@@ -91,6 +91,11 @@ class Binary:
         self._server = server
         self._readers: dict[tuple[tuple[str, int], ...], _Reader] = {}
 
+    @property
+    def path(self) -> pathlib.Path:
+        """Returns the path of the binary."""
+        return self._path
+
     def overrides(self, program: pathlib.Path, mapping: str, scope: str) -> list[dict[str, Any]]:
         """Returns the items in which `mapping` differs from the default; scope: values or uses."""
         with _scratch_file("o.options") as output:
@@ -218,6 +223,11 @@ def parsed(command: str, text: str) -> dict[str, Any]:
         return dict(json.loads(text))
     except ValueError as error:
         raise CaptureError(f"mallocmuzero {command} --json did not print JSON") from error
+
+
+def saved_share(report: dict[str, Any]) -> float:
+    """Returns the share of the default's cycles that a mapping of `solve` saves, by its report."""
+    return 1 - _number(report, "map", "total_cycles") / _number(report, "map", "default_cycles")
 
 
 def _late_copy(entry: dict[str, Any]) -> LateCopy:

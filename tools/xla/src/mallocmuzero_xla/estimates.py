@@ -14,15 +14,21 @@ import re
 from collections.abc import Iterator
 
 _INSTRUCTION = re.compile(r"\s+(?:ROOT )?%([\w.\-]+) = ")
-_COMPUTATION = re.compile(r"(?:ENTRY )?%([\w.\-]+) \(.*\{$")
+_COMPUTATION = re.compile(r"(?:ENTRY )?%([\w.\-]+) (?:\(.*)?\{$")
 _NAME = re.compile(r"%[\w.\-]+")
 _CALLED = re.compile(r"\b([a-z_]+)=%([\w.\-]+)")
 _FUSED = ("calls", "to_apply")
-_ATTRIBUTES = re.compile(r", (?:metadata|backend_config|control-predecessors)=\{")
+# Attributes that do not change an instruction's estimate; the first of them follows all others.
+_ATTRIBUTES = re.compile(
+    r", (?:sharding|frontend_attributes|metadata|backend_config|control-predecessors)=\{"
+)
 _ESTIMATE = re.compile(r'"estimated_cycles":"(-?\d+)"')
 _COMMENT = re.compile(r"/\*.*?\*/")
 _SPACE = re.compile(r"S\(\d+\)")
 _CONFIG = "backend_config={"
+
+# The end of an asynchronous instruction, which the compiler and the binary print differently.
+_DONE = re.compile(r"^[\w\-]+-done\(")
 
 # Callers of computations whose instructions have estimates of their own.
 _CALLERS = re.compile(r"(?:while|conditional|call)\(")
@@ -38,7 +44,8 @@ class Filled:
     Attributes:
         text: the module.
         guessed: names of the instructions that have not been seen with these memories. They have
-            the estimate under the most similar memories, or none.
+            the estimate under the most similar memories. Without any, they have that of another
+            instruction of the same name, or none.
     """
 
     text: str
@@ -62,11 +69,14 @@ class Estimates:
     def __init__(self) -> None:
         # None for instructions that have no estimate, such as bitcasts.
         self._cycles: dict[str, dict[_Memories, int | None]] = {}
+        self._named: dict[str, int | None] = {}
 
     def learn(self, text: str) -> None:
         """Remembers the estimates of a whole compile."""
         for found in _instructions(text):
-            self._cycles.setdefault(found.digest, {}).setdefault(found.memories, _estimate(found))
+            cycles = _estimate(found)
+            self._cycles.setdefault(found.digest, {}).setdefault(found.memories, cycles)
+            self._named[found.name] = cycles
 
     def compare(self, text: str) -> tuple[int, int]:
         """Returns how many estimates of a whole compile are known, and how many of them differ."""
@@ -85,7 +95,8 @@ class Estimates:
             known = self._cycles.get(found.digest, {})
             if found.memories not in known:
                 guessed.append(found.name)
-            cycles = known.get(_nearest(found.memories, known))
+            nearest = known.get(_nearest(found.memories, known))
+            cycles = nearest if known else self._named.get(found.name)
             if cycles is not None:
                 lines[found.number] = _with_estimate(found.line, cycles)
         return Filled("\n".join(lines), tuple(guessed))
@@ -135,7 +146,7 @@ class _Module:
                     those = (shape, *(shapes.get(each, "") for each in _operands(rest)))
                     bare = tuple(_SPACE.sub("", each) for each in those)
                     memories = tuple(tuple(_SPACE.findall(each)) for each in those)
-                    what = _NAME.sub("%", self._with_digests(rest))
+                    what = _NAME.sub("%", self._with_digests(_DONE.sub("done(", rest)))
                     yield _Found(number, found, _digest((what, bare)), memories, line)
 
     def _with_digests(self, rest: str) -> str:

@@ -6,59 +6,35 @@ import concurrent.futures
 import dataclasses
 import math
 import statistics
-import threading
 import time
 from collections.abc import Sequence
-from typing import Any
 
-from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.errors import BudgetSpentError, CaptureError, UsageError
-from mallocmuzero_xla.estimates import Estimates
 from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.override_rounds import OverrideRounds, Resources
-from mallocmuzero_xla.overrides import Item
-from mallocmuzero_xla.planning import advice, prepare_seconds, round_seconds, suggested_budget
-from mallocmuzero_xla.scoped_limit import OPTION, limit_in_force, with_options
-from mallocmuzero_xla.settings import assignment_settings
-from mallocmuzero_xla.store import CaptureStore
-from mallocmuzero_xla.strategy import (
-    OVERTIME,
+from mallocmuzero_xla.planning import (
+    advice,
+    placed_seconds,
+    prepare_seconds,
+    round_seconds,
+    suggested_budget,
+)
+from mallocmuzero_xla.scoped_limit import limit_in_force
+from mallocmuzero_xla.search_capture import Resources
+from mallocmuzero_xla.search_steps import (
     Candidate,
     Costs,
     Kind,
     Outcome,
     Space,
     Step,
-    best,
-    next_steps,
+    described,
 )
-from mallocmuzero_xla.trial_compiler import (
-    TrialCompiler,
-    compiles_at_once,
-    trial_compiles_at_once,
-)
-from mallocmuzero_xla.variants import DEFAULT, Variant
+from mallocmuzero_xla.step_runner import Scope, StepRunner
+from mallocmuzero_xla.strategy import best, next_steps
 from mallocmuzero_xla.verified import Verified
 
 # A trial compile takes about this share of a whole compile, before one has been timed.
 _TRIAL_SHARE = 0.1
-
-
-@dataclasses.dataclass(frozen=True)
-class Scope:
-    """What a search may use.
-
-    Attributes:
-        variants: the compiles of a capture, for overrides.
-        limits: whether to try other limits of scoped memory.
-        settings: whether to try settings of the compiler's assignment.
-        overrides: whether to search for overrides.
-    """
-
-    variants: Sequence[Variant] = ()
-    limits: bool = True
-    settings: bool = True
-    overrides: bool = True
 
 
 def costs_at_once(outcomes: Sequence[Outcome], seconds: float) -> list[Outcome]:
@@ -77,30 +53,21 @@ class JointSearch:
     def __init__(self, program: LoweredProgram, resources: Resources, scope: Scope) -> None:
         chip = resources.chip
         self._program = program
-        self._resources = resources
         self._chip = chip
-        self._binary = resources.binary
         self._budget = resources.budget
         self._progress = resources.progress
-        self._variants = scope.variants
+        self._executables = scope.executables
         set_limit = limit_in_force(program.base_options)
-        settings = assignment_settings(chip, program.base_options) if scope.settings else []
-        self._settings: dict[str, Item] = {item.kind: item for item in settings}
+        own = set_limit if set_limit is not None else chip.scoped_vmem_kib
         free = scope.limits and set_limit is None
+        self._runner = StepRunner(program, resources, scope, own)
         self._space = Space(
-            own=set_limit if set_limit is not None else chip.scoped_vmem_kib,
+            own=own,
             memory=(chip.shared_vmem_kib or 0) if free else 0,
-            settings=tuple(self._settings),
+            settings=tuple(self._runner.settings),
             overrides=scope.overrides,
+            placed=scope.executables is not None,
         )
-        self._width = compiles_at_once()
-        self._compiler = TrialCompiler(
-            chip, width=trial_compiles_at_once(), compile_width=self._width
-        )
-        self._program.write(self._compiler.lowered)
-        self._estimates: dict[int, Estimates] = {}
-        self._estimating = threading.Lock()  # guards _estimates
-        self._rounds: dict[Candidate, OverrideRounds] = {}
         self._default_error: str | None = None
         self._errors: dict[Candidate, CaptureError] = {}
         self.record: list[Outcome] = []
@@ -120,15 +87,13 @@ class JointSearch:
 
     def close(self) -> None:
         """Ends the compile processes."""
-        self._compiler.close()
-        for each in self._rounds.values():
-            each.close()
+        self._runner.close()
 
     def _search(self) -> None:
-        pool = concurrent.futures.ThreadPoolExecutor(self._width)
+        pool = concurrent.futures.ThreadPoolExecutor(self._runner.width)
         try:
             while True:
-                width = self._width if self._default() else 1
+                width = self._runner.width if self._default() else 1
                 steps = self._next(width)
                 if not steps:
                     break
@@ -146,11 +111,20 @@ class JointSearch:
             # Threads that still run after Ctrl-C end with the compile processes.
             pool.shutdown(wait=False, cancel_futures=True)
         if self._default() is None:
-            raise self._errors[self.record[0].step.candidate]
+            raise self._compiles_under_no_limit(self._errors[self.record[0].step.candidate])
+
+    def _compiles_under_no_limit(self, error: CaptureError) -> CaptureError:
+        """Returns `error`, the default's, with what to do about it."""
+        also = f", nor under {len(self.record) - 1} other limits of scoped memory"
+        return CaptureError(
+            f"{self._program.function} does not compile for {self._chip.name} as it is"
+            f"{also if len(self.record) > 1 else ''}: make jax.jit compile it first, for example "
+            f"with smaller shapes ({error})"
+        )
 
     def _record_cut_rounds(self) -> None:
         """Records what rounds had found that Ctrl-C cut short."""
-        for candidate, rounds in self._rounds.items():
+        for candidate, rounds in self._runner.rounds.items():
             if rounds.result is not None and rounds.result.rounds:
                 step = Step(Kind.OVERRIDES, candidate, "interrupted")
                 self.record.append(Outcome(step, 0.0, rounds.result.optimized_cycles, True))
@@ -179,6 +153,9 @@ class JointSearch:
             trial=typical(Kind.TRIAL, _TRIAL_SHARE * compile_seconds),
             prepare=prepare_seconds(self._budget, compile_seconds),
             overrides=round_seconds(self._budget),
+            # Before the first placed module, this process compiles the function once, too.
+            placed=placed_seconds(self._budget, compile_seconds)
+            + (0.0 if self._runner.placed else compile_seconds),
         )
 
     def _default(self) -> Outcome | None:
@@ -187,33 +164,48 @@ class JointSearch:
 
     def _do(self, step: Step) -> Outcome:
         started = time.monotonic()
-        cycles, finished, seconds = None, False, None
+        runner = self._runner
+        cycles, finished, seconds, failure = None, False, None, None
         try:
             match step.kind:
                 case Kind.COMPILE:
-                    cycles, seconds = self._compile(step.candidate)
+                    # The default has all the time that it needs: without it there is no answer.
+                    in_budget = self._default() is not None
+                    cycles, seconds = runner.compile(step.candidate, in_budget)
                 case Kind.TRIAL:
-                    cycles = self._predict(step.candidate)
+                    cycles = runner.predict(step.candidate)
                 case Kind.PREPARE:
-                    cycles = self._prepare(step.candidate)
+                    cycles = runner.prepare(step.candidate)
                 case Kind.OVERRIDES:
-                    rounds = self._rounds[step.candidate]
-                    finished = not rounds.advance()
-                    cycles = rounds.result.optimized_cycles if rounds.result else None
-        except UsageError:
-            raise
+                    cycles, finished = runner.override(step.candidate)
+                case Kind.PLACED:
+                    cycles, finished = runner.place(step.candidate, self._costs().compile)
+            self._note_gain(step, cycles)
         except CaptureError as error:
-            finished = True
+            # A request that is wrong fails with its first compile. After that, the search keeps
+            # what it has.
+            if isinstance(error, UsageError) and not self._default():
+                raise
+            finished, failure = True, str(error)
             self._failed(step, error)
         seconds = time.monotonic() - started if seconds is None else seconds
-        return Outcome(step, seconds, cycles, finished)
+        return Outcome(step, seconds, cycles, finished, failure)
+
+    def _note_gain(self, step: Step, cycles: float | None) -> None:
+        """Shows what a step gained; rounds of overrides show it themselves."""
+        default = self._default()
+        if step.kind not in (Kind.COMPILE, Kind.PLACED) or cycles is None or default is None:
+            return
+        placed = ", placed" if step.kind == Kind.PLACED else ""
+        gain = 1 - cycles / (default.cycles or cycles)
+        self._progress.note(f"{self._runner.words(step.candidate)}{placed}: {gain:.2%} compiled")
 
     def _failed(self, step: Step, error: CaptureError) -> None:
         self._errors[step.candidate] = error
         if isinstance(error, BudgetSpentError):
             self._cut_short = True
         elif self._default():
-            self._progress.note(f"{self._words(step.candidate)}: {error}")
+            self._progress.note(self._without(step, error))
         elif self._default_error is None:
             self._default_error = str(error)
             if self._space.memory:
@@ -221,58 +213,17 @@ class JointSearch:
                     f"the default does not compile ({error}); trying other limits of scoped memory"
                 )
 
-    def _compile(self, candidate: Candidate) -> tuple[float, float]:
-        """Compiles to the end, unless an earlier run did; returns cycles and seconds."""
-        options = self._options(candidate)
-        default = self._default()
-        # The default has all the time that it needs: without it there is no answer.
-        budget = self._budget if default else Budget()
-        started = time.monotonic()
-        store, variant = None, Variant(DEFAULT)
-        if not candidate.settings:
-            program = with_options(self._program, options)
-            store = CaptureStore(
-                self._resources.captures / program.sha256, program.function, self._chip
-            )
-            store.begin(program)
-        if store is not None and store.has(variant):
-            text, seconds = store.read(variant), store.seconds(variant)
-        else:
-            grace = OVERTIME * self._budget.seconds
-            text = self._compiler.compile(options, budget, grace if default else 0.0)
-            seconds = time.monotonic() - started
-            if store is not None:
-                store.add_text(variant, text, seconds)
-        with self._estimating:
-            self._estimates.setdefault(candidate.limit, Estimates()).learn(text)
-        cycles = self._binary.module_cycles(text, self._chip.name)
-        if default and default.cycles:
-            gain = 1 - cycles / default.cycles
-            self._progress.note(f"{self._words(candidate)}: {gain:.2%} compiled")
-        return cycles, seconds
-
-    def _predict(self, candidate: Candidate) -> float:
-        """Returns the cycles by a trial compile and the estimates of whole compiles."""
-        text = self._compiler.compile_trial(self._options(candidate), self._budget)
-        with self._estimating:
-            filled = self._estimates[candidate.limit].fill(text)
-        return self._binary.module_cycles(filled.text, self._chip.name)
-
-    def _prepare(self, candidate: Candidate) -> float:
-        program = with_options(self._program, self._options(candidate))
-        rounds = OverrideRounds(program, self._resources)
-        self._rounds[candidate] = rounds
-        rounds.prepare(self._variants)
-        return rounds.result.default_cycles if rounds.result else math.inf
-
-    def _options(self, candidate: Candidate) -> dict[str, str]:
-        settings = (self._settings[kind].setting for kind in candidate.settings)
-        limit = {OPTION: str(candidate.limit)} if candidate.limit != self._space.own else {}
-        return {**limit, **dict(each for each in settings if each is not None)}
-
-    def _words(self, candidate: Candidate) -> str:
-        limit = f"scoped memory up to {candidate.limit / 1024:g} MiB"
-        return ", ".join((limit, *candidate.settings))
+    def _without(self, step: Step, error: CaptureError) -> str:
+        """Returns a sentence that says what failed, and how the search goes on."""
+        words = self._runner.words(step.candidate)
+        overrides, placed = "overrides of single tensors", "placed executables"
+        what = {Kind.OVERRIDES: overrides, Kind.PLACED: placed, Kind.PREPARE: overrides}
+        if step.kind not in what:
+            return f"{words}: {error}; the search goes on without it"
+        missing = what[step.kind]
+        if step.kind == Kind.PREPARE and self._space.placed:
+            missing = f"{overrides} or {placed}"
+        return f"no {missing} under {words}: {error}; limits and settings are searched all the same"
 
     def _advise(self, compile_seconds: float) -> None:
         limits = bool(self._space.memory)
@@ -280,30 +231,56 @@ class JointSearch:
             self._progress.note(advice(compile_seconds, limits))
 
     def _verified(self) -> Verified:
-        default, found = self._default(), best(self.record)
-        assert default is not None
-        assert default.cycles is not None
+        found = best(self.record)
         assert found is not None
-        assert found.cycles is not None
-        candidate = found.step.candidate
-        verified = Verified(default.cycles, found.cycles, found.cycles)
-        rounds = self._rounds.get(candidate) if found.step.kind == Kind.OVERRIDES else None
+        if found.step.kind == Kind.PLACED:
+            try:
+                return self._complete(self._with_executable(found), found)
+            except CaptureError as error:
+                self._progress.note(f"the best placed executable is of no use: {error}")
+                found = best([each for each in self.record if each.step.kind != Kind.PLACED])
+                assert found is not None
+        return self._complete(self._with_options(found), found)
+
+    def _with_executable(self, found: Outcome) -> Verified:
+        """Keeps a placed executable; raises CaptureError if it is not one of this function."""
+        assert self._executables is not None
+        placed = self._runner.placed[found.step.candidate].best
+        assert placed is not None
+        promised = (each.get("promised_cycles") for each in placed.report.get("rounds", []))
+        predicted = min((float(each) for each in promised if each), default=placed.cycles)
+        verified = Verified(placed.cycles, placed.cycles, predicted)
+        verified.executable = str(self._executables.keep(placed))
+        verified.executable_limit_kib = found.step.candidate.limit
+        return verified
+
+    def _with_options(self, found: Outcome) -> Verified:
+        candidate, cycles = found.step.candidate, found.cycles
+        assert cycles is not None
+        verified = Verified(cycles, cycles, cycles)
+        rounds = self._runner.rounds.get(candidate) if found.step.kind == Kind.OVERRIDES else None
         if rounds is not None and rounds.result is not None:
             rounds.keep_files()
             verified = rounds.result
-        options = self._options(candidate)
-        verified.options = {**options, **verified.options}
+        verified.options = {**self._runner.options(candidate), **verified.options}
         if rounds is None:
-            verified.kept = [self._settings[kind].id for kind in candidate.settings]
+            verified.kept = [self._runner.settings[kind].id for kind in candidate.settings]
+        return verified
+
+    def _complete(self, verified: Verified, found: Outcome) -> Verified:
+        """Fills in what does not depend on the kind of the result."""
+        default = self._default()
+        assert default is not None
+        assert default.cycles is not None
         self._add_costs(verified)
         verified.default_cycles = default.cycles
         verified.default_error = self._default_error
         verified.compile_seconds = default.seconds
         verified.interrupted = self._interrupted
         verified.out_of_budget = self._cut_short
-        verified.tried = self._tried()
+        verified.tried = described(self.record)
         if self._space.memory:
-            plain = Candidate(candidate.limit)
+            plain = Candidate(found.step.candidate.limit)
             verified.limit_cycles = next(
                 each.cycles
                 for each in self.record
@@ -313,36 +290,15 @@ class JointSearch:
 
     def _add_costs(self, verified: Verified) -> None:
         """Adds up what all parts of the search have spent and seen."""
-        loops = [each.result for each in self._rounds.values() if each.result is not None]
+        loops = [each.result for each in self._runner.rounds.values() if each.result is not None]
         verified.rounds = [entry for each in loops for entry in each.rounds]
         verified.dropped = {name: why for each in loops for name, why in each.dropped.items()}
-        verified.trial_compiles = self._compiler.trial_compiles + sum(
+        verified.trial_compiles = self._runner.compiler.trial_compiles + sum(
             each.trial_compiles for each in loops
         )
-        verified.compiles = self._compiler.compiles + sum(each.compiles for each in loops)
+        verified.compiles = self._runner.compiler.compiles + sum(each.compiles for each in loops)
         verified.seconds = self._budget.elapsed()
         predicted = [each.best_predicted_cycles for each in loops]
         predicted += [each.cycles for each in self.record if each.step.kind == Kind.TRIAL]
         known = [cycles for cycles in predicted if cycles is not None]
         verified.best_predicted_cycles = min(known, default=None)
-
-    def _tried(self) -> list[dict[str, Any]]:
-        tried, so_far = [], math.inf
-        for each in self.record:
-            step, cycles = each.step, each.cycles
-            measured = step.kind in (Kind.COMPILE, Kind.OVERRIDES) and cycles is not None
-            gain = 1 - (cycles or 0.0) / so_far if measured and so_far < math.inf else 0.0
-            tried.append(
-                {
-                    "step": step.kind.value,
-                    "limit_kib": step.candidate.limit,
-                    "settings": list(step.candidate.settings),
-                    "why": step.why,
-                    "seconds": round(each.seconds, 3),
-                    "cycles": cycles,
-                    "gain": max(0.0, gain),
-                }
-            )
-            if measured and cycles is not None:
-                so_far = min(so_far, cycles)
-        return tried

@@ -6,16 +6,18 @@ import argparse
 import json
 import pathlib
 import sys
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from mallocmuzero_xla.artefact import SUFFIX, Artefact, load_artefact
+from mallocmuzero_xla.artefact import SUFFIX, load_artefact
 from mallocmuzero_xla.budget import parse_duration
 from mallocmuzero_xla.builders import build_function
 from mallocmuzero_xla.command import add_chip, add_topology
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.optimize import optimize
+from mallocmuzero_xla.optimize import executable_beside, optimize
 from mallocmuzero_xla.options_file import check_options_output, check_output, write_options
 from mallocmuzero_xla.outcome import describe
+from mallocmuzero_xla.placed_file import check_placed_output
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import open_capture
 from mallocmuzero_xla.source import Source, lower_for
@@ -76,6 +78,11 @@ def add_optimize(commands: Commands) -> None:
     command.add_argument(
         "--server-security", metavar="FILE", help="certificates and token for --server"
     )
+    command.add_argument(
+        "--placed",
+        action="store_true",
+        help="also try placed executables; one goes beside --output, as NAME.placed",
+    )
     _add_outputs(command)
     command.set_defaults(run=_run_optimize)
 
@@ -120,7 +127,7 @@ def _source(arguments: argparse.Namespace) -> Source:
 
 def _run_optimize(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
-        _check_output(arguments.output)
+        _check_output(arguments.output, arguments.placed)
     parse_duration(arguments.budget)  # before the function is built, which may take long
     built = build_function(arguments.function)
     optimized = optimize(
@@ -130,16 +137,21 @@ def _run_optimize(arguments: argparse.Namespace) -> int:
         budget=arguments.budget,
         samples=arguments.samples,
         scoped_limit=not arguments.keep_scoped_limit,
+        placed=arguments.placed,
         topology=arguments.topology,
         server=arguments.server,
         server_security=arguments.server_security,
         **built.jit_options,
     )
-    return _report(arguments, optimized.report, optimized.artefact)
+    return _report(arguments, optimized.report, optimized.save)
 
 
-def _check_output(path: pathlib.Path) -> None:
+def _check_output(path: pathlib.Path, placed: bool) -> None:
     """Raises UsageError if the result must not be written to `path`; call it before the search."""
+    if placed:
+        if path.suffix != SUFFIX:
+            raise UsageError(f"--placed: expected an --output that ends in {SUFFIX}, not {path}")
+        check_placed_output(executable_beside(path))
     if path.suffix != SUFFIX:
         check_options_output(path)
         return
@@ -149,10 +161,13 @@ def _check_output(path: pathlib.Path) -> None:
 
 
 def _report(
-    arguments: argparse.Namespace, report: dict[str, Any], artefact: Artefact | None = None
+    arguments: argparse.Namespace,
+    report: dict[str, Any],
+    save: Callable[[pathlib.Path], None] | None = None,
 ) -> int:
     """Prints the report and writes the artefact or the options; returns the exit code.
 
+    `save` writes an artefact; without it there are options only.
     An undecided search writes no options and leaves an existing file as it is.
     """
     verified = Verified.from_json(report)
@@ -164,8 +179,8 @@ def _report(
         if arguments.output is not None:
             print(f"mallocmuzero-xla: {arguments.output} not written", file=sys.stderr)
         return 1
-    if arguments.output is not None and artefact is not None and arguments.output.suffix == SUFFIX:
-        artefact.save(arguments.output)
+    if arguments.output is not None and save is not None and arguments.output.suffix == SUFFIX:
+        save(arguments.output)
     elif arguments.output is not None:
         kept = write_options(arguments.output, verified.options)
         if kept is not None:

@@ -62,9 +62,12 @@ def optimize_many(
         on_progress: gets each line of progress, which begins with the name of the function.
         options: further keyword arguments of `optimize`.
 
-    Raises UsageError if a name cannot be that of a file, or an entry is something else.
+    Raises UsageError if a name cannot be that of a file, or an entry is something else; also for
+    `placed`, because the artefacts of a folder are of options only.
     """
     whole = Budget(parse_duration(budget))
+    if options.get("placed"):
+        raise UsageError("placed=True: call optimize for each function, whose artefact apply takes")
     for name, entry in functions.items():
         if not name or pathlib.Path(name).name != name or len(entry) not in (2, 3):
             raise UsageError(

@@ -9,19 +9,24 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from mallocmuzero_xla.applying import AppliedFunction
-from mallocmuzero_xla.artefact import Artefact
+from mallocmuzero_xla.artefact import Artefact, Executable, file_sha256
 from mallocmuzero_xla.binary import Binary, Server
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.chips import Chip, chosen_chip
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
+from mallocmuzero_xla.errors import PlacedError
+from mallocmuzero_xla.executables import Executables
 from mallocmuzero_xla.fitting import Registry
-from mallocmuzero_xla.joint_search import JointSearch, Scope
-from mallocmuzero_xla.lowering import LoweredProgram, lower
+from mallocmuzero_xla.joint_search import JointSearch
+from mallocmuzero_xla.lowering import LoweredProgram, lower, trace
 from mallocmuzero_xla.options_cache import CachedOptions, OptionsCache, cache_folder
 from mallocmuzero_xla.outcome import describe
-from mallocmuzero_xla.override_rounds import Resources
+from mallocmuzero_xla.placed_file import PlacedFile
+from mallocmuzero_xla.placed_loading import call_of
 from mallocmuzero_xla.progress import LoopProgress
-from mallocmuzero_xla.variants import Variant, standard_variants
+from mallocmuzero_xla.search_capture import Resources
+from mallocmuzero_xla.step_runner import Scope
+from mallocmuzero_xla.variants import standard_variants
 from mallocmuzero_xla.verified import Verified
 from mallocmuzero_xla.version import VERSION
 
@@ -42,6 +47,7 @@ class Optimized:
         artefact: the result as `save` writes it.
         from_cache: whether an earlier call found the result.
         fn, jit_options: the function and the keyword arguments of jax.jit that were given.
+        executable: the file of the placed executable that is the result; None if the options are.
     """
 
     compiler_options: dict[str, str]
@@ -54,6 +60,7 @@ class Optimized:
     from_cache: bool = False
     fn: Any = dataclasses.field(default=None, repr=False)
     jit_options: Mapping[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+    executable: PlacedFile | None = dataclasses.field(default=None, repr=False)
 
     @property
     def gain(self) -> float | None:
@@ -61,11 +68,19 @@ class Optimized:
         return self.artefact.gain
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the artefact for `apply`."""
-        self.artefact.save(path)
+        """Writes the artefact for `apply`; a placed executable goes beside it, as NAME.placed."""
+        if self.executable is None:
+            self.artefact.save(path)
+            return
+        beside = executable_beside(path)
+        self.executable.write(beside)
+        executable = Executable(beside.name, file_sha256(beside))
+        dataclasses.replace(self.artefact, executable=executable).save(path)
 
-    def jit(self) -> AppliedFunction:
-        """Returns the function, compiled with the options where they fit; see `apply`."""
+    def jit(self) -> Any:
+        """Returns what `apply` returns for this artefact: an AppliedFunction, or a PlacedCall."""
+        if self.executable is not None:
+            return call_of(self.executable, self.fn, self.jit_options, check=False)
         return AppliedFunction(self.fn, Registry([self.artefact]), "", self.jit_options)
 
     def summary(self) -> str:
@@ -74,6 +89,11 @@ class Optimized:
 
     def __str__(self) -> str:
         return self.summary()
+
+
+def executable_beside(path: str | os.PathLike[str]) -> pathlib.Path:
+    """Returns where `Optimized.save(path)` writes a placed executable."""
+    return pathlib.Path(path).with_suffix(".placed")
 
 
 def optimize(
@@ -86,6 +106,7 @@ def optimize(
     cache_dir: str | os.PathLike[str] | None = None,
     progress: bool = True,
     scoped_limit: bool = True,
+    placed: bool = False,
     server: str | None = None,
     server_security: str | os.PathLike[str] | None = None,
     compiler_options: Mapping[str, Any] | None = None,
@@ -114,6 +135,8 @@ def optimize(
         scoped_limit: where instructions and tensors share VMEM, also search for the best limit of
             scoped memory (xla_tpu_scoped_vmem_limit_kib), unless `compiler_options` or
             LIBTPU_INIT_ARGS set it.
+        placed: whether the result may be a placed executable, as `place` makes them, if that is
+            faster than all options. The budget is then for both.
         server: host:port of a `mallocmuzero serve` that searches for mappings; all compiles stay
             in this process. None: this machine searches.
         server_security: a file that names the certificates and the token for the server.
@@ -129,11 +152,17 @@ def optimize(
     target = chosen_chip(chip, topology)
     binary = Binary(server=Server(server, server_security) if server is not None else None)
     variants = standard_variants(samples)
-    program = lower(fn, args, target, jit_options, compiler_options)
-    folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
+    folder = (pathlib.Path(cache_dir) if cache_dir else cache_folder()).resolve()
+    executables = None
+    if placed:
+        traced = trace(fn, args, target, jit_options, compiler_options)
+        program = traced.program
+        executables = Executables(traced, target, compiler_options or {}, folder)
+    else:
+        program = lower(fn, args, target, jit_options, compiler_options)
     shown = LoopProgress(not progress, on_progress)
-    run = _Run(program, target, folder.resolve(), binary, granted, shown)
-    found = run.optimize(variants, scoped_limit)
+    run = _Run(program, target, folder, binary, granted, shown)
+    found = run.optimize(Scope(variants, limits=scoped_limit, executables=executables))
     return dataclasses.replace(found, fn=fn, jit_options=jit_options)
 
 
@@ -179,19 +208,21 @@ class _Run:
         self._captures = cache / "captures" / chip.name
         self._progress = progress
 
-    def optimize(self, variants: list[Variant], scoped_limit: bool) -> Optimized:
+    def optimize(self, scope: Scope) -> Optimized:
         """Returns the cached result if its budget was at least this one; otherwise searches."""
-        options = OptionsCache(self._program, self._chip, self._cache, scoped_limit)
+        placed = scope.executables is not None
+        options = OptionsCache(self._program, self._chip, self._cache, scope.limits, placed)
         cached = options.load()
         # An undecided entry is no answer: its search ended before a trial compile.
-        cached = None if cached is not None and cached.verified.undecided else cached
+        if cached is not None and (cached.verified.undecided or not _has_files(cached.verified)):
+            cached = None
         if cached is not None and cached.budget_seconds >= self._budget.seconds:
             return self._optimized(cached.verified, from_cache=True)
-        verified = self._search(variants, scoped_limit)
+        verified = self._search(scope)
         self._progress.close()
         best, earlier = verified, cached.verified if cached is not None else None
-        # If neither has options, the report is about the later search.
-        if earlier and earlier.options and earlier.optimized_cycles <= verified.optimized_cycles:
+        # If neither has a result, the report is about the later search.
+        if earlier and earlier.improves and earlier.optimized_cycles <= verified.optimized_cycles:
             best = dataclasses.replace(earlier, interrupted=verified.interrupted)
         if not (verified.interrupted or verified.undecided):
             options.store(CachedOptions(best, self._budget.seconds))
@@ -224,10 +255,21 @@ class _Run:
             report={**verified.to_json(), "from_cache": from_cache},
             artefact=artefact,
             from_cache=from_cache,
+            executable=PlacedFile.read(verified.executable) if verified.executable else None,
         )
 
-    def _search(self, variants: list[Variant], scoped_limit: bool) -> Verified:
+    def _search(self, scope: Scope) -> Verified:
         resources = Resources(
             self._chip, self._captures, self._binary, self._budget, self._progress
         )
-        return JointSearch(self._program, resources, Scope(variants, limits=scoped_limit)).run()
+        return JointSearch(self._program, resources, scope).run()
+
+
+def _has_files(verified: Verified) -> bool:
+    """Whether the placed executable of a cached result is still there, if it has one."""
+    try:
+        if verified.executable is not None:
+            PlacedFile.read(verified.executable)
+    except PlacedError:
+        return False
+    return True

@@ -1,8 +1,9 @@
 """Caches compiler options by function, for one compiler.
 
 Each entry is a file, `<cache>/options/<chip>/<function>-<sha256 of the lowered function>.json`,
-with `-own-limit` before the suffix if the search kept the chip's own limit of scoped memory. The
-cache is the folder that MALLOCMUZERO_CACHE names, or mallocmuzero in XDG_CACHE_HOME or ~/.cache.
+with `-own-limit` before the suffix if the search kept the chip's own limit of scoped memory, and
+`-placed` if its result might be a placed executable. The cache is the folder that
+MALLOCMUZERO_CACHE names, or mallocmuzero in XDG_CACHE_HOME or ~/.cache.
 """
 
 from __future__ import annotations
@@ -49,19 +50,26 @@ class OptionsCache:
     """The entries of one function on one chip; problems with them are reported on stderr."""
 
     def __init__(
-        self, program: LoweredProgram, chip: Chip, folder: pathlib.Path, scoped_limit: bool
+        self,
+        program: LoweredProgram,
+        chip: Chip,
+        folder: pathlib.Path,
+        scoped_limit: bool,
+        placed: bool = False,
     ) -> None:
         """Reads and writes below `folder`.
 
         `scoped_limit` says whether the options may set a limit of scoped memory. Options that may
-        not have a separate entry on chips with shared VMEM.
+        not have a separate entry on chips with shared VMEM. `placed` says whether the result may
+        be a placed executable, which also has an entry of its own.
         """
         name = re.sub(r"[^A-Za-z0-9_.]", "_", program.function) or "function"
         self._name = name
         self._version = program.sha256
         self._folder = folder / "options" / chip.name
         kept = "-own-limit" if not scoped_limit and chip.shared_vmem_kib is not None else ""
-        self._path = self._folder / f"{name}-{program.sha256}{kept}.json"
+        form = "-placed" if placed else ""
+        self._path = self._folder / f"{name}-{program.sha256}{kept}{form}.json"
         self._key = {
             "format": _FORMAT,
             "chip": chip.name,

@@ -20,18 +20,22 @@ def describe(verified: Verified, from_cache: bool = False) -> str:
     took = f"{trials}, {verified.compiles} compiles, {verified.seconds:.0f} s"
     if from_cache:
         took = f"from the cache: found by {took}; a larger budget searches again"
-    if not verified.options:
+    if not verified.improves:
         return f"{default}: {_without_options(verified)} ({took})"
     if verified.out_of_budget and not verified.trial_compiles:
         took += "; budget spent before any placement was tried"
-    settings = len(verified.options.keys() - {TENSOR_OVERRIDES, SORT_OVERRIDES, OPTION})
     ended = "interrupted; the best so far: " if verified.interrupted else ""
+    better = (
+        f"{ended}{default}, optimized {verified.optimized_cycles / 1e6:,.3f} ({verified.gain:.2%} "
+        f"less; predicted {verified.predicted_cycles / 1e6:,.3f}), "
+    )
+    if verified.executable is not None:
+        return f"{better}{_executable(verified)} ({took})"
+    settings = len(verified.options.keys() - {TENSOR_OVERRIDES, SORT_OVERRIDES, OPTION})
     followed = f", {verified.followed_share:.1%} of the accessed bytes where the mapping wants them"
     followed = followed if verified.mapping is not None else ""
     return (
-        f"{ended}{default}, optimized {verified.optimized_cycles / 1e6:,.3f} "
-        f"({verified.gain:.2%} less; "
-        f"predicted {verified.predicted_cycles / 1e6:,.3f}), {_limit(verified)}"
+        f"{better}{_limit(verified)}"
         f"{len(verified.kept) - settings} overrides, {settings} settings{followed} ({took})"
     )
 
@@ -62,6 +66,12 @@ def _promise(verified: Verified) -> str:
     if best is None:
         return ""
     return f"best predicted {max(0.0, 1 - best / verified.default_cycles):.2%}, "
+
+
+def _executable(verified: Verified) -> str:
+    limit = verified.executable_limit_kib
+    under = "" if limit is None else f" under {limit / 1024:g} MiB of scoped memory"
+    return f"a placed executable{under}"
 
 
 def _limit(verified: Verified) -> str:

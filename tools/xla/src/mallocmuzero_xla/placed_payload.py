@@ -151,6 +151,16 @@ def _split(compiled: Any) -> tuple[bytes, bytes]:
     return content[:end], content[end:]
 
 
+def module_of_text(text: str) -> bytes:
+    """Returns the HloModuleProto of a text; raises CaptureError if jaxlib cannot read the text."""
+    from jaxlib import _hlo
+
+    try:
+        return bytes(_hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto())
+    except Exception as error:
+        raise CaptureError(f"jax cannot read the compiled module: {in_one_line(error)}") from error
+
+
 def check_entry(compiled: Any, module: bytes) -> None:
     """Raises CaptureError unless a compiled module has the signature of `compiled`.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from mallocmuzero_xla.artefact import SUFFIX, Artefact, Executable, file_sha256
 from mallocmuzero_xla.binary_path import find_binary
-from mallocmuzero_xla.budget import parse_duration
+from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.chips import Chip, chosen_chip
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 from mallocmuzero_xla.lowering import LoweredProgram, Traced, trace
@@ -24,6 +24,7 @@ from mallocmuzero_xla.placed_loading import call_of
 from mallocmuzero_xla.placed_packing import pack
 from mallocmuzero_xla.placed_payload import check_entry, raw_executable
 from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.trial_compiler import TrialCompiler
 from mallocmuzero_xla.version import VERSION
 
 
@@ -176,12 +177,21 @@ def _limits(
 def _compiled(traced: Traced, chip: Chip, compiler_options: Mapping[str, Any]) -> Any:
     """Compiles as jax does, for its notes on arguments and results, which every call needs.
 
-    If the compiler's default fails, compiles with everything in HBM: the notes are the same.
+    If the compiler's default fails, compiles with everything in HBM: the notes are the same. Some
+    programs make the compiler abort there, so a child process tries it first.
     """
-    errors = []
-    for placement in ({}, {chip.msa_option: False}):
-        try:
-            return traced.lowered.compile(compiler_options={**compiler_options, **placement})
-        except Exception as error:  # the compiler raises several unrelated types
-            errors.append(in_one_line(error))
-    raise CaptureError(f"{traced.program.function} does not compile: {errors[0]}")
+    try:
+        return traced.lowered.compile(compiler_options=dict(compiler_options))
+    except Exception as error:  # the compiler raises several unrelated types
+        reason = in_one_line(error)
+    all_hbm = {chip.msa_option: False}
+    try:
+        with TrialCompiler(chip) as compiler:
+            traced.program.write(compiler.lowered)
+            compiler.compile(dict.fromkeys(all_hbm, "false"), Budget())
+        return traced.lowered.compile(compiler_options={**compiler_options, **all_hbm})
+    except Exception as error:
+        raise CaptureError(
+            f"{traced.program.function} does not compile ({reason}), nor with everything in HBM "
+            f"({error}): optimize looks for a limit of scoped memory under which it does"
+        ) from error

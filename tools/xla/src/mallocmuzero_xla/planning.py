@@ -27,6 +27,11 @@ _TRIAL_SECONDS = 20.0
 # Overrides need a compile with everything in HBM, and one sample.
 _COMPILES_BEFORE_OVERRIDES = 2
 
+# A step of placed modules has this many rounds at most. Each round is a search for a mapping and a
+# compile.
+MOST_PLACED_ROUNDS = 3
+PLACED_SOLVE_SECONDS = 5.0
+
 # A budget should have room for this many compiles: the default, everything in HBM, a sample, the
 # time of two for trial compiles and solvers, and the best list. Other limits of scoped memory need
 # two more.
@@ -50,6 +55,18 @@ def prepare_seconds(budget: Budget, compile_seconds: float) -> float:
 def round_seconds(budget: Budget) -> float:
     """Returns the time that a round of overrides is expected to take."""
     return _ROUND_SHARE_LEFT * budget.remaining()
+
+
+def placed_rounds(seconds: float, compile_seconds: float) -> int:
+    """Returns how many rounds of placed modules fit into some seconds; one at least."""
+    fitting = seconds / (compile_seconds + PLACED_SOLVE_SECONDS)
+    return max(1, int(min(MOST_PLACED_ROUNDS, fitting)))
+
+
+def placed_seconds(budget: Budget, compile_seconds: float) -> float:
+    """Returns the time that a step of placed modules is expected to take."""
+    rounds = placed_rounds(budget.remaining(), compile_seconds)
+    return rounds * (compile_seconds + PLACED_SOLVE_SECONDS)
 
 
 def solve_seconds(budget: Budget) -> float:

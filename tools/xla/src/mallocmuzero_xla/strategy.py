@@ -1,10 +1,11 @@
 """Decides what a search compiles next, from what it has seen and the time that is left.
 
-A search has four kinds of steps. A *compile* makes the program under a limit of scoped memory and
+A search has five kinds of steps. A *compile* makes the program under a limit of scoped memory and
 settings, and shows its cycles. A *trial* predicts the cycles of settings for a tenth of that time.
-*Overrides* are rounds of the search for single tensors under one limit; *prepare* makes the
-compiles that they need. Each step that could come next has an expected gain and a cost. The step
-with the largest gain a second comes next, so time goes where the last gain came from.
+*Overrides* are rounds of the search for single tensors under one limit, and *placed* are rounds of
+the search for placed modules; *prepare* finds the mapping that both begin with. Each step that
+could come next has an expected gain and a cost. The step with the largest gain a second comes next,
+so time goes where the last gain came from.
 
 Nothing here compiles, reads a clock or keeps state: the record of the steps is the state.
 """
@@ -12,10 +13,11 @@ Nothing here compiles, reads a clock or keeps state: the record of the steps is 
 from __future__ import annotations
 
 import dataclasses
-import enum
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+
+from mallocmuzero_xla.search_steps import Candidate, Costs, Kind, Outcome, Space, Step
 
 # Limits to try, as multiples of the chip's own: outwards on both sides, then finer beside the best.
 _ABOVE = (Fraction(3, 2), Fraction(2), Fraction(3), Fraction(4))
@@ -31,24 +33,24 @@ _TOLERANCE = 0.002
 _LIMIT_GAIN = 0.03
 _SETTINGS_GAIN = 0.02
 _OVERRIDES_GAIN = 0.06
+_PLACED_GAIN = 0.07
 
 # A further step of a kind is expected to gain this share of what the last one gained.
 _DECAY = 0.5
 _LEAST_GAIN = 0.001
 
-# A prediction by a trial is expected to come true by this share.
+# A prediction by a trial or by a mapping is expected to come true by this share.
 _TRUST = 0.5
 
 # Settings are tried under the best limit first; each next limit gets half as many.
 _SETTINGS_ALONE = 8
 _LIMITS_WITH_SETTINGS = 3
 
-_LIMITS_WITH_OVERRIDES = 2
-
-# Settings and overrides come only under limits whose cycles are within this share of the best.
+# Settings come only under limits whose cycles are within this share of the best.
 _NEAR = 0.03
 
-# Overrides are for budgets that leave time for limits and settings: they may take this share.
+# Overrides and placed modules are for budgets that leave time for limits and settings: the compiles
+# that they need may take this share, with the first of their steps.
 _LARGEST_SHARE = 0.6
 
 # A step may end after the budget by this share of the budget.
@@ -57,80 +59,14 @@ OVERTIME = 0.1
 # A round of overrides needs the time of this many trials and one compile.
 _LEAST_TRIALS = 4
 
+# Steps that use all cores.
+_ALONE = (Kind.PREPARE, Kind.OVERRIDES, Kind.PLACED)
 
-class Kind(enum.StrEnum):
-    """The kinds of steps."""
-
-    COMPILE = "compile"
-    TRIAL = "trial"
-    PREPARE = "prepare"
-    OVERRIDES = "overrides"
-
-
-@dataclasses.dataclass(frozen=True)
-class Candidate:
-    """A limit of scoped memory in KiB, and settings as kinds (settings.py)."""
-
-    limit: int
-    settings: tuple[str, ...] = ()
-
-
-@dataclasses.dataclass(frozen=True)
-class Step:
-    """Something to do, and why, in words for the report."""
-
-    kind: Kind
-    candidate: Candidate
-    why: str = dataclasses.field(compare=False, default="")
-
-
-@dataclasses.dataclass(frozen=True)
-class Outcome:
-    """A step that was done.
-
-    Attributes:
-        step: the step.
-        seconds: its cost.
-        cycles: compiled cycles, or predicted cycles of a trial; None if the step failed.
-        finished: of overrides: whether another round could not help.
-    """
-
-    step: Step
-    seconds: float
-    cycles: float | None
-    finished: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Space:
-    """What may be tried.
-
-    Attributes:
-        own: the limit of the program as it is, in KiB.
-        memory: limits must be below this, in KiB; 0 if the limit is fixed.
-        settings: kinds of settings, the most helpful first.
-        overrides: whether to search for overrides.
-    """
-
-    own: int
-    memory: int = 0
-    settings: tuple[str, ...] = ()
-    overrides: bool = True
-
-    def limits(self, shares: Sequence[Fraction]) -> list[int]:
-        """Returns the limits at these multiples of the program's own that leave room."""
-        limits = (int(self.own * share) for share in shares)
-        return [limit for limit in limits if 0 < limit < self.memory]
-
-
-@dataclasses.dataclass(frozen=True)
-class Costs:
-    """Expected seconds of a compile, of a trial, of preparing overrides, and of a round of them."""
-
-    compile: float
-    trial: float
-    prepare: float
-    overrides: float
+_WHY = {
+    Kind.PREPARE: "a mapping, and the compiles that it needs",
+    Kind.OVERRIDES: "overrides of single tensors",
+    Kind.PLACED: "modules that are placed as a mapping says",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,8 +97,8 @@ def next_steps(
     """Returns up to `width` steps to do at once; none if nothing helps or fits.
 
     The default comes first, and if it fails, other limits until one compiles: these have no time
-    limit. Any other step is expected to end within the budget and a tenth of it. `prepare` and
-    `overrides` use all cores, so they come alone.
+    limit. Any other step is expected to end within the budget and a tenth of it. `prepare`,
+    `overrides` and `placed` use all cores, so they come alone.
     """
     seen = _Seen(space, record)
     if seen.default is None:
@@ -176,7 +112,7 @@ def next_steps(
     steps: list[Step] = []
     cost = 0.0
     for arm in arms:
-        alone = arm.steps[0].kind in (Kind.PREPARE, Kind.OVERRIDES)
+        alone = arm.steps[0].kind in _ALONE
         if alone and steps:
             continue
         for step in arm.steps[: width - len(steps)]:
@@ -209,13 +145,9 @@ def _with_room_for_overrides(arms: list[_Arm], room: float) -> list[_Arm]:
 
 
 def best(record: Sequence[Outcome]) -> Outcome | None:
-    """Returns the compile or round of overrides with the fewest cycles; the first among equals."""
-    compiled = [each for each in record if _measures(each)]
+    """Returns the step with the fewest compiled cycles; the first among equals."""
+    compiled = [each for each in record if each.measures]
     return min(compiled, key=lambda each: each.cycles or math.inf, default=None)
-
-
-def _measures(outcome: Outcome) -> bool:
-    return outcome.cycles is not None and outcome.step.kind in (Kind.COMPILE, Kind.OVERRIDES)
 
 
 def _first(space: Space, seen: _Seen) -> list[Step]:
@@ -245,10 +177,13 @@ class _Seen:
         found = best(record)
         self.best = found.cycles if found is not None and found.cycles is not None else math.inf
 
+    def steps(self, kind: Kind, candidate: Candidate) -> list[Outcome]:
+        """Returns the steps of a kind under a candidate, in order."""
+        step = Step(kind, candidate)
+        return [each for each in self.record if each.step == step]
+
     def tried(self, kind: Kind, candidate: Candidate) -> bool:
-        return any(
-            each.step.kind == kind and each.step.candidate == candidate for each in self.record
-        )
+        return bool(self.steps(kind, candidate))
 
     def cycles(self, candidate: Candidate) -> float:
         """Returns the compiled cycles; infinite if it was not compiled or failed."""
@@ -273,7 +208,7 @@ class _Seen:
             if each.step.kind == kind:
                 share = 1 - cycles / so_far if math.isfinite(so_far) else 0.0
                 gains.append(max(0.0, share))
-            if _measures(each):
+            if each.measures:
                 so_far = min(so_far, cycles)
         return gains
 
@@ -282,7 +217,7 @@ def _arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
     yield from _limit_arms(seen, costs)
     yield from _settings_arms(seen, costs)
     yield from _promotions(seen, costs)
-    yield from _override_arms(seen, remaining, costs)
+    yield from _round_arms(seen, remaining, costs)
 
 
 def _limit_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
@@ -356,43 +291,78 @@ def _promotions(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
             if math.isfinite(before) and not seen.tried(Kind.TRIAL, there):
                 promised.setdefault(there, under * (1 - _DECAY * (1 - cycles / before)))
     failures = 0
+    errors: dict[tuple[str, ...], float] = {}
     for each in seen.record:
-        if each.step.kind == Kind.COMPILE and each.step.candidate.settings:
+        candidate = each.step.candidate
+        if each.step.kind == Kind.COMPILE and candidate.settings:
             failures = 0 if each.cycles is not None and each.cycles <= seen.best else failures + 1
+            if each.cycles is not None and candidate in promised:
+                errors[candidate.settings] = max(1.0, each.cycles / promised[candidate])
     for candidate, cycles in promised.items():
-        gain = 1 - cycles / seen.best
+        # A trial under another limit is expected to be as wrong as the one that was checked.
+        gain = 1 - errors.get(candidate.settings, 1.0) * cycles / seen.best
         if gain > _LEAST_GAIN and not seen.tried(Kind.COMPILE, candidate):
             why = f"its trial promises {gain:.1%}"
             step = Step(Kind.COMPILE, candidate, why)
             yield _Arm((step,), gain * _TRUST * _DECAY**failures, costs.compile)
 
 
-def _override_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
-    """Yields rounds of overrides under the best limits, after the compiles that they need."""
-    if not seen.space.overrides:
-        return
-    for rank, limit in enumerate(seen.near_best()[:_LIMITS_WITH_OVERRIDES]):
+def _round_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
+    """Yields overrides and placed modules, after the compiles and the mapping that they need.
+
+    Each limit that compiles may get them: one that is slower by itself leaves other memory to
+    tensors, which a mapping may use better. What is known about one limit holds half for the next.
+    """
+    prepared = [each for each in seen.record if each.step.kind == Kind.PREPARE]
+    least = _LEAST_TRIALS * costs.trial + costs.compile
+    for limit in seen.limits():
         candidate = Candidate(limit)
-        rounds = [
-            each
-            for each in seen.record
-            if each.step.kind == Kind.OVERRIDES and each.step.candidate == candidate
-        ]
-        prepared = [
-            each
-            for each in seen.record
-            if each.step.kind == Kind.PREPARE and each.step.candidate == candidate
-        ]
-        if (rounds and rounds[-1].finished) or any(each.cycles is None for each in prepared):
+        arms = list(_rounds_under(seen, candidate, remaining, costs, least))
+        tried = seen.steps(Kind.PREPARE, candidate)
+        if tried and tried[-1].cycles is not None:
+            yield from arms
+        elif arms and not tried:
+            near = any(
+                abs(each.step.candidate.limit - limit) <= _FINER * seen.space.own
+                for each in prepared
+            )
+            gain = max(arm.gain for arm in arms) * _DECAY ** (len(prepared) + near)
+            if gain > _LEAST_GAIN:
+                step = Step(Kind.PREPARE, candidate, _WHY[Kind.PREPARE])
+                yield _Arm((step,), gain, costs.prepare + least)
+
+
+def _rounds_under(
+    seen: _Seen, candidate: Candidate, remaining: float, costs: Costs, least: float
+) -> Iterator[_Arm]:
+    """Yields the steps under one limit that may still help, as if its compiles were there."""
+    space = seen.space
+    kinds = (
+        (space.overrides, Kind.OVERRIDES, _OVERRIDES_GAIN, costs.overrides),
+        (space.placed, Kind.PLACED, _PLACED_GAIN, costs.placed),
+    )
+    for allowed, kind, mean, cost in kinds:
+        done = seen.steps(kind, candidate)
+        if not allowed or (done and done[-1].finished):
             continue
-        least = _LEAST_TRIALS * costs.trial + costs.compile
-        cost = min(max(costs.overrides, least), max(remaining, least))
-        if not prepared:
-            gain = _OVERRIDES_GAIN * _DECAY**rank
-            step = Step(Kind.PREPARE, candidate, "the compiles that overrides need")
-            yield _Arm((step,), gain, costs.prepare + least)
-        else:
-            gains = seen.gains(Kind.OVERRIDES)
-            gain = max(_LEAST_GAIN, _DECAY * gains[-1]) if rounds and gains else _OVERRIDES_GAIN
-            step = Step(Kind.OVERRIDES, candidate, "overrides of single tensors")
-            yield _Arm((step,), gain, cost)
+        gains = seen.gains(kind)
+        again = max(_LEAST_GAIN, _DECAY * gains[-1]) if done and gains else None
+        gain = _first_gain(seen, candidate, mean) if again is None else again
+        step = Step(kind, candidate, _WHY[kind])
+        yield _Arm((step,), gain, min(max(cost, least), max(remaining, least)))
+
+
+def _first_gain(seen: _Seen, candidate: Candidate, mean: float) -> float:
+    """Returns what a first step under a limit is expected to gain over the best.
+
+    Gains are spread widely around their `mean`. If they are distributed exponentially, the
+    expected part of a gain above a share is `mean * exp(-share / mean)`; the share is what the
+    limit is behind. Half of what the mapping promises counts as well, once there is one.
+    """
+    behind = max(0.0, seen.cycles(candidate) / seen.best - 1)
+    expected = mean * math.exp(-behind / mean)
+    promised = [each.cycles for each in seen.steps(Kind.PREPARE, candidate)]
+    if not promised or promised[-1] is None:
+        return expected
+    gain = max(0.0, 1 - promised[-1] / seen.best)
+    return _TRUST * gain + (1 - _TRUST) * expected

@@ -24,6 +24,8 @@ _NEWER_FIELDS: dict[str, Any] = {
     "compile_seconds": None,
     "default_error": None,
     "tried": [],
+    "executable": None,
+    "executable_limit_kib": None,
 }
 
 
@@ -58,9 +60,12 @@ class Verified:
         default_error: why the compiler's default does not compile; None if it does. The cycles of
             the default are then those under the first other limit of scoped memory that works.
         tried: the steps of the search in order: `step`, `limit_kib`, `settings`, `why`, `seconds`,
-            `cycles` (None if it failed) and `gain` over the best before it.
+            `cycles` (None if it failed or found nothing), `gain` over the best before it, and
+            `error` (None unless it failed).
         limit_cycles: cycles of the default under the best limit of scoped memory; None if only
             the chip's own limit was tried.
+        executable: the file of the placed executable that is the result; None if the options are.
+        executable_limit_kib: the limit of scoped memory that it was compiled under.
     """
 
     default_cycles: float
@@ -83,6 +88,13 @@ class Verified:
     compile_seconds: float | None = None
     default_error: str | None = None
     tried: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    executable: str | None = None
+    executable_limit_kib: int | None = None
+
+    @property
+    def improves(self) -> bool:
+        """Whether there is a result other than the default."""
+        return bool(self.options) or self.executable is not None
 
     @property
     def gain(self) -> float:
@@ -92,12 +104,17 @@ class Verified:
     @property
     def undecided(self) -> bool:
         """Whether the search ended too early to say that the default is best."""
-        if self.options:
+        if self.improves:
             return False
         judged = bool(self.trial_compiles or self.rounds)
         promise = self.best_predicted_cycles
-        untried = promise is not None and promise < self.default_cycles and not self.rounds
+        promised = promise is not None and promise < self.default_cycles
+        untried = promised and not self.rounds and not self._compiled_settings()
         return self.interrupted or (self.out_of_budget and (untried or not judged))
+
+    def _compiled_settings(self) -> bool:
+        """Whether settings that a trial compile had promised were compiled to the end."""
+        return any(step["step"] == "compile" and step["settings"] for step in self.tried)
 
     def to_json(self) -> dict[str, Any]:
         """Returns all fields, and the gain, for JSON."""

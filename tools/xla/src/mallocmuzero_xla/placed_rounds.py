@@ -1,0 +1,157 @@
+"""Placed modules of a program under one limit of scoped memory, a few rounds at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import pathlib
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+from mallocmuzero_xla.binary import failure, parsed
+from mallocmuzero_xla.environment import compiler_library
+from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.placed_payload import module_of_text
+from mallocmuzero_xla.planning import PLACED_SOLVE_SECONDS
+from mallocmuzero_xla.saved_capture import SavedCapture
+from mallocmuzero_xla.search_capture import Resources
+from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
+
+_COMMAND = "optimize"
+_EXECUTABLE, _MODULE = "executable.bin", "module.pb"
+
+
+@dataclasses.dataclass(frozen=True)
+class PlacedModule:
+    """A placed module that has been compiled.
+
+    Attributes:
+        cycles: by the compiler's estimates.
+        executable: the executable that libtpu loads.
+        module: the compiled module, an HloModuleProto.
+        report: the OptimizeReport of its search, as JSON.
+    """
+
+    cycles: float
+    executable: bytes
+    module: bytes
+    report: dict[str, Any]
+
+
+class PlacedRounds:
+    """Calls the binary's `optimize` on captured texts: call `advance` for some rounds each time.
+
+    Each call goes on from the placed modules of those before it. `best` is the fastest module so
+    far that is faster than the default; None before there is one.
+    """
+
+    def __init__(
+        self,
+        program: LoweredProgram,
+        options: Mapping[str, str],
+        capture: SavedCapture,
+        resources: Resources,
+    ) -> None:
+        """`capture` has the texts of `program` under further compiler `options`.
+
+        Raises CaptureError if jax cannot read the text with everything in HBM.
+        """
+        self._resources = resources
+        self._capture = capture
+        self._program = program
+        self._options = options
+        self._placed: list[pathlib.Path] = []
+        self._calls = 0
+        self._process: subprocess.Popen[str] | None = None
+        self.best: PlacedModule | None = None
+        module = module_of_text(capture.read(ALL_HBM))
+        self._scratch = tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-")
+        self._path("all_hbm.pb").write_bytes(module)
+        self._path("options.pb").write_bytes(program.compile_options)
+
+    def advance(self, seconds: float, rounds: int) -> bool:
+        """Places and compiles up to `rounds` modules within about `seconds`.
+
+        Returns whether one of them is faster than all before. Raises CaptureError if the binary
+        fails, or if the compiler has refused every module so far.
+        """
+        self._calls += 1
+        output = self._path(f"call_{self._calls}")
+        report = self._run(self._line(output, seconds, rounds))
+        errors = []
+        for entry in report.get("rounds", []):
+            if "compiled_cycles" in entry:
+                self._placed.append(output / f"placed_{entry['number']}.pb")
+            else:
+                errors.append(str(entry.get("error") or "no reason given"))
+        if errors and not self._placed:
+            raise CaptureError(errors[-1])
+        if "best_round" not in report:
+            return False
+        cycles = float(report["optimized_cycles"])
+        if self.best is not None and cycles >= self.best.cycles:
+            return False
+        try:
+            executable, module = ((output / name).read_bytes() for name in (_EXECUTABLE, _MODULE))
+        except OSError as error:
+            words = f"mallocmuzero {_COMMAND} wrote less than expected: {error}"
+            raise CaptureError(words) from error
+        self.best = PlacedModule(cycles, executable, module, report)
+        return True
+
+    def close(self) -> None:
+        """Ends a running search and removes temporary files; `best` stays."""
+        if self._process is not None:
+            self._process.kill()
+        self._scratch.cleanup()
+
+    def _line(self, output: pathlib.Path, seconds: float, rounds: int) -> list[str]:
+        capture, chip = self._capture, self._resources.chip
+        texts = [name for name in capture.variants if name not in (ALL_HBM, DEFAULT)]
+        flags: list[tuple[str, object]] = [
+            ("--all-hbm", self._path("all_hbm.pb")),
+            ("--default", capture.path(DEFAULT)),
+            *(("--sample", capture.path(name)) for name in texts),
+            *(("--placed", path) for path in self._placed),
+            ("--compile-options", self._path("options.pb")),
+            *(("--option", f"{name}={value}") for name, value in self._options.items()),
+            ("--chip", chip.name),
+            ("--topology", self._program.topology_name),
+            ("--libtpu", compiler_library()),
+            ("--output", output),
+            ("--budget", f"{max(1, round(seconds))}s"),
+            ("--solve", f"{PLACED_SOLVE_SECONDS:g}s"),
+            ("--rounds", rounds),
+            ("--seed", self._calls * 1000),  # other games than those of earlier calls
+        ]
+        words = [str(word) for flag in flags for word in flag]
+        return [str(self._resources.binary.path), _COMMAND, *words, "--json"]
+
+    def _run(self, line: list[str]) -> dict[str, Any]:
+        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+            # Ctrl-C must reach only the search, which then calls `close`.
+            self._process = subprocess.Popen(
+                line,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,
+            )
+            try:
+                printed, _ = self._process.communicate()
+                code = self._process.returncode
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    self._process.kill()
+                self._process = None
+            if code != 0:
+                errors.seek(0)
+                raise failure(_COMMAND, code, errors.read())
+            return parsed(_COMMAND, printed)
+
+    def _path(self, name: str) -> pathlib.Path:
+        return pathlib.Path(self._scratch.name) / name

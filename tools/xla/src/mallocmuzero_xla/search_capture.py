@@ -1,0 +1,92 @@
+"""Captures a program under one limit of scoped memory, for searches of mappings."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import tempfile
+from collections.abc import Sequence
+
+from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.capture import run_capture
+from mallocmuzero_xla.chips import Chip
+from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.planning import sample_seconds
+from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.runner import Limits, Subject
+from mallocmuzero_xla.saved_capture import SavedCapture, open_capture
+from mallocmuzero_xla.store import CaptureStore
+from mallocmuzero_xla.trial_compiler import compiles_at_once
+from mallocmuzero_xla.variants import ALL_HBM, DEFAULT, Variant
+
+_DEFAULT = Variant(DEFAULT)
+
+# A compile may take this many times as long as those before it, even late in the budget.
+_SLOWEST = 2.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Resources:
+    """What a search works with.
+
+    Attributes:
+        chip: the chip that the program is compiled for.
+        captures: folder of the captured texts; each program and limit has a folder in it.
+        binary: prices texts and searches for mappings.
+        budget: of the whole search.
+        progress: shows what happens.
+    """
+
+    chip: Chip
+    captures: pathlib.Path
+    binary: Binary
+    budget: Budget
+    progress: LoopProgress
+
+
+def capture_for_search(
+    program: LoweredProgram, resources: Resources, variants: Sequence[Variant]
+) -> SavedCapture:
+    """Makes the required compiles, and samples as far as the budget allows.
+
+    Texts of earlier captures are reused. Raises CaptureError if the program does not compile with
+    everything in HBM, which mappings are relative to.
+    """
+    folder = resources.captures / program.sha256
+    with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
+        lowered = pathlib.Path(scratch) / "lowered.json"
+        program.write(lowered)
+        store = CaptureStore(folder, program.function, resources.chip)
+        subject = Subject(store, resources.chip, lowered)
+        _capture_required(subject, [item for item in variants if item.required], resources)
+        _capture_samples(subject, variants, resources)
+    return open_capture(folder)
+
+
+def _capture_required(subject: Subject, required: Sequence[Variant], resources: Resources) -> None:
+    """Makes the compiles without which there is no mapping, in one attempt each."""
+    store = subject.store
+    before = store.seconds(_DEFAULT) if store.has(_DEFAULT) else Limits.timeout
+    timeout = min(Limits.timeout, max(_SLOWEST * before, resources.budget.remaining()))
+    # Another attempt would make the same compile again, and the compiler is deterministic.
+    limits = Limits(timeout=timeout, retries=0, jobs=compiles_at_once())
+    try:
+        run_capture(subject, list(required), limits, resources.progress.quiet)
+    except CaptureError as error:
+        reason = store.failures.get(ALL_HBM, str(error))
+        raise CaptureError(f"it does not compile with everything in HBM ({reason})") from error
+
+
+def _capture_samples(subject: Subject, variants: Sequence[Variant], resources: Resources) -> None:
+    compile_seconds = open_capture(subject.store.folder).compile_seconds
+    left = sample_seconds(resources.budget, compile_seconds)
+    count = int(left / compile_seconds)
+    if not count:
+        return
+    required = [item for item in variants if item.required]
+    samples = [item for item in variants if not item.required]
+    timeout = min(Limits.timeout, max(_SLOWEST * compile_seconds, left))
+    limits = Limits(timeout=timeout, retries=1, jobs=compiles_at_once())
+    run_capture(subject, required + samples[:count], limits, resources.progress.quiet)

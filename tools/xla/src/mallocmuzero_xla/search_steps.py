@@ -1,0 +1,120 @@
+"""The steps of a search for options, and what is known about them."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+
+class Kind(enum.StrEnum):
+    """The kinds of steps."""
+
+    COMPILE = "compile"
+    TRIAL = "trial"
+    PREPARE = "prepare"
+    OVERRIDES = "overrides"
+    PLACED = "placed"
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A limit of scoped memory in KiB, and settings as kinds (settings.py)."""
+
+    limit: int
+    settings: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """Something to do, and why, in words for the report."""
+
+    kind: Kind
+    candidate: Candidate
+    why: str = dataclasses.field(compare=False, default="")
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    """A step that was done.
+
+    Attributes:
+        step: the step.
+        seconds: its cost.
+        cycles: compiled cycles, or those that a trial or the mapping of `prepare` promises; None
+            if the step failed.
+        finished: of overrides and placed modules: whether another step could not help.
+        error: why the step failed, for the report; None if it did not.
+    """
+
+    step: Step
+    seconds: float
+    cycles: float | None
+    finished: bool = False
+    error: str | None = None
+
+    @property
+    def measures(self) -> bool:
+        """Whether `cycles` are those of a whole compile."""
+        measuring = (Kind.COMPILE, Kind.OVERRIDES, Kind.PLACED)
+        return self.cycles is not None and self.step.kind in measuring
+
+
+@dataclasses.dataclass(frozen=True)
+class Space:
+    """What may be tried.
+
+    Attributes:
+        own: the limit of the program as it is, in KiB.
+        memory: limits must be below this, in KiB; 0 if the limit is fixed.
+        settings: kinds of settings, the most helpful first.
+        overrides: whether to search for overrides.
+        placed: whether to search for placed modules.
+    """
+
+    own: int
+    memory: int = 0
+    settings: tuple[str, ...] = ()
+    overrides: bool = True
+    placed: bool = False
+
+    def limits(self, shares: Sequence[Fraction]) -> list[int]:
+        """Returns the limits at these multiples of the program's own that leave room."""
+        limits = (int(self.own * share) for share in shares)
+        return [limit for limit in limits if 0 < limit < self.memory]
+
+
+@dataclasses.dataclass(frozen=True)
+class Costs:
+    """Expected seconds of a step of each kind."""
+
+    compile: float
+    trial: float
+    prepare: float
+    overrides: float
+    placed: float = 0.0
+
+
+def described(record: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Returns the steps for a report, in order; see Verified.tried."""
+    steps, so_far = [], math.inf
+    for each in record:
+        cycles = each.cycles if each.measures and each.cycles is not None else math.inf
+        gain = 1 - cycles / so_far if math.isfinite(so_far) and math.isfinite(cycles) else 0.0
+        so_far = min(so_far, cycles)
+        steps.append(
+            {
+                "step": each.step.kind.value,
+                "limit_kib": each.step.candidate.limit,
+                "settings": list(each.step.candidate.settings),
+                "why": each.step.why,
+                "seconds": round(each.seconds, 3),
+                "cycles": each.cycles,
+                "gain": max(0.0, gain),
+                "error": each.error,
+            }
+        )
+    return steps

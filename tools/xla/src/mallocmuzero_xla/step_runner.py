@@ -1,0 +1,176 @@
+"""Does the steps of a search: compiles, trials, rounds of overrides and of placed modules."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from collections.abc import Sequence
+
+from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.estimates import Estimates
+from mallocmuzero_xla.executables import Executables
+from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.override_rounds import OverrideRounds
+from mallocmuzero_xla.overrides import Item
+from mallocmuzero_xla.placed_rounds import PlacedRounds
+from mallocmuzero_xla.planning import placed_rounds
+from mallocmuzero_xla.saved_capture import SavedCapture
+from mallocmuzero_xla.scoped_limit import OPTION, with_options
+from mallocmuzero_xla.search_capture import Resources, capture_for_search
+from mallocmuzero_xla.search_steps import Candidate
+from mallocmuzero_xla.settings import assignment_settings
+from mallocmuzero_xla.store import CaptureStore
+from mallocmuzero_xla.strategy import OVERTIME
+from mallocmuzero_xla.trial_compiler import (
+    TrialCompiler,
+    compiles_at_once,
+    trial_compiles_at_once,
+)
+from mallocmuzero_xla.variants import DEFAULT, Variant
+
+
+@dataclasses.dataclass(frozen=True)
+class Scope:
+    """What a search may use.
+
+    Attributes:
+        variants: the compiles of a capture, for overrides and placed modules.
+        limits: whether to try other limits of scoped memory.
+        settings: whether to try settings of the compiler's assignment.
+        overrides: whether to search for overrides.
+        executables: makes files of placed executables; None if the result must be options.
+    """
+
+    variants: Sequence[Variant] = ()
+    limits: bool = True
+    settings: bool = True
+    overrides: bool = True
+    executables: Executables | None = None
+
+
+class StepRunner:
+    """Does the steps of one search; close it at the end.
+
+    Several threads may call `compile` and `predict`. The other steps come alone. All raise
+    CaptureError if they fail.
+
+    Attributes:
+        width: how many compiles may run at once.
+        settings: the settings that may be tried, by kind.
+        compiler: makes compiles and trial compiles, and counts them.
+        rounds, placed: the searches for mappings, by the candidate that they are under.
+    """
+
+    def __init__(
+        self, program: LoweredProgram, resources: Resources, scope: Scope, own_limit: int
+    ) -> None:
+        """`own_limit` is the limit of scoped memory that needs no option, in KiB."""
+        chip = resources.chip
+        self._program = program
+        self._resources = resources
+        self._chip = chip
+        self._binary = resources.binary
+        self._budget = resources.budget
+        self._scope = scope
+        self._own_limit = own_limit
+        settings = assignment_settings(chip, program.base_options) if scope.settings else []
+        self.settings: dict[str, Item] = {item.kind: item for item in settings}
+        self.width = compiles_at_once()
+        self.compiler = TrialCompiler(
+            chip, width=trial_compiles_at_once(), compile_width=self.width
+        )
+        self._program.write(self.compiler.lowered)
+        self._estimates: dict[int, Estimates] = {}
+        self._estimating = threading.Lock()  # guards _estimates
+        self._captures: dict[Candidate, SavedCapture] = {}
+        self.rounds: dict[Candidate, OverrideRounds] = {}
+        self.placed: dict[Candidate, PlacedRounds] = {}
+
+    def close(self) -> None:
+        """Ends the compile processes and running searches."""
+        self.compiler.close()
+        for overrides in self.rounds.values():
+            overrides.close()
+        for placed in self.placed.values():
+            placed.close()
+
+    def compile(self, candidate: Candidate, in_budget: bool) -> tuple[float, float]:
+        """Compiles to the end, unless an earlier run did; returns cycles and seconds.
+
+        `in_budget` says whether the budget limits it.
+        """
+        options = self.options(candidate)
+        budget = self._budget if in_budget else Budget()
+        started = time.monotonic()
+        store, variant = None, Variant(DEFAULT)
+        if not candidate.settings:
+            program = with_options(self._program, options)
+            store = CaptureStore(
+                self._resources.captures / program.sha256, program.function, self._chip
+            )
+            store.begin(program)
+        if store is not None and store.has(variant):
+            text, seconds = store.read(variant), store.seconds(variant)
+        else:
+            grace = OVERTIME * self._budget.seconds
+            text = self.compiler.compile(options, budget, grace if in_budget else 0.0)
+            seconds = time.monotonic() - started
+            if store is not None:
+                store.add_text(variant, text, seconds)
+        with self._estimating:
+            self._estimates.setdefault(candidate.limit, Estimates()).learn(text)
+        return self._binary.module_cycles(text, self._chip.name), seconds
+
+    def predict(self, candidate: Candidate) -> float:
+        """Returns the cycles by a trial compile and the estimates of whole compiles."""
+        text = self.compiler.compile_trial(self.options(candidate), self._budget)
+        with self._estimating:
+            filled = self._estimates[candidate.limit].fill(text)
+        return self._binary.module_cycles(filled.text, self._chip.name)
+
+    def prepare(self, candidate: Candidate) -> float:
+        """Captures a candidate and searches for its first mapping; returns the promised cycles."""
+        program = with_options(self._program, self.options(candidate))
+        capture = capture_for_search(program, self._resources, self._scope.variants)
+        default = self._binary.module_cycles(capture.read(DEFAULT), self._chip.name)
+        self._captures[candidate] = capture
+        self.rounds[candidate] = OverrideRounds(program, capture, self._resources)
+        saved = self.rounds[candidate].begin()
+        self._resources.progress.note(f"{self.words(candidate)}: a mapping promises {saved:.2%}")
+        return default * (1 - saved)
+
+    def override(self, candidate: Candidate) -> tuple[float | None, bool]:
+        """Runs a round of overrides; returns the best cycles, and whether another is useless."""
+        rounds = self.rounds[candidate]
+        finished = not rounds.advance()
+        return (rounds.result.optimized_cycles if rounds.result else None), finished
+
+    def place(self, candidate: Candidate, compile_seconds: float) -> tuple[float | None, bool]:
+        """Runs rounds of placed modules; returns as `override` does.
+
+        `compile_seconds` is how long a compile is expected to take.
+        """
+        assert self._scope.executables is not None
+        options = self.options(candidate)
+        if candidate not in self.placed:
+            self._scope.executables.prepare(options)
+            self.placed[candidate] = PlacedRounds(
+                self._program, options, self._captures[candidate], self._resources
+            )
+        rounds = self.placed[candidate]
+        left = self._budget.remaining()
+        late = left + OVERTIME * self._budget.seconds
+        gained = rounds.advance(late, placed_rounds(left, compile_seconds))
+        return (rounds.best.cycles if rounds.best is not None else None), not gained
+
+    def options(self, candidate: Candidate) -> dict[str, str]:
+        """Returns the compiler options of a candidate."""
+        settings = (self.settings[kind].setting for kind in candidate.settings)
+        limit = {OPTION: str(candidate.limit)} if candidate.limit != self._own_limit else {}
+        return {**limit, **dict(each for each in settings if each is not None)}
+
+    def words(self, candidate: Candidate) -> str:
+        """Returns a candidate in words, for lines of progress."""
+        limit = f"scoped memory up to {candidate.limit / 1024:g} MiB"
+        return ", ".join((limit, *candidate.settings))

@@ -1,0 +1,99 @@
+"""Files of placed executables that a search keeps, on CPU devices."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import pytest
+from placed_world import (
+    HAS_JAX,
+    REPORT,
+    add,
+    multiply,
+    needs_jax,
+    on_cpu,
+    output_of,
+    shape,
+    shapes,
+    threes,
+)
+
+from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.executables import Executables
+from mallocmuzero_xla.lowering import trace
+from mallocmuzero_xla.placed_loading import load_placed
+from mallocmuzero_xla.placed_payload import module_of_text
+from mallocmuzero_xla.placed_rounds import PlacedModule
+
+if HAS_JAX:
+    import jax
+
+pytestmark = needs_jax
+
+
+@pytest.fixture(autouse=True)
+def devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_cpu(monkeypatch)
+
+
+def executables_of(fn: Any, cache: pathlib.Path, *args: Any, **options: Any) -> Executables:
+    chip = CHIPS["tpu_v6e"]
+    return Executables(trace(fn, args, chip, options), chip, {}, cache)
+
+
+def module_of(fn: Any, *args: Any) -> PlacedModule:
+    return PlacedModule(900.0, *output_of(fn, args), REPORT)
+
+
+def test_the_kept_file_runs_the_placed_executable(tmp_path: pathlib.Path) -> None:
+    executables = executables_of(add, tmp_path, *shapes())
+    executables.prepare({})
+    path = executables.keep(module_of(multiply, *shapes()))
+    assert path.parent == tmp_path / "placed" / "tpu_v6e"
+    assert load_placed(path, add)(threes(), threes()).tolist() == [9.0] * 4
+    # The same executable is the same file, and another is another.
+    assert executables.keep(module_of(multiply, *shapes())) == path
+    assert executables.keep(module_of(add, *shapes())) != path
+
+
+def test_an_executable_with_other_arguments_is_refused(tmp_path: pathlib.Path) -> None:
+    executables = executables_of(add, tmp_path, *shapes())
+    executables.prepare({})
+    with pytest.raises(CaptureError, match="the placed module is called otherwise"):
+        executables.keep(module_of(add, shape(8), shape(8)))
+
+
+def test_the_function_is_compiled_once_under_the_first_options(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    compile_it = jax.stages.Lowered.compile
+
+    def spy(lowered: Any, compiler_options: dict[str, Any]) -> Any:
+        asked.append(compiler_options)
+        return compile_it(lowered)
+
+    executables = executables_of(add, tmp_path, *shapes())
+    monkeypatch.setattr(jax.stages.Lowered, "compile", spy)
+    executables.prepare({"xla_a": "1"})
+    executables.prepare({"xla_a": "2"})
+    assert asked == [{"xla_a": "1"}]
+
+
+def test_what_jax_cannot_save_fails_each_time_for_the_same_reason(tmp_path: pathlib.Path) -> None:
+    call: Any = lambda x, y, fn: fn(x, y)  # noqa: E731
+    executables = executables_of(call, tmp_path, *shapes(), lambda x, y: x, static_argnums=2)
+    for _ in range(2):
+        with pytest.raises(CaptureError, match="cannot be pickled"):
+            executables.prepare({})
+
+
+def test_a_text_is_read_as_the_module_that_it_was() -> None:
+    compiled = jax.jit(add).lower(*shapes()).compile()
+    (module,) = compiled.runtime_executable().hlo_modules()
+    again = module_of_text(module.to_string())
+    assert b"add" in again
+    with pytest.raises(CaptureError, match="jax cannot read the compiled module"):
+        module_of_text("ENTRY %main {")

@@ -1,0 +1,229 @@
+"""optimize(placed=True): placed modules are steps of the search for options."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from conftest import VERSIONS, World
+from test_scoped_limit import EVERYTHING_IN_HBM
+
+from mallocmuzero_xla.artefact import file_sha256, load_artefact
+from mallocmuzero_xla.errors import CaptureError, UsageError
+from mallocmuzero_xla.lowering import LoweredProgram, Traced
+from mallocmuzero_xla.many import optimize_many
+from mallocmuzero_xla.optimize import Optimized, optimize
+from mallocmuzero_xla.placed_file import PlacedFile, PlacedHeader
+from mallocmuzero_xla.placed_rounds import PlacedModule
+from mallocmuzero_xla.scoped_limit import OPTION
+
+MakeWorld = Callable[..., World]
+OVERRIDES = {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
+
+
+class FakeExecutables:
+    """Executables whose files hold the bytes of the fake binary.
+
+    Attributes:
+        prepared: the options of each compile in this process.
+        unpackable, unfit: why jax cannot save this function's executables, or not this one.
+    """
+
+    prepared: list[dict[str, str]]
+    unpackable = ""
+    unfit = ""
+
+    def __init__(self, traced: Traced, chip: Any, options: Any, cache: pathlib.Path) -> None:
+        self._folder: pathlib.Path = cache / "placed" / chip.name
+        FakeExecutables.prepared = []
+
+    def prepare(self, options: dict[str, str]) -> None:
+        if self.unpackable:
+            raise CaptureError(self.unpackable)
+        self.prepared.append(options)
+
+    def keep(self, found: PlacedModule) -> pathlib.Path:
+        if self.unfit:
+            raise CaptureError(self.unfit)
+        path = self._folder / f"{found.cycles}.placed"
+        names = [field.name for field in dataclasses.fields(PlacedHeader)]
+        header = PlacedHeader(**dict.fromkeys(names))  # type: ignore[arg-type]
+        PlacedFile(header, found.executable).write(path)
+        return path
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """A cache of the test's own, and functions that are traced to one program."""
+    monkeypatch.setenv("MALLOCMUZERO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("LIBTPU_INIT_ARGS", raising=False)
+    program = LoweredProgram("step", "v5e:1x1", (0,), b"", b"", {}, "1" * 64)
+    traced = Traced(program, None, None, (), frozenset())
+    module = sys.modules["mallocmuzero_xla.optimize"]
+    monkeypatch.setattr(module, "trace", lambda *_: traced)
+    monkeypatch.setattr(module, "lower", lambda *_: program)
+    monkeypatch.setattr(module, "compiler_versions", lambda: VERSIONS)
+    monkeypatch.setattr(module, "Executables", FakeExecutables)
+    monkeypatch.setattr(FakeExecutables, "unpackable", "")
+    monkeypatch.setattr(FakeExecutables, "unfit", "")
+    rounds = "mallocmuzero_xla.placed_rounds"
+    monkeypatch.setattr(f"{rounds}.module_of_text", lambda _: b"module")
+    monkeypatch.setattr(f"{rounds}.compiler_library", lambda: pathlib.Path("libtpu.so"))
+    return tmp_path / "cache"
+
+
+def run(chip: str = "tpu_v5e", **options: Any) -> Optimized:
+    given = {"budget": "60s", "samples": 1, "progress": False, "placed": True, **options}
+    return optimize(lambda: None, chip=chip, **given)
+
+
+def steps(found: Optimized, kind: str) -> list[dict[str, Any]]:
+    return [step for step in found.report["tried"] if step["step"] == kind]
+
+
+def test_a_placed_executable_that_is_faster_than_all_options_is_the_result(
+    make_world: MakeWorld, tmp_path: pathlib.Path
+) -> None:
+    make_world(
+        promised={"a": 40}, cycles={"a": -40, "limit_24576": -100}, placed={"24576": [850, 800]}
+    )
+    found = run()
+    assert (found.default_cycles, found.optimized_cycles) == (1000, 800)
+    assert found.compiler_options == {}
+    assert found.report["executable_limit_kib"] == 24576
+    assert "20.00% less" in found.summary()
+    assert "a placed executable under 24 MiB of scoped memory" in found.summary()
+    assert found.executable is not None
+    assert found.executable.call == b"executable of 800"
+    # Under the options' best limit, without which jax cannot know that the compiler accepts it.
+    assert FakeExecutables.prepared[0] == {OPTION: "24576"}
+    found.save(tmp_path / "step.json")
+    artefact = load_artefact(tmp_path / "step.json")
+    assert artefact.compiler_options == {}
+    assert artefact.executable is not None
+    beside = tmp_path / artefact.executable.file
+    assert beside.name == "step.placed"
+    assert artefact.executable.sha256 == file_sha256(beside)
+    assert PlacedFile.read(beside).call == b"executable of 800"
+
+
+def test_options_that_are_faster_than_placed_modules_are_the_result(make_world: MakeWorld) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40}, placed={"own": [970, 965]})
+    found = run("tpu_v4i")
+    assert found.compiler_options == OVERRIDES
+    assert (found.optimized_cycles, found.executable) == (960, None)
+    assert [step["cycles"] for step in steps(found, "placed")][:2] == [970, 965]
+
+
+def test_placed_modules_and_overrides_share_limits_and_captures(make_world: MakeWorld) -> None:
+    world = make_world(
+        promised={"a": 40}, cycles={"a": -40, "limit_24576": -100}, placed={"24576": [850]}
+    )
+    found = run()
+    # Under each limit: the default, everything in HBM and one sample, for both searches.
+    assert world.log().count("compile limit_24576") == 3
+    prepared = [step["limit_kib"] for step in steps(found, "prepare")]
+    assert len(set(prepared)) == len(prepared)
+    assert {step["step"] for step in found.report["tried"]} >= {"overrides", "placed", "trial"}
+
+
+def test_a_step_goes_on_from_the_placed_modules_before_it_until_nothing_helps(
+    make_world: MakeWorld,
+) -> None:
+    world = make_world(promised={}, cycles={}, placed={"own": [950, 900, 900, 100]})
+    assert run("tpu_v4i").optimized_cycles == 900
+    placed = [line.partition(" by ")[0] for line in world.log() if line.startswith("placed")]
+    assert placed == ["placed own after 0", "placed own after 1", "placed own after 2"]
+
+
+def test_a_program_whose_executables_jax_cannot_save_gets_options(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FakeExecutables, "unpackable", "it closes over arrays")
+    world = make_world(promised={"a": 40}, cycles={"a": -40}, placed={"own": [500]})
+    found = run("tpu_v4i", progress=True)
+    assert found.compiler_options == OVERRIDES
+    assert not any(line.startswith("placed") for line in world.log())
+    (step,) = steps(found, "placed")
+    assert step["error"] == "it closes over arrays"
+    assert "no placed executables under" in capsys.readouterr().err
+
+
+def test_modules_that_the_compiler_refuses_leave_the_options(make_world: MakeWorld) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40}, placed={"own": ["Exceeded vmem capacity"]})
+    found = run("tpu_v4i")
+    assert found.compiler_options == OVERRIDES
+    assert [step["error"] for step in steps(found, "placed")] == ["Exceeded vmem capacity"]
+
+
+def test_an_executable_that_is_not_of_the_function_gives_way_to_the_best_options(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(FakeExecutables, "unfit", "called otherwise")
+    make_world(promised={"a": 40}, cycles={"a": -40}, placed={"own": [900]})
+    found = run("tpu_v4i", progress=True)
+    assert (found.compiler_options, found.optimized_cycles) == (OVERRIDES, 960)
+    assert "the best placed executable is of no use: called otherwise" in capsys.readouterr().err
+
+
+def test_a_program_that_does_not_compile_in_hbm_alone_has_no_placed_module(
+    make_world: MakeWorld, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_world(
+        promised={"a": 40},
+        cycles={"limit_24576": -100},
+        aborts=EVERYTHING_IN_HBM,
+        placed={"24576": [500]},
+    )
+    found = run(progress=True)
+    assert found.compiler_options == {OPTION: "24576"}
+    assert steps(found, "placed") == []
+    assert "no overrides of single tensors or placed executables" in capsys.readouterr().err
+
+
+def test_the_cache_has_results_with_and_without_executables(
+    make_world: MakeWorld, cache: pathlib.Path
+) -> None:
+    world = make_world(promised={"a": 40}, cycles={"a": -40}, placed={"own": [900]})
+    assert run("tpu_v4i").optimized_cycles == 900
+    assert run("tpu_v4i", placed=False).compiler_options == OVERRIDES
+    lines = world.log()
+    again = run("tpu_v4i")
+    assert (again.from_cache, again.optimized_cycles) == (True, 900)
+    assert again.executable is not None
+    assert world.log() == lines
+    # Without its file, the entry is of no use.
+    (kept,) = (cache / "placed").rglob("*.placed")
+    kept.unlink()
+    again = run("tpu_v4i")
+    assert (again.from_cache, again.optimized_cycles) == (False, 900)
+    assert again.executable is not None
+
+
+def test_interrupted_among_placed_modules_leaves_the_best_so_far(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_world(promised={}, cycles={}, placed={"own": [900, 800]})
+    advance = "mallocmuzero_xla.placed_rounds.PlacedRounds._run"
+    module = sys.modules["mallocmuzero_xla.placed_rounds"]
+    run_once = module.PlacedRounds._run
+
+    def interrupted(self: Any, line: list[str]) -> Any:
+        if "--placed" in line:
+            raise KeyboardInterrupt
+        return run_once(self, line)
+
+    monkeypatch.setattr(advance, interrupted)
+    found = run("tpu_v4i")
+    assert found.report["interrupted"]
+    assert found.optimized_cycles == 900
+    assert found.executable is not None
+
+
+def test_a_folder_of_artefacts_has_no_executables() -> None:
+    with pytest.raises(UsageError, match="placed=True: call optimize for each function"):
+        optimize_many({"f": (lambda: None, ())}, placed=True)
