@@ -38,5 +38,14 @@ TEST(MessageToJson, IsOneLine) {
   EXPECT_THAT(*json, testing::Not(testing::HasSubstr("\n")));
 }
 
+TEST(MessageFromJson, SaysInOneLineWhatIsWrong) {
+  v1::PriceReport report;
+  const absl::Status status = MessageFromJson("{\"name\": \"gpt\",\n \"copies\": x}", report);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), testing::HasSubstr("PriceReport as JSON expected"));
+  EXPECT_THAT(status.message(), testing::HasSubstr("Expected a value"));
+  EXPECT_THAT(status.message(), testing::Not(testing::HasSubstr("\n")));
+}
+
 }  // namespace
 }  // namespace mallocmuzero
