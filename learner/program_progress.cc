@@ -104,6 +104,7 @@ bool RestoreProgress(const v1::TrainState::Program& saved, ProgramProgress& prog
       !IsWholeGame(progress.program->rules(), actions)) {
     return false;
   }
+  if (!std::isfinite(saved.best_return()) || std::isinf(saved.policy_return())) return false;
   if (!baseline.Restore(saved.baseline())) return false;
   progress.best_return = saved.best_return();
   progress.best_player = saved.best_player();

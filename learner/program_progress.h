@@ -46,7 +46,8 @@ bool NoteIfBest(const v1::Trajectory& game, const std::string& player, ProgramPr
 absl::Status CheckRules(uint32_t rules_version);
 
 // Converts to the part of a checkpoint and back. Restore returns false and changes nothing if
-// `saved` belongs to another program, or if its best game is not a game of this program.
+// `saved` belongs to another program, if its best game is not a game of this program, or if its
+// returns are no numbers.
 v1::TrainState::Program SaveProgress(const ProgramProgress& progress,
                                      const ReturnBaseline& baseline);
 bool RestoreProgress(const v1::TrainState::Program& saved, ProgramProgress& progress,

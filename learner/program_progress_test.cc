@@ -1,6 +1,7 @@
 #include "learner/program_progress.h"
 
 #include <filesystem>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -75,6 +76,20 @@ TEST_F(BestMapping, IsNotDescribedBeforeTheFirstGame) {
   ProgramProgress progress = {.program = &programs_[0]};
   EXPECT_FALSE(DescribeProgress(progress, 1).has_best_return());
   EXPECT_TRUE(DescribeProgress(After(PlayerKind::kEager), 1).has_best_return());
+}
+
+TEST_F(BestMapping, IsNotRestoredWithAReturnThatIsNoNumber) {
+  ReturnBaseline baseline(programs_[0].rules().access_count());
+  ProgramProgress progress = After(PlayerKind::kEager);
+  const v1::TrainState::Program good = SaveProgress(progress, baseline);
+  EXPECT_TRUE(RestoreProgress(good, progress, baseline));  // its policy_return is NaN: none yet
+  v1::TrainState::Program saved = good;
+  saved.set_best_return(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_FALSE(RestoreProgress(saved, progress, baseline));
+  saved = good;
+  saved.set_policy_return(std::numeric_limits<double>::infinity());
+  EXPECT_FALSE(RestoreProgress(saved, progress, baseline));
+  EXPECT_EQ(progress.best_return, good.best_return());
 }
 
 TEST_F(BestMapping, TakesThePlaceOfADamagedFile) {
