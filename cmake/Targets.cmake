@@ -144,3 +144,13 @@ function(mmz_benchmark name)
   target_compile_definitions(${name} PRIVATE MALLOCMUZERO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} benchmark::benchmark_main)
 endfunction()
+
+# mmz_fuzzer(NAME SOURCES... DEPENDS...): the libFuzzer target of NAME.cc in this folder. SOURCES are those of
+# libraries that only tests build.
+function(mmz_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${name}.cc ${ARG_SOURCES})
+  target_compile_options(${name} PRIVATE ${MALLOCMUZERO_WARNINGS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS})
+endfunction()
