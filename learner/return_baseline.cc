@@ -113,8 +113,7 @@ bool ReturnBaseline::Restore(const v1::ReturnBaselineState& state) {
   if (state.mean_size() != mean_.size() || state.frozen_size() != frozen_.size() ||
       state.has_return_to_beat() != is_ranked() || state.returns_size() > kMemory ||
       !(state.scale() >= kLeastScale && IsSaved(state.scale())) ||
-      !(state.variance() >= 0 && IsSaved(state.variance())) ||
-      std::isinf(state.return_to_beat())) {
+      !(state.variance() >= 0 && IsSaved(state.variance())) || std::isinf(state.return_to_beat())) {
     return false;
   }
   for (const auto* numbers : {&state.mean(), &state.frozen(), &state.returns()}) {

@@ -182,7 +182,8 @@ TEST(ReturnBaseline, IsNotRestoredFromNumbersThatNoBaselineHas) {
     EXPECT_FALSE(restores([&](auto& state) { state.set_returns(0, number); })) << number;
   }
   EXPECT_FALSE(restores([](auto& state) { state.set_return_to_beat(1.0 / 0.0); }));
-  EXPECT_TRUE(restores([](auto& state) { state.set_return_to_beat(std::nan("")); }));  // no game yet
+  EXPECT_TRUE(
+      restores([](auto& state) { state.set_return_to_beat(std::nan("")); }));  // no game yet
   EXPECT_FALSE(restores([](auto& state) { state.mutable_returns()->Resize(257, 0.5); }));
 }
 
