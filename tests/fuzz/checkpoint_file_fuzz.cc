@@ -2,8 +2,8 @@
 // that was written, or an error of one line.
 //
 // After a byte 'f', the bytes are those of the file. After any other byte, they are a
-// CheckpointHeader in text format and the bytes of its tensors, with a line "---" between them; the
-// file gets the right length and SHA-256, and the header what the text lacks.
+// CheckpointHeader in text format and the bytes of its tensors, with a line "---" between them. The
+// fuzzer adds what the text lacks of the header, and the length and the SHA-256.
 
 #include <cstddef>
 #include <cstdint>

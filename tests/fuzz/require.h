@@ -1,4 +1,4 @@
-// What fuzzers demand of the code under test.
+// The demands of fuzzers on the code that they run.
 
 #ifndef MALLOCMUZERO_TESTS_FUZZ_REQUIRE_H_
 #define MALLOCMUZERO_TESTS_FUZZ_REQUIRE_H_

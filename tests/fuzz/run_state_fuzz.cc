@@ -2,8 +2,8 @@
 // learned from, or says in one line why it cannot.
 //
 // A byte chooses whether values are ranked, and the number of stored games. A TrainState in text
-// format follows, in which the SHA-256 "p" and "q" stand for those of the programs, a single mean
-// for means of all accesses, and the version 1 of the rules for the present one.
+// format follows. In it, the SHA-256 "p" and "q" stand for those of the programs, and a single mean
+// for means of all accesses. The version 1 of the rules stands for the present one.
 
 #include <cmath>
 #include <cstddef>
@@ -57,7 +57,7 @@ void RestoreBook(const v1::TrainState& state, bool ranked) {
   const absl::Status status = book->RestoreFrom(state);
   if (!status.ok()) return CheckError(status);
   CheckBook(*book);
-  // What is saved of it restores the same book.
+  // The saved state restores the same book.
   v1::TrainState saved;
   book->SaveTo(saved);
   const std::unique_ptr<GameBook> again = NewBook(ranked);

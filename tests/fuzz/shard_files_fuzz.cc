@@ -259,7 +259,7 @@ void DamageFiles(absl::string_view edits, bool restart) {
   CheckThatItGoesOn(*std::move(table), restart);
 }
 
-// Writes the records into the database, each a byte for the family of columns, one for the last
+// Writes the records into the database. Each is a byte for the family of columns, one for the last
 // byte of the key, one for the length of the value, and the value.
 void WriteRecords(absl::string_view records) {
   rocksdb::Options options;

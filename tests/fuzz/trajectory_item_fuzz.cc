@@ -1,9 +1,9 @@
 // libFuzzer target: any bytes of a trajectory, packed as an item of a shard or not, give rows of
 // finite numbers to learn from, or an error of one line.
 //
-// The first byte chooses what the others are: an item, the payload of an item, a Trajectory in text
-// format, or the decisions of games with the results of their searches. It also chooses what the
-// learner makes of the game.
+// The first byte chooses the meaning of the others: an item, the payload of an item, a Trajectory
+// in text format, or decisions of games with the results of searches. It also chooses how the
+// learner makes its rows.
 
 #include <array>
 #include <cmath>
