@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
@@ -75,6 +76,26 @@ TEST_F(RecordedGame, IsRefusedWithTheFieldThatIsWrong) {
                 t.set_rewards(1, t.rewards(1) - 1e5);
               }),
               HasSubstr("rewards[0]"));
+}
+
+TEST_F(RecordedGame, MustNotLeadToTargetsThatAreNoNumbers) {
+  const auto searched = [](float root_value, float searched_return) {
+    return [=](v1::Trajectory& t) {
+      t.set_root_values(0, root_value);
+      t.mutable_searched_returns()->Resize(t.accesses_size(), 0);
+      t.set_searched_returns(0, searched_return);
+    };
+  };
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_EQ(Error(searched(0.5F, 0.1F)), "");
+  EXPECT_EQ(Error(searched(kNan, kNan)), "");
+  // The learner takes the return of each decision that was searched.
+  EXPECT_THAT(Error(searched(0.5F, kNan)), HasSubstr("searched_returns"));
+  // Divided by a small deviation of returns, it is infinite as a float32.
+  EXPECT_THAT(Error(searched(0.5F, 3e38F)), HasSubstr("searched_returns"));
+  EXPECT_THAT(Error(searched(0.5F, -1.0F / 0.0F)), HasSubstr("searched_returns"));
+  EXPECT_THAT(Error(searched(-3e38F, 0.1F)), HasSubstr("root_values"));
+  EXPECT_THAT(Error(searched(1.0F / 0.0F, 0.1F)), HasSubstr("root_values"));
 }
 
 TEST_F(RecordedGame, MustBeWhole) {

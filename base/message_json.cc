@@ -31,8 +31,11 @@ absl::Status MessageFromJson(absl::string_view json, google::protobuf::Message& 
   const auto status = google::protobuf::util::JsonStringToMessage(
       google::protobuf::StringPiece(json.data(), json.size()), &message, options);
   if (status.ok()) return absl::OkStatus();
+  // The further lines show the place in the text.
+  const std::string error = status.ToString();
   return absl::InvalidArgumentError(
-      absl::StrCat(message.GetDescriptor()->full_name(), " as JSON expected: ", status.ToString()));
+      absl::StrCat(message.GetDescriptor()->full_name(),
+                   " as JSON expected: ", error.substr(0, error.find('\n'))));
 }
 
 }  // namespace mallocmuzero

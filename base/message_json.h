@@ -17,8 +17,8 @@ namespace mallocmuzero {
 // the message cannot be printed.
 absl::StatusOr<std::string> MessageToJson(const google::protobuf::Message& message);
 
-// Reads JSON that MessageToJson wrote into `message`, and ignores unknown fields. InvalidArgument
-// if it is no such JSON.
+// Reads JSON that MessageToJson wrote into `message`, and ignores unknown fields. InvalidArgument,
+// in one line, if it is no such JSON.
 absl::Status MessageFromJson(absl::string_view json, google::protobuf::Message& message);
 
 }  // namespace mallocmuzero

@@ -1,5 +1,8 @@
 #include "base/message_json.h"
 
+#include <string>
+
+#include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/report.pb.h"
@@ -36,6 +39,14 @@ TEST(MessageToJson, IsOneLine) {
   const auto json = MessageToJson(report);
   ASSERT_TRUE(json.ok()) << json.status();
   EXPECT_THAT(*json, ::testing::Not(::testing::HasSubstr("\n")));
+}
+
+TEST(MessageFromJson, SaysInOneLineWhatIsWrong) {
+  v1::PriceReport report;
+  const absl::Status status = MessageFromJson("{\"name\": \"gpt\",\n \"copies\": x}", report);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(std::string(status.message()),
+            "mallocmuzero.v1.PriceReport as JSON expected: INVALID_ARGUMENT:Unexpected token.");
 }
 
 }  // namespace

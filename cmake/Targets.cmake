@@ -105,6 +105,12 @@ if(MALLOCMUZERO_BUILD_TESTS)
     <google/protobuf/message.h> <google/protobuf/map.h>)
 endif()
 
+# Seconds for one test. A sanitizer makes a test up to ten times as slow.
+set(MMZ_TEST_TIMEOUT 300)
+if(MALLOCMUZERO_SANITIZER)
+  set(MMZ_TEST_TIMEOUT 1800)
+endif()
+
 # mmz_test(NAME SOURCES... SEPARATE... DEPENDS...): one GoogleTest binary; tests find committed data through
 # MALLOCMUZERO_SOURCE_DIR and built programs through MALLOCMUZERO_BINARY_DIR. SEPARATE and PRECOMPILE as above.
 function(mmz_test name)
@@ -124,7 +130,7 @@ function(mmz_test name)
   else()
     target_precompile_headers(${name} REUSE_FROM mmz_test_headers)
   endif()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${MMZ_TEST_TIMEOUT})
 endfunction()
 
 # mmz_benchmark(NAME SOURCES... DEPENDS...): one Google Benchmark binary in build/bin.
@@ -137,4 +143,14 @@ function(mmz_benchmark name)
   target_compile_options(${name} PRIVATE ${MALLOCMUZERO_WARNINGS})
   target_compile_definitions(${name} PRIVATE MALLOCMUZERO_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} benchmark::benchmark_main)
+endfunction()
+
+# mmz_fuzzer(NAME SOURCES... DEPENDS...): the libFuzzer target of NAME.cc in this folder. SOURCES are those of
+# libraries that only tests build.
+function(mmz_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${name}.cc ${ARG_SOURCES})
+  target_compile_options(${name} PRIVATE ${MALLOCMUZERO_WARNINGS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS})
 endfunction()

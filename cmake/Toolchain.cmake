@@ -26,6 +26,12 @@ if(MALLOCMUZERO_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
+if(MALLOCMUZERO_FUZZ)
+  # All code is compiled for coverage, and a fuzzer finds errors in any of it.
+  set(MALLOCMUZERO_SANITIZER address,undefined)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
 if(MALLOCMUZERO_SANITIZER)
   # -O1 keeps stacks readable and compiles in half the time; our own assertions count here.
   add_compile_options(-fsanitize=${MALLOCMUZERO_SANITIZER} -fno-omit-frame-pointer -g1 -O1 -UNDEBUG)

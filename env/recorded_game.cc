@@ -21,6 +21,12 @@ constexpr int kIdBytes = 16;
 constexpr double kPolicyTolerance = 1e-3;
 constexpr double kReturnTolerance = 1e-9;
 
+// The largest value or return that a search finds, in absolute value. Targets that are made of
+// larger ones could become infinite as float32.
+constexpr float kMostValue = 1e30F;
+
+bool IsValue(float value) { return std::abs(value) <= kMostValue; }  // false for NaN
+
 absl::Status Wrong(const PlayedProgram& program, absl::string_view field,
                    absl::string_view expected) {
   return absl::InvalidArgumentError(
@@ -65,11 +71,14 @@ absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory&
     if (!std::isfinite(trajectory.rewards(d))) {
       return Wrong(program, "rewards", "finite numbers");
     }
-    if (std::isinf(trajectory.root_values(d))) {
-      return Wrong(program, "root_values", "finite numbers or NaN");
+    const bool is_searched = !std::isnan(trajectory.root_values(d));
+    if (is_searched && !IsValue(trajectory.root_values(d))) {
+      return Wrong(program, "root_values", "numbers of at most 1e30, or NaN");
     }
-    if (trajectory.searched_returns_size() != 0 && std::isinf(trajectory.searched_returns(d))) {
-      return Wrong(program, "searched_returns", "finite numbers or NaN");
+    if (is_searched && trajectory.searched_returns_size() != 0 &&
+        !IsValue(trajectory.searched_returns(d))) {
+      return Wrong(program, "searched_returns",
+                   "numbers of at most 1e30 where root_values has some");
     }
     if (!IsPolicy(trajectory, d)) return Wrong(program, "policies", "shares that sum to 1, or 0");
   }

@@ -11,9 +11,10 @@ namespace mallocmuzero {
 
 // OK if the learner can use the trajectory without further checks. It must have the fingerprint of
 // this program, the version of these rules, an id of 16 bytes and at least one decision. Every
-// other field must have one entry for each decision. Numbers must be finite (root_values may be
-// NaN), and policies must sum to 1 or be all 0. Otherwise InvalidArgument, with the program and the
-// field.
+// other field must have one entry for each decision. Policies must sum to 1 or be all 0, and other
+// numbers must be finite. Those of root_values and searched_returns must be at most 1e30. At a
+// decision whose root value is NaN, the searched return may be anything. Otherwise InvalidArgument,
+// with the program and the field.
 absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory& trajectory);
 
 // CheckTrajectory, and plays the decisions: they must be a whole game with the recorded rewards.

@@ -159,7 +159,7 @@ v1::TrainState::Program ProgramRecords::Save(size_t p) const {
   saved.set_best_return(progress.best_return.share());
   saved.set_best_player(progress.best_player);
   for (const Action action : progress.best_actions) {
-    saved.mutable_best_actions()->push_back(static_cast<char>(action));
+    saved.mutable_best_actions()->push_back(Underlying(action));
   }
   // A file has NaN where there is none.
   saved.set_policy_return(progress.policy_return.value_or(HbmShare(std::nan(""))).share());
@@ -175,6 +175,7 @@ bool ProgramRecords::Restore(size_t p, const v1::TrainState::Program& saved) {
       !IsWholeGame(progress.program->rules(), actions)) {
     return false;
   }
+  if (!std::isfinite(saved.best_return()) || std::isinf(saved.policy_return())) return false;
   if (!baselines_.at(saved.sha256()).Restore(saved.baseline())) return false;
   progress.best_return = HbmShare(saved.best_return());
   progress.best_player = saved.best_player();

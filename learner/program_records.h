@@ -83,7 +83,7 @@ class ProgramRecords {
   void SaveTo(v1::TrainState& state) const;
 
   // Restores the p-th record. Returns false and changes nothing if `saved` belongs to another
-  // program, or if its best game is not a game of this program.
+  // program, if its best game is not a game of this program, or if its returns are no numbers.
   bool Restore(size_t p, const v1::TrainState::Program& saved);
 
  private:

@@ -1,8 +1,10 @@
 #include "learner/program_records.h"
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -103,6 +105,20 @@ TEST_F(ProgramRecordsTest, GoesOnFromWhatItHasSaved) {
   EXPECT_EQ(later.progress()[0].policy_return, HbmShare(0.25));
   // Whether the mapping was written is not saved.
   EXPECT_THAT(Improved(later), ElementsAre(0));
+}
+
+TEST_F(ProgramRecordsTest, ReturnsThatAreNoNumbersAreNotRestored) {
+  records_.NoteGame(Play(0, PlayerKind::kEager), kAgentPlayer);
+  const v1::TrainState::Program good = Saved(records_).programs(0);
+  ASSERT_TRUE(std::isnan(good.policy_return()));  // there was no evaluation
+  EXPECT_TRUE(records_.Restore(0, good));
+  v1::TrainState::Program saved = good;
+  saved.set_best_return(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_FALSE(records_.Restore(0, saved));
+  saved = good;
+  saved.set_policy_return(std::numeric_limits<double>::infinity());
+  EXPECT_FALSE(records_.Restore(0, saved));
+  EXPECT_EQ(Saved(records_).programs(0).SerializeAsString(), good.SerializeAsString());
 }
 
 TEST_F(ProgramRecordsTest, GamesOfOtherRulesAreRefused) {

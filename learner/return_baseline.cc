@@ -26,6 +26,12 @@ constexpr double kLeastScale = 1e-6;
 // Returns that differ by less are equal except for rounding.
 constexpr double kSameReturn = 1e-9;
 
+// The largest number in a saved state, in absolute value. No game has a larger return, and what is
+// computed from smaller ones is finite.
+constexpr double kMostSaved = 1e12;
+
+bool IsSaved(double number) { return std::abs(number) <= kMostSaved; }  // false for NaN
+
 }  // namespace
 
 ReturnBaseline::ReturnBaseline(uint32_t access_count, double ranked_quantile)
@@ -106,8 +112,13 @@ v1::ReturnBaselineState ReturnBaseline::Save() const {
 
 bool ReturnBaseline::Restore(const v1::ReturnBaselineState& state) {
   if (state.mean_size() != mean_.size() || state.frozen_size() != frozen_.size() ||
-      state.has_return_to_beat() != is_ranked()) {
+      state.has_return_to_beat() != is_ranked() || state.returns_size() > kMemory ||
+      !(state.scale() >= kLeastScale && IsSaved(state.scale())) ||
+      !(state.variance() >= 0 && IsSaved(state.variance())) || std::isinf(state.return_to_beat())) {
     return false;
+  }
+  for (const auto* numbers : {&state.mean(), &state.frozen(), &state.returns()}) {
+    if (!std::all_of(numbers->begin(), numbers->end(), IsSaved)) return false;
   }
   games_ = state.games();
   scale_ = state.scale();

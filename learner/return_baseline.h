@@ -67,8 +67,9 @@ class ReturnBaseline {
 
   uint64_t games() const { return games_; }
 
-  // The whole state, with which a training run goes on. Restore returns false if the state is that
-  // of a baseline with another access_count, or if only one of the two is ranked.
+  // The whole state, with which a training run goes on. Restore returns false and changes nothing
+  // if the state is that of a baseline with another access_count, or if only one of the two is
+  // ranked. It does so, too, if the state has numbers that no baseline has.
   v1::ReturnBaselineState Save() const;
   bool Restore(const v1::ReturnBaselineState& state);
 

@@ -1,6 +1,7 @@
 #include "learner/return_baseline.h"
 
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -157,6 +158,33 @@ TEST(ReturnBaseline, RankedOnesGoOnAfterRestoreAndAreNotMixedUpWithOthers) {
   EXPECT_EQ(again.Outcome(MakeGameOf(0.39, 1)), NetworkValue(-1));
   EXPECT_FALSE(ReturnBaseline(1).Restore(baseline.Save()));
   EXPECT_FALSE(ReturnBaseline(1, 0.5).Restore(ReturnBaseline(1).Save()));
+}
+
+TEST(ReturnBaseline, IsNotRestoredFromNumbersThatNoBaselineHas) {
+  ReturnBaseline baseline(1, 0.5);
+  for (int i = 0; i < 9; ++i) baseline.Add(MakeGameOf(0.1 * i, i));
+  baseline.Refresh();
+  const v1::ReturnBaselineState good = baseline.Save();
+  const auto restores = [&](const std::function<void(v1::ReturnBaselineState&)>& change) {
+    v1::ReturnBaselineState state = good;
+    change(state);
+    return ReturnBaseline(1, 0.5).Restore(state);
+  };
+  EXPECT_TRUE(restores([](auto&) {}));
+  // Values are divided by it.
+  for (const double scale : {0.0, -1.0, std::nan(""), 1e300}) {
+    EXPECT_FALSE(restores([&](auto& state) { state.set_scale(scale); })) << scale;
+  }
+  for (const double number : {std::nan(""), 1.0 / 0.0, -1e300}) {
+    EXPECT_FALSE(restores([&](auto& state) { state.set_variance(number); })) << number;
+    EXPECT_FALSE(restores([&](auto& state) { state.set_mean(0, number); })) << number;
+    EXPECT_FALSE(restores([&](auto& state) { state.set_frozen(1, number); })) << number;
+    EXPECT_FALSE(restores([&](auto& state) { state.set_returns(0, number); })) << number;
+  }
+  EXPECT_FALSE(restores([](auto& state) { state.set_return_to_beat(1.0 / 0.0); }));
+  EXPECT_TRUE(
+      restores([](auto& state) { state.set_return_to_beat(std::nan("")); }));  // no game yet
+  EXPECT_FALSE(restores([](auto& state) { state.mutable_returns()->Resize(257, 0.5); }));
 }
 
 TEST(ReturnBaseline, GoesOnAfterRestore) {

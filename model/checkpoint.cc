@@ -1,6 +1,5 @@
 #include "model/checkpoint.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -11,7 +10,6 @@
 #include "base/message_file.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
-#include "build_info.h"
 #include "env/observation_layout.h"
 #include "google/protobuf/stubs/logging.h"
 #include "model/network_config.h"
@@ -190,19 +188,6 @@ absl::StatusOr<FileParts> TakeApart(absl::string_view bytes, const std::string& 
   return parts;
 }
 
-// Loading makes a network before its weights are compared. A small file must not cause a network
-// that fills the memory.
-absl::Status CheckParameterCount(const Checkpoint& checkpoint) {
-  // Networks up to this size, 64 MiB, are always made, so that an error can name the tensor.
-  constexpr uint64_t kAlwaysMade = uint64_t{1} << 24;
-  const uint64_t wanted = ParameterCountOf(checkpoint.network);
-  uint64_t given = 0;
-  for (const NamedTensor& tensor : checkpoint.weights) given += tensor.bytes.size() / sizeof(float);
-  if (wanted <= std::max(given, kAlwaysMade)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "network config: has ", wanted, " weights, must have the ", given, " of the tensors"));
-}
-
 NamedTensor ToTensor(const TensorProto& entry, absl::string_view payload) {
   // CheckPayloadSize has checked the size.
   const uint64_t size = TensorBytes(entry, payload.size()).value_or(0);
@@ -213,22 +198,6 @@ NamedTensor ToTensor(const TensorProto& entry, absl::string_view payload) {
 }
 
 }  // namespace
-
-Checkpoint MakeCheckpoint(const Network& network) {
-  Checkpoint checkpoint;
-  checkpoint.network = network.config();
-  checkpoint.weights = network.ExportWeights();
-  checkpoint.git_commit = kGitCommit;
-  return checkpoint;
-}
-
-absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(const Checkpoint& checkpoint) {
-  MMZ_RETURN_IF_ERROR(CheckParameterCount(checkpoint));
-  absl::StatusOr<std::unique_ptr<Network>> network = Network::Create(checkpoint.network, 0);
-  if (!network.ok()) return network.status();
-  MMZ_RETURN_IF_ERROR((*network)->ImportWeights(checkpoint.weights));
-  return network;
-}
 
 absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoint,
                             const CheckpointLimits& limits) {
@@ -265,14 +234,6 @@ absl::StatusOr<Checkpoint> ParseCheckpoint(absl::string_view bytes, const std::s
         .push_back(ToTensor(entry, parts->payload));
   }
   return checkpoint;
-}
-
-absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const std::string& path) {
-  const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(path);
-  if (!checkpoint.ok()) return checkpoint.status();
-  absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(*checkpoint);
-  if (!network.ok()) return InFile(path, network.status());
-  return network;
 }
 
 }  // namespace mallocmuzero

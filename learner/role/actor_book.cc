@@ -42,10 +42,22 @@ constexpr double kMostReturn = 1e6;
 
 bool IsReturn(double value) { return std::abs(value) <= kMostReturn; }  // false for NaN
 
-// Control characters could do harm in the terminal of an operator who asks for the status.
+// Control characters could do harm in the terminal of an operator who asks for the status. Besides
+// those of ASCII there are U+0080 to U+009F, which are C2 80 to C2 9F in UTF-8.
 std::string WithoutControls(std::string text) {
-  for (char& c : text) c = absl::ascii_iscntrl(c) ? ' ' : c;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (absl::ascii_iscntrl(text[i])) text[i] = ' ';
+    const bool is_pair =
+        text[i] == '\xc2' && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (is_pair) text[i] = text[i + 1] = ' ';
+  }
   return text;
+}
+
+// The sum, or the largest number.
+uint64_t SaturatingSum(uint64_t a, uint64_t b) {
+  return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max()
+                                                      : a + b;
 }
 
 absl::Status Wrong(absl::string_view field, absl::string_view expected) {
@@ -140,7 +152,7 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
     Program& program = programs_[found->second];
     program.best_return = program.games == 0 ? outcome.best_return()
                                              : std::max(program.best_return, outcome.best_return());
-    program.games += outcome.games();
+    program.games = SaturatingSum(program.games, outcome.games());
     const double seen = std::min(static_cast<double>(program.games), kMemory);
     const double rate = std::min(1.0, static_cast<double>(outcome.games()) / seen);
     program.mean_return += rate * (outcome.mean_return() - program.mean_return);

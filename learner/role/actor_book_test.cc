@@ -1,9 +1,12 @@
 #include "learner/role/actor_book.h"
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "env/program_rules.h"
@@ -110,6 +113,30 @@ TEST(ActorBook, PassesOnNoControlCharacters) {
   const v1::RoleStatus status = book.Describe(0, kStart).at(0);
   EXPECT_EQ(status.blocked_on(), "learner [2J");
   EXPECT_EQ(status.trouble(), "shard s: no answer");
+}
+
+TEST(ActorBook, PassesOnNoControlCharactersBeyondAscii) {
+  ActorBook book({"p"});
+  v1::ActorReport report = ReportOf("a", 1);
+  report.set_trouble(
+      "shard \xc2\x9b"
+      "2J \xc3\xa9\xc2\xa0!");  // U+009B, e with an accent, U+00A0
+  ASSERT_TRUE(book.Report(report, kStart).ok());
+  EXPECT_EQ(book.Describe(0, kStart).at(0).trouble(), "shard   2J \xc3\xa9\xc2\xa0!");
+  EXPECT_TRUE(absl::IsInvalidArgument(book.Report(ReportOf("a\xc2\x85", 1), kStart)));
+}
+
+TEST(ActorBook, KeepsItsMeansHoweverManyGamesAnActorReports) {
+  ActorBook book({"p"});
+  v1::ActorReport report = ReportOf("a", 1);
+  AddOutcome(report, "p", std::numeric_limits<uint64_t>::max(), 0.4);
+  ASSERT_TRUE(book.Report(report, kStart).ok());
+  report.clear_outcomes();
+  AddOutcome(report, "p", 1, 0.5);
+  ASSERT_TRUE(book.Report(report, kStart).ok());
+  // One game of the latest 64.
+  EXPECT_DOUBLE_EQ(book.MeanReturns()[0], 0.4 + (0.5 - 0.4) / 64);
+  EXPECT_DOUBLE_EQ(book.BestReturns()[0], 1.5);
 }
 
 TEST(ActorBook, AveragesOutcomesByTheirGames) {

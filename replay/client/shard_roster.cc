@@ -1,15 +1,19 @@
 #include "replay/client/shard_roster.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/message_file.h"
@@ -61,12 +65,47 @@ bool IsName(absl::string_view name) {
                                       [](char c) { return absl::ascii_isalnum(c) || c == '-'; });
 }
 
+// NAME, or NAME#2, NAME#3 and so on.
+bool IsNameInList(absl::string_view name) {
+  const absl::string_view in_config = NameInConfig(name);
+  if (!IsName(in_config)) return false;
+  if (name == in_config) return true;
+  uint32_t number = 0;
+  return absl::SimpleAtoi(name.substr(in_config.size() + 1), &number) && number >= 2 &&
+         name == absl::StrCat(in_config, "#", number);
+}
+
+// A name from outside, as one line of text.
+std::string Printed(absl::string_view name) { return absl::CHexEscape(name.substr(0, 80)); }
+
 absl::Status NoShard(const v1::ShardRoster& roster, absl::string_view name) {
   std::string names;
   for (const Shard& shard : roster.shards()) {
     absl::StrAppend(&names, names.empty() ? "" : ", ", shard.name());
   }
-  return absl::NotFoundError(absl::StrCat("the cluster has no shard ", name, "; it has ", names));
+  return absl::NotFoundError(
+      absl::StrCat("the cluster has no shard ", Printed(name), "; it has ", names));
+}
+
+// Checks that the heirs of each shard that is not active lead to active shards.
+absl::Status CheckHeirs(const v1::ShardRoster& roster) {
+  absl::flat_hash_set<absl::string_view> settled;
+  for (size_t before = SIZE_MAX; settled.size() != before;) {
+    before = settled.size();
+    for (const Shard& shard : roster.shards()) {
+      const bool has_heirs =
+          !shard.heirs().empty() &&
+          std::all_of(shard.heirs().begin(), shard.heirs().end(),
+                      [&](const std::string& heir) { return settled.contains(heir); });
+      if (shard.state() == v1::ShardRoster::ACTIVE || has_heirs) settled.insert(shard.name());
+    }
+  }
+  for (const Shard& shard : roster.shards()) {
+    if (settled.contains(shard.name())) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("shard ", shard.name(), ": heirs that lead to active shards expected"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -124,27 +163,37 @@ std::string ShardOfGame(const v1::ShardRoster& roster, absl::string_view name,
 
 absl::Status CheckRoster(const v1::ShardRoster& roster) {
   if (ActiveShards(roster).empty()) return absl::InvalidArgumentError("no active shard");
+  absl::flat_hash_set<absl::string_view> names;
   for (const Shard& shard : roster.shards()) {
-    if (!IsName(NameInConfig(shard.name())) || !ParseHostPort(shard.address()).has_value()) {
+    if (!IsNameInList(shard.name()) || !ParseHostPort(shard.address()).has_value()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("shard '", shard.name(), "': a name and an address expected"));
+          absl::StrCat("shard '", Printed(shard.name()), "': a name and an address expected"));
     }
-    for (const std::string& heir : shard.heirs()) {
-      if (Find(roster, heir) == nullptr) return NoShard(roster, heir);
+    if (!names.insert(shard.name()).second) {
+      return absl::InvalidArgumentError(absl::StrCat("shard ", shard.name(), ": is there twice"));
+    }
+    if (shard.state() < v1::ShardRoster::ACTIVE || shard.state() > v1::ShardRoster::LEFT) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("shard ", shard.name(), ": state: ACTIVE, LEAVING or LEFT expected"));
     }
   }
-  return absl::OkStatus();
+  for (const Shard& shard : roster.shards()) {
+    for (const std::string& heir : shard.heirs()) {
+      if (!names.contains(heir)) return NoShard(roster, heir);
+    }
+  }
+  return CheckHeirs(roster);
 }
 
 absl::StatusOr<v1::ShardRoster> AddShard(v1::ShardRoster roster, const std::string& name,
                                          const std::string& address) {
   if (!IsName(name)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("shard '", name, "': letters, digits and hyphens expected"));
+        absl::StrCat("shard '", Printed(name), "': letters, digits and hyphens expected"));
   }
   if (!ParseHostPort(address).has_value()) {
     return absl::InvalidArgumentError(
-        absl::StrCat("shard ", name, ": address '", address, "': host:port expected"));
+        absl::StrCat("shard ", name, ": address '", Printed(address), "': host:port expected"));
   }
   const Shard* known = LatestShard(roster, name);
   if (known != nullptr && known->state() == v1::ShardRoster::ACTIVE &&
@@ -174,8 +223,8 @@ absl::StatusOr<v1::ShardRoster> BeginRemoval(v1::ShardRoster roster, const std::
     leaving->add_heirs(shard.name());
   }
   if (leaving->heirs().empty()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("shard ", name, " is the only one of the cluster: add another one first"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "shard ", leaving->name(), " is the only one of the cluster: add another one first"));
   }
   leaving->set_state(v1::ShardRoster::LEAVING);
   return Next(std::move(roster));
@@ -186,7 +235,8 @@ absl::StatusOr<v1::ShardRoster> EndRemoval(v1::ShardRoster roster, const std::st
   if (leaving == nullptr) return NoShard(roster, name);
   if (leaving->state() == v1::ShardRoster::LEFT) return roster;
   if (leaving->state() == v1::ShardRoster::ACTIVE) {
-    return absl::FailedPreconditionError(absl::StrCat("shard ", name, " is not leaving"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("shard ", leaving->name(), " is not leaving"));
   }
   leaving->set_state(v1::ShardRoster::LEFT);
   return Next(std::move(roster));

@@ -35,7 +35,8 @@ std::string ShardOfGame(const v1::ShardRoster& roster, absl::string_view name,
 // The latest shard of a name of the configuration, or null.
 const v1::ShardRoster::Shard* LatestShard(const v1::ShardRoster& roster, absl::string_view name);
 
-// OK if the list could be of a learner: names and addresses are given, and heirs are in the list.
+// OK if the list could be of a learner. Each shard has a name of its own, an address and a state,
+// and ShardOfGame finds an active shard for each game. Errors are one line.
 absl::Status CheckRoster(const v1::ShardRoster& roster);
 
 // Each of these returns the changed list with the next epoch, or the same list if the change was

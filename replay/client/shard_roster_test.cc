@@ -14,6 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 v1::ClusterConfig Config(const std::vector<ShardAddress>& shards) {
   v1::ClusterConfig config;
@@ -155,6 +156,51 @@ TEST(ShardRoster, AListOfAnotherProcessIsChecked) {
     broken.mutable_shards(i)->add_heirs(i == 0 ? "b" : "a");
   }
   EXPECT_EQ(ShardOfGame(broken, "a", Id(1)), "");
+}
+
+TEST(ShardRoster, AListMustHaveAnActiveShardForEachGame) {
+  const v1::ShardRoster three = *AddShard(TwoShards(), "c", "127.0.0.1:3");
+  const v1::ShardRoster good = *EndRemoval(*BeginRemoval(three, "a"), "a");
+  EXPECT_EQ(CheckRoster(*BeginRemoval(good, "b")), absl::OkStatus());
+  v1::ShardRoster broken = good;
+  broken.mutable_shards(0)->clear_heirs();
+  EXPECT_THAT(CheckRoster(broken).message(), HasSubstr("shard a: heirs that lead to active"));
+  broken = *BeginRemoval(good, "b");
+  broken.mutable_shards(1)->set_heirs(0, "a");  // which has left b its games
+  EXPECT_THAT(CheckRoster(broken).message(), HasSubstr("heirs that lead to active shards"));
+  broken = good;
+  broken.mutable_shards(2)->set_name("b");
+  broken.mutable_shards(0)->set_heirs(1, "b");
+  EXPECT_THAT(CheckRoster(broken).message(), HasSubstr("shard b: is there twice"));
+  for (const int state : {0, 4}) {
+    broken = good;
+    broken.mutable_shards(0)->set_state(static_cast<v1::ShardRoster::State>(state));
+    EXPECT_THAT(CheckRoster(broken).message(), HasSubstr("shard a: state: ACTIVE, LEAVING or"));
+  }
+}
+
+TEST(ShardRoster, AListHasOnlyNamesThatItGives) {
+  for (const char* name : {"a#2", "a#17"}) {
+    v1::ShardRoster roster = TwoShards();
+    roster.mutable_shards(0)->set_name(name);
+    EXPECT_EQ(CheckRoster(roster), absl::OkStatus()) << name;
+  }
+  for (const char* name : {"", "#2", "a#", "a#1", "a#02", "a#2\n", "a#b", "a b"}) {
+    v1::ShardRoster roster = TwoShards();
+    roster.mutable_shards(0)->set_name(name);
+    EXPECT_THAT(CheckRoster(roster).message(), HasSubstr("a name and an address expected"));
+  }
+}
+
+TEST(ShardRoster, SaysInOneLineWhatIsWrongWithAName) {
+  const v1::ShardRoster one = RosterOf(std::vector<ShardAddress>{{"a", "127.0.0.1:1"}});
+  for (const absl::Status& status :
+       {AddShard(one, "b\n", "127.0.0.1:2").status(), AddShard(one, "b", "x\ny").status(),
+        BeginRemoval(one, "b\n").status(), BeginRemoval(one, "a#\n").status(),
+        EndRemoval(one, "b\n").status(), EndRemoval(one, "a#\n").status()}) {
+    EXPECT_FALSE(status.ok());
+    EXPECT_THAT(status.message(), Not(HasSubstr("\n")));
+  }
 }
 
 }  // namespace

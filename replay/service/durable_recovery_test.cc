@@ -1,7 +1,9 @@
 // What a shard finds in its folder after a failed write, a stale record or a power cut.
 
+#include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,6 +24,10 @@
 
 namespace mallocmuzero {
 namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class RecoveryTest : public DurableStorageTest {
  protected:
@@ -57,6 +63,62 @@ TEST_F(RecoveryTest, AStaleRecordWithoutItsFileDoesNotTakeTheStoredGameWithIt) {
   WriteRecord(1, MakeItem(1, 1).metadata.id, {.segment = 99, .bytes = 10});
   const auto table = Open(config);
   EXPECT_EQ(StoredIds(*table), IdsOf(1, 2));
+  ExpectReadable(*table);
+}
+
+TEST_F(RecoveryTest, RecordsThatNoShardWritesAreLeftOutAndTold) {
+  const v1::ReplayShard config = Config();
+  ASSERT_EQ(Insert(*Open(config), {MakeItem(0, 1)}), absl::OkStatus());
+  const ItemDatabase::Record good = Records().at(0);
+  std::vector<ItemDatabase::Record> records(5, good);
+  for (size_t i = 0; i < records.size(); ++i) {
+    records[i].serial = 10 + i;
+    records[i].metadata = MakeItem(1 + i, 1).metadata;
+  }
+  records[0].metadata.positions = UINT32_MAX;
+  records[1].metadata.total_return = std::nan("");
+  records[2].metadata.program_sha256 = "short";
+  records[3].place.bytes = UINT32_MAX;
+  records[4].place.offset = UINT64_MAX - 4;  // its sum with the bytes is small
+  ASSERT_EQ((*ItemDatabase::Open(folder_ + "/database", false))->Rewrite(records, {}, false),
+            absl::OkStatus());
+  {
+    const auto table = Open(config);
+    ASSERT_NE(table, nullptr);
+    EXPECT_EQ(StoredIds(*table), IdsOf(0, 1));
+    EXPECT_THAT(table->notes(), Contains(HasSubstr("5 trajectories are lost")));
+    ExpectReadable(*table);
+  }
+  // The records are gone, so they are not told of again.
+  EXPECT_THAT(Open(config)->notes(), Not(Contains(HasSubstr("lost"))));
+}
+
+TEST_F(RecoveryTest, PrioritiesThatNoShardWritesAreLeftOut) {
+  const v1::ReplayShard config = Config();
+  ASSERT_EQ(Insert(*Open(config), {MakeItem(0, 2)}), absl::OkStatus());
+  StorageBatch batch;
+  batch.counters = ShardCounters{.next_serial = 5, .highest_priority = std::nan("")};
+  for (const std::vector<float>& values :
+       {std::vector<float>{1, std::nanf("")}, std::vector<float>{-1, 1}, std::vector<float>()}) {
+    batch.priorities = {{.serial = 1, .values = values}};
+    ASSERT_EQ((*ItemDatabase::Open(folder_ + "/database", false))->Write(batch, {}),
+              absl::OkStatus());
+    const auto table = Open(config);
+    ASSERT_NE(table, nullptr);
+    EXPECT_EQ(table->Stats().total_weight(), 2);  // two positions of the first priority, 1
+    ExpectReadable(*table);
+  }
+}
+
+TEST_F(RecoveryTest, AFileThatIsNotTheLogsDoesNotTakeThePlaceOfASegment) {
+  const v1::ReplayShard config = Config();
+  ASSERT_EQ(Insert(*Open(config), {MakeItem(0, 1)}), absl::OkStatus());
+  for (const char* name : {"1", "+1", "0000001", "000000001", "4294967297"}) {
+    std::ofstream(folder_ + "/segments/" + name + ".segment") << "something else";
+  }
+  const auto table = Open(config);
+  ASSERT_NE(table, nullptr);
+  EXPECT_EQ(StoredIds(*table), IdsOf(0, 1));
   ExpectReadable(*table);
 }
 

@@ -90,7 +90,7 @@ absl::StatusOr<RecoveredShard> DurableStorageImpl::Recover() {
     serial = std::max(serial, eviction.serial);
   }
   absl::flat_hash_set<ItemId> stored;
-  std::vector<uint64_t> useless;  // serials
+  std::vector<uint64_t> useless = content->damaged;  // serials
   absl::flat_hash_set<ItemId> without_bytes;
   const absl::MutexLock lock(&mutex_);
   std::reverse(content->records.begin(), content->records.end());
@@ -111,6 +111,7 @@ absl::StatusOr<RecoveredShard> DurableStorageImpl::Recover() {
                            .priorities = std::move(record.priorities)});
   }
   std::reverse(shard.items.begin(), shard.items.end());
+  shard.lost_items = content->damaged.size();
   for (const ItemId& id : without_bytes) shard.lost_items += stored.contains(id) ? 0 : 1;
   if (!useless.empty()) MMZ_RETURN_IF_ERROR(database_->Rewrite({}, useless, options_.sync));
   segments_->RemoveUnused();

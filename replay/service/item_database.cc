@@ -8,6 +8,7 @@
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
@@ -126,9 +127,14 @@ rocksdb::Slice Bytes(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-std::vector<float> Floats(const rocksdb::Slice& value) {
+bool IsPriority(double value) { return std::isfinite(value) && value >= 0; }
+
+// The priorities in a value of the database; none if one of them is not valid.
+std::vector<float> ReadPriorities(const rocksdb::Slice& value) {
   std::vector<float> values(value.size() / sizeof(float));
+  if (values.empty()) return values;  // memcpy takes no null pointer
   std::memcpy(values.data(), value.data(), values.size() * sizeof(float));
+  if (!std::all_of(values.begin(), values.end(), IsPriority)) values.clear();
   return values;
 }
 
@@ -274,8 +280,10 @@ absl::StatusOr<ItemDatabase::Content> ItemDatabase::Read(uint64_t most_evicted) 
                         .duplicate_items = shard.duplicate_items(),
                         .evicted_items = shard.evicted_items(),
                         .drawn_positions = shard.drawn_positions(),
-                        .highest_priority = shard.highest_priority(),
                         .rate_limit = shard.rate_limit()};
+    if (IsPriority(shard.highest_priority())) {
+      content.counters.highest_priority = shard.highest_priority();
+    }
   }
   const auto each = [&](Family family, const auto& visit) {
     const std::unique_ptr<rocksdb::Iterator> entry(
@@ -283,12 +291,15 @@ absl::StatusOr<ItemDatabase::Content> ItemDatabase::Read(uint64_t most_evicted) 
     for (entry->SeekToFirst(); entry->Valid(); entry->Next()) visit(entry->key(), entry->value());
     return FromRocks(entry->status());
   };
-  // Records that cannot be parsed are skipped.
   MMZ_RETURN_IF_ERROR(each(kItems, [&](const rocksdb::Slice& key, const rocksdb::Slice& stored) {
+    if (key.size() != 8) return;
     Record record;
-    if (key.size() != 8 || !ParseRecord(stored, record)) return;
     record.serial = FromBigEndian(key);
-    content.records.push_back(std::move(record));
+    if (ParseRecord(stored, record)) {
+      content.records.push_back(std::move(record));
+    } else {
+      content.damaged.push_back(record.serial);
+    }
   }));
   size_t next = 0;
   MMZ_RETURN_IF_ERROR(
@@ -297,7 +308,7 @@ absl::StatusOr<ItemDatabase::Content> ItemDatabase::Read(uint64_t most_evicted) 
         const uint64_t serial = FromBigEndian(key);
         while (next < content.records.size() && content.records[next].serial < serial) ++next;
         if (next < content.records.size() && content.records[next].serial == serial) {
-          content.records[next].priorities = Floats(stored);
+          content.records[next].priorities = ReadPriorities(stored);
         }
       }));
   MMZ_RETURN_IF_ERROR(ReadEvicted(open, most_evicted, content));

@@ -34,13 +34,14 @@ class ItemDatabase {
     std::vector<float> priorities;
   };
   struct Content {
-    std::vector<Record> records;  // in ascending order of serials
+    std::vector<Record> records;    // in ascending order of serials
+    std::vector<uint64_t> damaged;  // serials of records that no shard writes
     std::vector<StorageBatch::Eviction> evicted;
     ShardCounters counters;
     bool ids_left_out = false;
   };
-  // Reads everything, but of the evicted ids only the `most_evicted` latest. Records that cannot be
-  // parsed are left out.
+  // Reads everything, but of the evicted ids only the `most_evicted` latest. Leaves out priorities
+  // that are not valid.
   absl::StatusOr<Content> Read(uint64_t most_evicted = UINT64_MAX);
 
   // Stores all of the batch or nothing. `places` are the places of batch.puts, in the same order.

@@ -2,6 +2,7 @@
 
 #include <rocksdb/slice.h>
 
+#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -29,7 +30,9 @@ std::string SerializeRecord(const ItemMetadata& metadata, const SegmentPlace& pl
 bool ParseRecord(const rocksdb::Slice& value, ItemDatabase::Record& record) {
   v1::StoredItem item;
   if (!ParseBytes({value.data(), value.size()}, item) || item.id().size() != kItemIdBytes ||
-      item.positions() == 0) {
+      item.program_sha256().size() != kProgramIdBytes || !std::isfinite(item.total_return()) ||
+      item.positions() == 0 || item.positions() > kMaxItemPositions ||
+      item.bytes() > kMaxPayloadBytes) {
     return false;
   }
   std::memcpy(record.metadata.id.data(), item.id().data(), kItemIdBytes);

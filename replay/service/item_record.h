@@ -16,7 +16,8 @@ namespace mallocmuzero {
 // Returns a serialized v1::StoredItem.
 std::string SerializeRecord(const ItemMetadata& metadata, const SegmentPlace& place);
 
-// Fills in the metadata and the place of `record`. Returns false if `value` is not a valid record.
+// Fills in the metadata and the place of `record`. Returns false if `value` is not the record of an
+// item that a shard accepts.
 bool ParseRecord(const rocksdb::Slice& value, ItemDatabase::Record& record);
 
 }  // namespace mallocmuzero

@@ -4,30 +4,23 @@
 #include <grpcpp/support/slice.h>
 #include <grpcpp/support/status.h>
 
-#include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <functional>
 #include <memory>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/file_io.h"
-#include "base/size32.h"
-#include "base/status_macros.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/id_set.h"
 #include "replay/service/insert_queue.h"
+#include "replay/service/moved_items.h"
 #include "replay/service/replay_service.h"
 #include "replay/service/replay_table.h"
-#include "replay/wire/crc32c.h"
 #include "replay/wire/item.h"
-#include "replay/wire/wire.h"
 #include "rpc/security.h"
 #include "rpc/status.h"
 
@@ -81,10 +74,8 @@ class Exporter final : public grpc::ServerWriteReactor<v1::MovedItems> {
         ++damaged_;
         continue;
       }
-      v1::MovedItems::Moved& moved = *part_.add_items();
-      moved.set_item(wire->begin(), wire->size());
-      moved.mutable_priorities()->Add(item.priorities.begin(), item.priorities.end());
-      bytes += moved.ByteSizeLong();
+      AddMovedItem(item, *wire, part_);
+      bytes += part_.items(part_.items_size() - 1).ByteSizeLong();
     }
   }
 
@@ -106,34 +97,12 @@ class Exporter final : public grpc::ServerWriteReactor<v1::MovedItems> {
   v1::MovedItems part_;
 };
 
-absl::Status AddMoved(const v1::MovedItems::Moved& moved, InsertJob& job) {
-  absl::StatusOr<ItemMetadata> metadata = ReadItem(moved.item());
-  if (!metadata.ok()) return metadata.status();
-  std::vector<float> priorities(moved.priorities().begin(), moved.priorities().end());
-  for (const float priority : priorities) {
-    if (std::isfinite(priority) && priority >= 0) continue;
-    return absl::InvalidArgumentError(absl::StrCat("priorities: ", priority, ", must be finite"));
-  }
-  if (priorities.size() != metadata->positions) priorities.clear();
-  job.insert.indices.push_back(Size32(job.insert.items));
-  job.insert.items.push_back({.metadata = *std::move(metadata),
-                              .wire = grpc::Slice(moved.item().data(), moved.item().size()),
-                              .crc32c = Crc32c(moved.item())});
-  job.insert.priorities.push_back(std::move(priorities));
-  job.bytes += moved.item().size();
-  return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<InsertJob>> MakeJob(const v1::MovedItems& moved) {
+absl::StatusOr<std::unique_ptr<InsertJob>> MakeJob(const v1::MovedItems& part) {
+  absl::StatusOr<TableInsert> insert = ReadMovedItems(part);
+  if (!insert.ok()) return insert.status();
   auto job = std::make_unique<InsertJob>();
-  job->insert.moved = true;
-  for (const v1::MovedItems::Moved& item : moved.items()) {
-    MMZ_RETURN_IF_ERROR(AddMoved(item, *job));
-  }
-  for (const std::string& id : moved.evicted()) {
-    if (id.size() != kItemIdBytes) return absl::InvalidArgumentError("evicted: ids of 16 bytes");
-    std::memcpy(job->insert.evicted.emplace_back().data(), id.data(), kItemIdBytes);
-  }
+  job->insert = *std::move(insert);
+  for (const Item& item : job->insert.items) job->bytes += item.wire.size();
   return job;
 }
 

@@ -109,7 +109,8 @@ void ReplayTable::TakeNotes(const RecoveredShard& shard) {
   if (shard.lost_items > 0) {
     notes_.push_back(absl::StrCat(shard.lost_items,
                                   " trajectories are lost: their files are gone or cut short, as "
-                                  "after a power cut without DURABLE_SYNC"));
+                                  "after a power cut without DURABLE_SYNC, or their records are "
+                                  "damaged"));
   }
   const std::optional<v1::RateLimit>& before = shard.counters.rate_limit;
   if (before.has_value() &&

@@ -52,9 +52,7 @@ absl::Status ErrnoStatus(const std::string& path, int error) {
   return absl::UnavailableError(message);
 }
 
-std::string FileName(const std::string& folder, uint32_t number) {
-  return absl::StrFormat("%s/%08d%s", folder, number, kExtension);
-}
+std::string FileName(uint32_t number) { return absl::StrFormat("%08u%s", number, kExtension); }
 
 }  // namespace
 
@@ -108,8 +106,10 @@ absl::Status SegmentLog::Scan() {
     const std::string name = entry.path().filename().string();
     uint32_t number = 0;
     if (absl::EndsWith(name, kSpareExtension)) unlink(entry.path().c_str());
+    // A file with another form of the number is none of the log's.
     if (!absl::EndsWith(name, kExtension) ||
-        !absl::SimpleAtoi(name.substr(0, name.size() - std::strlen(kExtension)), &number)) {
+        !absl::SimpleAtoi(name.substr(0, name.size() - std::strlen(kExtension)), &number) ||
+        name != FileName(number)) {
       continue;
     }
     absl::StatusOr<std::shared_ptr<SegmentFile>> file =
@@ -126,7 +126,7 @@ absl::Status SegmentLog::Scan() {
 }
 
 absl::StatusOr<std::shared_ptr<SegmentFile>> SegmentLog::MakeFile(uint32_t number) {
-  const std::string path = FileName(options_.folder, number);
+  const std::string path = absl::StrCat(options_.folder, "/", FileName(number));
   std::shared_ptr<SegmentFile> spare;
   {
     const absl::MutexLock lock(&mutex_);
@@ -247,7 +247,10 @@ absl::StatusOr<std::vector<SegmentPlace>> SegmentLog::Append(absl::Span<const It
 bool SegmentLog::Use(const SegmentPlace& place) {
   const absl::MutexLock lock(&mutex_);
   const auto found = segments_.find(place.segment);
-  if (found == segments_.end() || place.offset + place.bytes > found->second.size) return false;
+  if (found == segments_.end() || place.bytes > found->second.size ||
+      place.offset > found->second.size - place.bytes) {
+    return false;
+  }
   found->second.used += place.bytes;
   return true;
 }

@@ -88,7 +88,8 @@ struct RecoveredShard {
   // True if there were more evicted ids than DurableStorageOptions::most_evicted_ids.
   bool ids_left_out = false;
 
-  // The number of items whose bytes are gone, as after a power cut. Their records were deleted.
+  // The number of items whose bytes are gone, as after a power cut, or whose records are damaged.
+  // The records were deleted.
   uint64_t lost_items = 0;
 };
 

@@ -3,23 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "cluster/cluster_config.h"
-
-namespace {
-
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
-
-}  // namespace
+#include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using mallocmuzero::Require;
   const absl::string_view text(reinterpret_cast<const char*>(data), size);
   const auto config = mallocmuzero::ParseClusterConfig(text, "/fuzz.textproto",
                                                        mallocmuzero::ConfigScope::kWithoutPrograms);

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -10,13 +9,10 @@
 #include "simulator/hlo/lexer.h"
 #include "simulator/hlo/module.h"
 #include "simulator/hlo/shape_parser.h"
+#include "tests/fuzz/require.h"
 
 namespace mallocmuzero::hlo {
 namespace {
-
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void CheckShape(const Shape& shape) {
   ForEachLeaf(shape, [&shape](absl::Span<const int32_t> index, const Shape& leaf) {
@@ -69,7 +65,7 @@ void CheckModule(const Module& module) {
 }  // namespace mallocmuzero::hlo
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using mallocmuzero::hlo::Require;
+  using mallocmuzero::Require;
   const auto module = mallocmuzero::hlo::ParseModule(
       std::string(reinterpret_cast<const char*>(data), size), "fuzz.hlo");
   if (module.ok()) {
@@ -79,6 +75,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view message = module.status().message();
   Require(module.status().code() == absl::StatusCode::kInvalidArgument);
   Require(absl::StartsWith(message, "fuzz.hlo:") && absl::StrContains(message, ": expected "));
-  Require(!absl::StrContains(message, '\n'));
+  mallocmuzero::CheckError(module.status());
   return 0;
 }

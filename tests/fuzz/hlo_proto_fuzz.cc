@@ -3,36 +3,33 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "simulator/hlo/module.h"
 #include "simulator/hlo/read_module.h"
+#include "tests/fuzz/require.h"
 
+namespace mallocmuzero {
 namespace {
 
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
-
-void RequireOneLine(const absl::Status& status) {
-  Require(status.code() == absl::StatusCode::kInvalidArgument);
-  Require(absl::StartsWith(status.message(), "fuzz.pb:"));
-  Require(!absl::StrContains(status.message(), '\n'));
+void CheckReadError(const absl::Status& status) {
+  CheckError(status);
+  Require(absl::IsInvalidArgument(status) && absl::StartsWith(status.message(), "fuzz.pb:"));
 }
 
 }  // namespace
+}  // namespace mallocmuzero
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::StatusOr<std::string> text = mallocmuzero::hlo::HloTextOf(
       std::string(reinterpret_cast<const char*>(data), size), "fuzz.pb");
   if (!text.ok()) {
-    RequireOneLine(text.status());
+    mallocmuzero::CheckReadError(text.status());
     return 0;
   }
   const auto module = mallocmuzero::hlo::ParseModule(*text, "fuzz.pb");
-  if (!module.ok()) RequireOneLine(module.status());
+  if (!module.ok()) mallocmuzero::CheckReadError(module.status());
   return 0;
 }

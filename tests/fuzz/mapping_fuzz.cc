@@ -8,14 +8,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "env/game.h"
@@ -26,16 +23,10 @@
 #include "simulator/import/import.h"
 #include "simulator/place_check/testing/cases.h"
 #include "simulator/place_check/testing/module_text.h"
+#include "tests/fuzz/require.h"
 
 namespace mallocmuzero {
 namespace {
-
-template <typename T>
-T Must(absl::StatusOr<T> value) {
-  if (value.ok()) return *std::move(value);
-  std::fprintf(stderr, "%s\n", std::string(value.status().message()).c_str());
-  std::abort();
-}
 
 struct Playable {
   std::string path;
@@ -47,7 +38,7 @@ struct Playable {
 Playable Import(const place_check::PlacedCase& test_case) {
   xla::HloModuleProto module = place_check::ModuleFromText(test_case.original);
   std::string path = absl::StrCat("/tmp/mapping_fuzz_", getpid(), "_", test_case.name, ".pb");
-  if (!WriteFileAtomically(path, module.SerializeAsString()).ok()) std::abort();
+  RequireOk(WriteFileAtomically(path, module.SerializeAsString()));
   v1::Program imported = Must(ImportProgram({.all_hbm_path = path}, Must(LoadHardware("tpu_v6e"))));
   auto program = std::make_unique<Program>(Must(Program::FromProto(std::move(imported))));
   ProgramRules rules = Must(ProgramRules::Create(*program, {.negligible_share = -1}));
@@ -82,9 +73,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto placed =
       PlaceAndCheck(*playable.program, game.ToMapping(), playable.module, playable.path);
-  if (!placed.ok()) {
-    std::fprintf(stderr, "%s\n", std::string(placed.status().message()).c_str());
-    std::abort();
-  }
+  RequireOk(placed.status());
   return 0;
 }

@@ -3,23 +3,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/stubs/logging.h"
 #include "google/protobuf/text_format.h"
 #include "mallocmuzero/xla/hlo.pb.h"
 #include "simulator/place_check/check_placed.h"
+#include "tests/fuzz/require.h"
 
 namespace mallocmuzero {
 namespace {
-
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
 
 void CheckVerdict(const xla::HloModuleProto& original, const xla::HloModuleProto& placed,
                   bool allow_reordering) {

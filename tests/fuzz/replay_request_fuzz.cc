@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -17,7 +16,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
@@ -26,19 +24,12 @@
 #include "replay/service/testing/valid_shard.h"
 #include "replay/wire/item.h"
 #include "replay/wire/wire.h"
+#include "tests/fuzz/require.h"
 
 namespace mallocmuzero {
 namespace {
 
 constexpr uint64_t kMaxPositions = 100;
-
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
-
-void CheckError(const absl::Status& status) {
-  Require(!status.message().empty() && !absl::StrContains(status.message(), '\n'));
-}
 
 std::unique_ptr<ReplayTable> MakeTable() {
   v1::ReplayShard config = ValidShard();

@@ -3,13 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "env/solvers/solve.h"
 #include "mallocmuzero/v1/serve.pb.h"
@@ -17,6 +15,7 @@
 #include "serve/request_program.h"
 #include "simulator/core/mapping.h"
 #include "simulator/validate/validate.h"
+#include "tests/fuzz/require.h"
 
 namespace mallocmuzero {
 namespace {
@@ -24,14 +23,6 @@ namespace {
 constexpr RequestLimits kLimits = {.max_program_bytes = 1 << 16, .max_budget_seconds = 10};
 constexpr double kBudgetSeconds = 0.002;
 constexpr uint64_t kGames = 50;
-
-void Require(bool condition) {
-  if (!condition) std::abort();
-}
-
-void CheckError(const absl::Status& status) {
-  Require(!status.message().empty() && !absl::StrContains(status.message(), '\n'));
-}
 
 void CheckFound(const v1::FindMappingRequest& request, const v1::FoundMapping& found) {
   const auto program = MakeRequestProgram(request, kLimits, [] { return false; });
