@@ -16,7 +16,6 @@
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
 #include "learner/run_metrics.h"
-#include "rpc/backoff.h"
 
 namespace mallocmuzero {
 namespace {
@@ -24,8 +23,13 @@ namespace {
 // How long to wait for a batch before checking the other processes and a stop.
 constexpr absl::Duration kBatchPatience = absl::Milliseconds(200);
 
-// How long to wait for the other processes to connect, short enough not to delay a stop.
-constexpr absl::Duration kMeetPatience = absl::Seconds(2);
+// How long an attempt to meet waits for the other processes. Each failed attempt makes the next one
+// longer, because processes on a busy machine are slow to connect. A stop waits for the attempt.
+constexpr absl::Duration kFirstMeeting = absl::Seconds(2);
+constexpr absl::Duration kLongestMeeting = absl::Seconds(8);
+
+// The time between two attempts. It is short, so that attempts of all processes overlap.
+constexpr absl::Duration kBetweenMeetings = absl::Milliseconds(100);
 
 // About the number of updates in the mean losses.
 constexpr double kLossMemory = 100;
@@ -52,19 +56,20 @@ void Training::Publish() {
 
 absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop) {
   SetComputeThreads(1);
-  Backoff backoff(config_.seed() + rank_);
+  absl::Duration meeting = kFirstMeeting;
   Updater updater(trained_->learner(), batches);
   while (!stop.HasBeenNotified()) {
     MMZ_RETURN_IF_ERROR(SaveWhenDue());
     if (config_.processes() > 1 && group_ == nullptr) {
-      const absl::Status joined = Join();
+      const absl::Status joined = Join(meeting);
       if (absl::IsInvalidArgument(joined)) return joined;
       if (!joined.ok()) {
         NoteApart(joined.message());
-        stop.WaitForNotificationWithTimeout(backoff.Next());
+        meeting = std::min(1.5 * meeting, kLongestMeeting);
+        stop.WaitForNotificationWithTimeout(kBetweenMeetings);
         continue;
       }
-      backoff.Reset();
+      meeting = kFirstMeeting;
     }
     const absl::StatusOr<bool> ready = AllAreReady(updater);
     if (ready.ok() && !*ready) continue;
@@ -116,13 +121,14 @@ void Training::SaveMetrics() {
   figures_.save_error = std::string(status.message());
 }
 
-// Connects to the other processes and takes over the state of process 0.
-absl::Status Training::Join() {
+// Connects to the other processes, for which it waits at most `meeting`, and takes over the state
+// of process 0.
+absl::Status Training::Join(absl::Duration meeting) {
   absl::StatusOr<std::unique_ptr<DataParallel>> group =
       DataParallel::Connect({.rank = rank_,
                              .processes = config_.processes(),
                              .address = config_.rendezvous_address(),
-                             .meeting_timeout = kMeetPatience,
+                             .meeting_timeout = meeting,
                              .timeout = absl::Seconds(config_.group_timeout_seconds()),
                              .device = trained_->device(),
                              .on_call = hooks_.joint_call});

@@ -139,7 +139,7 @@ class Training {
   absl::Status AppendMetrics();  // a line for the current iteration of state_
 
   // training.cc
-  absl::Status Join();
+  absl::Status Join(absl::Duration meeting);
   absl::Status ShareBook();
   absl::StatusOr<bool> AllAreReady(Updater& updater);
   absl::Status Update(Updater& updater);

@@ -9,7 +9,6 @@
 #include "base/size32.h"
 #include "base/status_macros.h"
 #include "simulator/core/index_fields.h"
-#include "simulator/core/pair_index.h"
 #include "simulator/core/roofline.h"
 
 namespace mallocmuzero {
