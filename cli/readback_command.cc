@@ -116,7 +116,7 @@ v1::ReadBackReport Report(const Program& program, const ReadBack& read_back,
 // Reads file names from standard input and prints one line of JSON for each module. Loading the
 // program takes longer than reading a module back, and a loop over compiles reads hundreds of
 // modules.
-absl::StatusOr<ExitCode> AnswerNames(const ReadbackFlags& flags, const Program& program,
+absl::StatusOr<ExitCode> AnswerNames(const ModuleReader& reader, const Program& program,
                                      const Mapping* wanted) {
   std::string name;
   for (int line = 1; std::getline(std::cin, name); ++line) {
@@ -124,7 +124,7 @@ absl::StatusOr<ExitCode> AnswerNames(const ReadbackFlags& flags, const Program& 
       return absl::InvalidArgumentError(absl::StrCat(
           "--hlo -: standard input:", line, ": expected the name of a file, found an empty line"));
     }
-    const absl::StatusOr<ReadBack> read_back = ReadBackModule(program, flags.all_hbm, name);
+    const absl::StatusOr<ReadBack> read_back = reader.Read(name);
     if (!read_back.ok()) return read_back.status();
     const absl::StatusOr<ExitCode> printed = PrintJson(Report(program, *read_back, wanted));
     if (!printed.ok()) return printed.status();
@@ -149,8 +149,10 @@ absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
     wanted = *std::move(mapping);
   }
   const Mapping* const compared = wanted ? &*wanted : nullptr;
-  if (by_names) return AnswerNames(flags, *program, compared);
-  const absl::StatusOr<ReadBack> read_back = ReadBackModule(*program, flags.all_hbm, flags.hlo);
+  const absl::StatusOr<ModuleReader> reader = ModuleReader::Create(*program, flags.all_hbm);
+  if (!reader.ok()) return reader.status();
+  if (by_names) return AnswerNames(*reader, *program, compared);
+  const absl::StatusOr<ReadBack> read_back = reader->Read(flags.hlo);
   if (!read_back.ok()) return read_back.status();
   if (!flags.output.empty()) {
     const absl::Status written =
@@ -174,9 +176,8 @@ void AddReadbackCommand(CLI::App& app, CommandBody& body) {
   command
       ->add_option("--all-hbm", flags->all_hbm,
                    "The HLO, text or protobuf, of the compile with everything in HBM that the "
-                   "program was imported from.")
-      ->type_name("FILE")
-      ->required();
+                   "program was imported from. Only a program of an older import needs it.")
+      ->type_name("FILE");
   command
       ->add_option(
           "--hlo", flags->hlo,

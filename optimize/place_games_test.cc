@@ -45,8 +45,7 @@ uint32_t AccessesElsewhere(const place::Placeable& placeable, const Mapping& map
                            const xla::HloModuleProto& placed) {
   const std::string path = placeable.path + ".placed";
   EXPECT_TRUE(WriteFileAtomically(path, placed.SerializeAsString()).ok());
-  const absl::StatusOr<ReadBack> read_back =
-      ReadBackModule(placeable.program, placeable.path, path);
+  const absl::StatusOr<ReadBack> read_back = ModuleReader::Create(placeable.program)->Read(path);
   if (!read_back.ok()) {
     ADD_FAILURE() << read_back.status();
     return 1;

@@ -206,7 +206,9 @@ absl::Status PlacedVariant::Learn(const v1::CompiledProgram& compiled, PlacedPro
   MMZ_RETURN_IF_ERROR(WriteMessage(absl::StrCat(stem, ".mapping"),
                                    MappingToProto(proposal.mapping, proposal.program)));
   placed_paths_.push_back(path);
-  const absl::StatusOr<ReadBack> read_back = ReadBackModule(proposal.program, all_hbm_path_, path);
+  const absl::StatusOr<ModuleReader> reader = ModuleReader::Create(proposal.program);
+  if (!reader.ok()) return reader.status();
+  const absl::StatusOr<ReadBack> read_back = reader->Read(path);
   if (!read_back.ok()) return read_back.status();
   const v1::ReadBackReport compared =
       MakeReadBackReport(proposal.program, *read_back, &proposal.mapping);

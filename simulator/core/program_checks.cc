@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -16,7 +17,7 @@
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/hardware.h"
 #include "simulator/core/mapping_checks.h"
-#include "simulator/core/program_types.h"
+#include "simulator/core/program.h"
 
 namespace mallocmuzero {
 namespace {
@@ -140,11 +141,6 @@ absl::Status CheckAccessesOf(const v1::Program& program, int i) {
   return absl::OkStatus();
 }
 
-bool IsMarker(const v1::Instruction& instruction) {
-  return instruction.kind() == v1::Instruction::LOOP_BEGIN ||
-         instruction.kind() == v1::Instruction::LOOP_END;
-}
-
 absl::Status CheckInstruction(const v1::Program& program, int i, int64_t next_access) {
   const v1::Instruction& instruction = program.instructions(i);
   const auto field = [i](absl::string_view member) { return Element("instructions", i, member); };
@@ -156,8 +152,9 @@ absl::Status CheckInstruction(const v1::Program& program, int i, int64_t next_ac
   if (instruction.first_access() != next_access) {
     return Error(field("first_access"), absl::StrCat(next_access), instruction.first_access());
   }
-  const int64_t most = std::min<int64_t>(IsMarker(instruction) ? 0 : kMaxAccessesPerInstruction,
-                                         program.accesses_size() - next_access);
+  const int64_t most = std::min<int64_t>(
+      IsMarker(KindFromProto(instruction.kind())) ? 0 : kMaxAccessesPerInstruction,
+      program.accesses_size() - next_access);
   MMZ_RETURN_IF_ERROR(CheckRange(instruction.access_count(), 0, most, field("access_count")));
   MMZ_RETURN_IF_ERROR(
       CheckRange(instruction.execution_count(), 0, kMaxExecutions, field("execution_count")));
@@ -223,7 +220,7 @@ class LoopWalk {
 
   absl::Status Step(int i) {
     const v1::Instruction& instruction = program_.instructions(i);
-    if (!IsMarker(instruction)) return CheckInside(i, open_.back());
+    if (!IsMarker(KindFromProto(instruction.kind()))) return CheckInside(i, open_.back());
     if (loop_at_[i] < 0) {
       return Error(Element("instructions", i, "kind"), "a marker named by a loop", "none");
     }
@@ -294,6 +291,20 @@ absl::Status CheckCarriedGroups(const v1::Program& program) {
   return absl::OkStatus();
 }
 
+absl::Status CheckSource(const v1::Program& program) {
+  if (!program.has_source()) return absl::OkStatus();
+  const v1::Source& source = program.source();
+  const std::tuple<const char*, int, int> sizes[] = {
+      {"source.instructions", source.instructions_size(), program.instructions_size()},
+      {"source.tensors", source.tensors_size(), program.tensors_size()},
+      {"source.loops", source.loops_size(), program.loops_size()},
+  };
+  for (const auto& [field, size, expected] : sizes) {
+    if (size != expected) return Error(field, absl::StrCat(expected, " elements"), size);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status CheckProgram(const v1::Program& program) {
@@ -309,6 +320,7 @@ absl::Status CheckProgram(const v1::Program& program) {
   MMZ_RETURN_IF_ERROR(CheckInstructions(program));
   MMZ_RETURN_IF_ERROR(LoopWalk(program).Run());
   MMZ_RETURN_IF_ERROR(CheckCarriedGroups(program));
+  MMZ_RETURN_IF_ERROR(CheckSource(program));
   if (program.has_baseline() && program.baseline().has_mapping()) {
     return CheckMappingIndices(program.baseline().mapping(), program, "baseline.mapping.");
   }

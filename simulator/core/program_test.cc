@@ -213,6 +213,25 @@ TEST(Program, RefusesAWrongBaseline) {
             "baseline.mapping.in_fast_memory: 6 entries, one for each access, expected, found 1");
 }
 
+TEST(Program, RefusesASourceOfOtherInstructions) {
+  const auto complete = [](v1::Program& p) {
+    for (int i = 0; i < p.instructions_size(); ++i) p.mutable_source()->add_instructions();
+    for (int t = 0; t < p.tensors_size(); ++t) p.mutable_source()->add_tensors();
+    for (int l = 0; l < p.loops_size(); ++l) p.mutable_source()->add_loops();
+  };
+  EXPECT_EQ(ErrorAfter(complete), "");
+  EXPECT_EQ(ErrorAfter([&](v1::Program& p) {
+              complete(p);
+              p.mutable_source()->mutable_instructions()->RemoveLast();
+            }),
+            "source.instructions: 8 elements expected, found 7");
+  EXPECT_EQ(ErrorAfter([&](v1::Program& p) {
+              complete(p);
+              p.mutable_source()->add_loops();
+            }),
+            "source.loops: 2 elements expected, found 3");
+}
+
 // The message is sealed again after the damage, so that the test reaches the checks behind the
 // fingerprint. A program that passes them must have a price.
 TEST(Program, RandomDamageIsRefusedOrHarmless) {

@@ -138,6 +138,11 @@ std::string LayoutToString(const Layout& layout) {
   return text.empty() ? text : absl::StrCat("{", text, "}");
 }
 
+void ClearMemorySpaces(Shape& shape) {
+  shape.layout.memory_space = 0;
+  for (Shape& part : shape.tuple_shapes) ClearMemorySpaces(part);
+}
+
 }  // namespace
 
 int ElementBits(ElementType type) { return kTypes[static_cast<size_t>(type)].bits; }
@@ -209,6 +214,11 @@ std::string ShapeToString(const Shape& shape) {
   }
   return absl::StrCat(ElementTypeName(shape.element_type), "[", absl::StrJoin(shape.dims, ","), "]",
                       LayoutToString(shape.layout));
+}
+
+std::string ShapeToStringWithoutMemory(Shape shape) {
+  ClearMemorySpaces(shape);
+  return ShapeToString(shape);
 }
 
 }  // namespace mallocmuzero::hlo

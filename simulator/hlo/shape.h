@@ -123,6 +123,9 @@ const Shape* SubShape(const Shape& shape, absl::Span<const int32_t> index);
 // HLO text of the shape with its layout.
 std::string ShapeToString(const Shape& shape);
 
+// The same without memory spaces, so that it is equal in all compiles of one function.
+std::string ShapeToStringWithoutMemory(Shape shape);
+
 }  // namespace mallocmuzero::hlo
 
 #endif  // MALLOCMUZERO_SIMULATOR_HLO_SHAPE_H_

@@ -122,8 +122,8 @@ class Pipeline {
   static void Import(const AnalyzedModule& all_hbm, const AnalyzedModule& other) {
     Assembly assembly = Assemble(all_hbm, SmallHardware());
     if (assembly.program.instructions_size() == 0) return;
-    const Match self = MatchModules(all_hbm, all_hbm);
-    const Match match = MatchModules(all_hbm, other);
+    const Match self = MatchModule(assembly.program, all_hbm);
+    const Match match = MatchModule(assembly.program, other);
     if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) return;
     const std::vector<Placement> placements = {ReadPlacement(assembly.program, all_hbm, self),
                                                ReadPlacement(assembly.program, other, match)};
@@ -133,7 +133,7 @@ class Pipeline {
     const auto calibration = Calibrate(assembly.program, classes, placements);
     EXPECT_TRUE(calibration.ok()) << calibration.status();
     if (calibration.ok()) *assembly.program.mutable_calibration() = *calibration;
-    *assembly.program.mutable_baseline() = MakeBaseline(assembly, all_hbm, other, match);
+    *assembly.program.mutable_baseline() = MakeBaseline(assembly.program, other, match);
     ExpectReadable(std::move(assembly.program));
   }
 

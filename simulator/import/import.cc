@@ -34,7 +34,7 @@ class Importer {
   absl::StatusOr<v1::Program> Run() && {
     absl::Status status = Analyze();
     if (!status.ok()) return status;
-    assembly_ = Assemble(all_hbm(), hardware_);
+    program_ = Assemble(all_hbm(), hardware_).program;
     if (program().instructions_size() == 0) {
       return absl::InvalidArgumentError(absl::StrCat(
           options_.all_hbm_path, ": expected an instruction that takes time, found none"));
@@ -55,7 +55,7 @@ class Importer {
   }
 
  private:
-  v1::Program& program() { return assembly_.program; }
+  v1::Program& program() { return program_; }
   const AnalyzedModule& all_hbm() const { return *compiles_.front(); }
 
   // Reads all compiles before it analyses any, because only pairs that all compiles list count as
@@ -102,17 +102,19 @@ class Importer {
   // Adds what one compile says to the latency table's data. The all-HBM compile comes first and
   // only gives its estimates.
   absl::Status AddPlacement(const AnalyzedModule& compile) {
-    Match match = MatchModules(all_hbm(), compile);
+    Match match = MatchModule(program(), compile);
     placements_.push_back(ReadPlacement(program(), compile, match));
     placements_.back().of_placed_module = placements_.size() > first_placed_;
     if (placements_.size() == 1) return absl::OkStatus();
+    match.report.set_unmatched_in_all_hbm_cycles(
+        UnmatchedCycles(program(), placements_.front(), match));
     if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) {
       return absl::InvalidArgumentError(
           absl::StrCat(compile.path, ": expected another compile of ", options_.all_hbm_path,
                        ", found a module that has none of its instructions"));
     }
     if (placements_.size() == 2 && !options_.default_path.empty()) {
-      *program().mutable_baseline() = MakeBaseline(assembly_, all_hbm(), compile, match);
+      *program().mutable_baseline() = MakeBaseline(program(), compile, match);
     }
     *program().add_matches() = std::move(match.report);
     return absl::OkStatus();
@@ -157,7 +159,7 @@ class Importer {
   std::vector<std::unique_ptr<AnalyzedModule>> compiles_;
   // index of the first compile of a placed module; all after it are such, too
   size_t first_placed_ = 0;
-  Assembly assembly_;
+  v1::Program program_;
   std::vector<Placement> placements_;
 };
 
@@ -180,11 +182,11 @@ v1::ImportReport MakeImportReport(const Program& program) {
   report.set_bytes_accessed(MeasureTraffic(program, AllHbmMapping(program)).bytes_accessed);
   report.set_all_hbm_cycles(SimulateAllHbm(program).total_cycles);
   report.set_all_fast_cycles(AllFastCycles(program));
-  report.set_default_cycles(proto.baseline().total_cycles());
-  report.set_default_stall_cycles(proto.baseline().stall_cycles());
-  report.set_default_packed(proto.baseline().packed());
-  if (const absl::StatusOr<Mapping> baseline = BaselineMapping(program); baseline.ok()) {
-    const Traffic traffic = MeasureTraffic(program, *baseline);
+  if (const Baseline* baseline = program.baseline(); baseline != nullptr) {
+    report.set_default_cycles(baseline->compiled_cycles);
+    report.set_default_stall_cycles(baseline->stall_cycles);
+    report.set_default_packed(baseline->packed);
+    const Traffic traffic = MeasureTraffic(program, baseline->mapping);
     report.set_default_hbm_share(
         traffic.bytes_accessed > 0 ? traffic.hbm_bytes / traffic.bytes_accessed : 0);
   }
@@ -199,7 +201,9 @@ v1::ImportReport MakeImportReport(const Program& program) {
   report.set_unmatched_instructions(unmatched);
   *report.mutable_unknown_opcodes() = proto.unknown_opcodes();
   *report.mutable_notes() = proto.notes();
-  for (const std::string& note : proto.baseline().notes()) report.add_notes(note);
+  if (program.baseline() != nullptr) {
+    for (const std::string& note : program.baseline()->notes) report.add_notes(note);
+  }
   return report;
 }
 

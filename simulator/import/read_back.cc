@@ -13,6 +13,7 @@
 #include "simulator/import/baseline/baseline.h"
 #include "simulator/import/matching/match.h"
 #include "simulator/import/structure/program_source.h"
+#include "simulator/import/structure/source.h"
 
 namespace mallocmuzero {
 namespace {
@@ -44,30 +45,43 @@ double Share(double part, double whole) { return whole > 0 ? part / whole : 1; }
 
 }  // namespace
 
-absl::StatusOr<ReadBack> ReadBackModule(const Program& program, const std::string& all_hbm_path,
-                                        const std::string& hlo_path) {
-  absl::StatusOr<hlo::Module> all_hbm_module = ReadModule(all_hbm_path);
-  if (!all_hbm_module.ok()) return all_hbm_module.status();
+absl::StatusOr<ModuleReader> ModuleReader::Create(const Program& program,
+                                                  const std::string& all_hbm_path) {
+  ModuleReader reader(program);
+  if (!program.proto().has_source()) {
+    if (all_hbm_path.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          program.proto().name(), ": expected a program that says which value is in which buffer, ",
+          "found one of an older import: import it again, or give its all-HBM compile"));
+    }
+    absl::StatusOr<hlo::Module> module = ReadModule(all_hbm_path);
+    if (!module.ok()) return module.status();
+    absl::StatusOr<ProgramSource> source =
+        AnalyzeProgramSource(program.proto(), *std::move(module), all_hbm_path);
+    if (!source.ok()) return source.status();
+    reader.assembled_ = std::make_unique<const v1::Program>(std::move(source->assembly.program));
+  }
+  reader.hints_ = HintsFromSource(reader.WithSource());
+  return reader;
+}
+
+absl::StatusOr<ReadBack> ModuleReader::Read(const std::string& hlo_path) const {
   absl::StatusOr<hlo::Module> module = ReadModule(hlo_path);
   if (!module.ok()) return module.status();
-  const auto source =
-      AnalyzeProgramSource(program.proto(), *std::move(all_hbm_module), all_hbm_path);
-  if (!source.ok()) return source.status();
-  const AnalyzedModule& all_hbm = *source->all_hbm;
-  const auto compiled = AnalyzeModule(*std::move(module), hlo_path, source->hints);
+  const auto compiled = AnalyzeModule(*std::move(module), hlo_path, hints_);
   if (!compiled.ok()) return compiled.status();
-  const Match match = MatchModules(all_hbm, **compiled);
+  const Match match = MatchModule(WithSource(), **compiled);
   if (match.report.matched_by_name() + match.report.matched_by_metadata() == 0) {
     return absl::InvalidArgumentError(
-        absl::StrCat(hlo_path, ": expected a compile of ", program.proto().name(),
+        absl::StrCat(hlo_path, ": expected a compile of ", program_->proto().name(),
                      ", found a module that has none of its instructions"));
   }
-  v1::Baseline placed = MakeBaseline(source->assembly, all_hbm, **compiled, match);
+  v1::Baseline placed = MakeBaseline(WithSource(), **compiled, match);
   FillHeader(*placed.mutable_mapping());
-  placed.mutable_mapping()->set_program_sha256(program.proto().fingerprint());
+  placed.mutable_mapping()->set_program_sha256(program_->proto().fingerprint());
   placed.mutable_mapping()->set_solver("read back");
   ReadBack result;
-  absl::StatusOr<Mapping> mapping = MappingFromProto(placed.mapping(), program);
+  absl::StatusOr<Mapping> mapping = MappingFromProto(placed.mapping(), *program_);
   if (!mapping.ok()) return mapping.status();
   result.mapping = *std::move(mapping);
   result.packed = placed.packed();

@@ -4,14 +4,17 @@
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_READ_BACK_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_READ_BACK_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "mallocmuzero/v1/handover_report.pb.h"
+#include "mallocmuzero/v1/program.pb.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
+#include "simulator/import/analysis/dataflow.h"
 
 namespace mallocmuzero {
 
@@ -35,12 +38,29 @@ struct ReadBack {
   std::vector<std::string> notes;
 };
 
-// Reads the recompiled module at `hlo_path`. `all_hbm_path` must be the compile with everything in
-// HBM from which the program was imported; it relates the values of the text to buffers.
-// InvalidArgument if it is another module, or if the recompiled module has no instruction of the
-// program. Errors name the file.
-absl::StatusOr<ReadBack> ReadBackModule(const Program& program, const std::string& all_hbm_path,
-                                        const std::string& hlo_path);
+// Reads recompiled modules of one program.
+class ModuleReader {
+ public:
+  // `program` must outlive the reader. `all_hbm_path` is only needed if the program has no source,
+  // because it is of an older import. It must then be the compile with everything in HBM from which
+  // the program was imported. InvalidArgument if it is missing or another module.
+  static absl::StatusOr<ModuleReader> Create(const Program& program,
+                                             const std::string& all_hbm_path = "");
+
+  // Reads the module at `hlo_path`. InvalidArgument if it has no instruction of the program. Errors
+  // name the file.
+  absl::StatusOr<ReadBack> Read(const std::string& hlo_path) const;
+
+ private:
+  explicit ModuleReader(const Program& program) : program_(&program) {}
+
+  const v1::Program& WithSource() const { return assembled_ ? *assembled_ : program_->proto(); }
+
+  const Program* program_;
+  // The structure of the program and its source; null if the program has a source itself.
+  std::unique_ptr<const v1::Program> assembled_;
+  InPlaceHints hints_;
+};
 
 // `wanted` is the mapping that the module was compiled for; null if there is none to compare with.
 v1::ReadBackReport MakeReadBackReport(const Program& program, const ReadBack& read_back,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "simulator/core/fingerprint.h"
 #include "simulator/core/hardware.h"
 #include "simulator/core/testing/program_builder.h"
 #include "simulator/import/import.h"
@@ -58,7 +60,7 @@ class ReadBackOfTwoNegations : public ::testing::Test {
 };
 
 TEST_F(ReadBackOfTwoNegations, FindsThePlacementAndThePrices) {
-  const auto read_back = ReadBackModule(program_, all_hbm_, default_);
+  const auto read_back = ModuleReader::Create(program_)->Read(default_);
   ASSERT_TRUE(read_back.ok()) << read_back.status();
   EXPECT_EQ(read_back->mapping.in_fast_memory, baseline_.in_fast_memory);
   EXPECT_EQ(read_back->mapping.intervals, baseline_.intervals);
@@ -78,7 +80,7 @@ TEST_F(ReadBackOfTwoNegations, FindsThePlacementAndThePrices) {
 }
 
 TEST_F(ReadBackOfTwoNegations, ListsWhatIsNotAsWanted) {
-  const auto read_back = ReadBackModule(program_, all_hbm_, all_hbm_);
+  const auto read_back = ModuleReader::Create(program_)->Read(all_hbm_);
   ASSERT_TRUE(read_back.ok()) << read_back.status();
   const v1::ReadBackReport report = MakeReadBackReport(program_, *read_back, &baseline_);
   EXPECT_EQ(report.compiled_cycles(), 160);
@@ -99,7 +101,7 @@ TEST_F(ReadBackOfTwoNegations, ListsWhatIsNotAsWanted) {
 }
 
 TEST_F(ReadBackOfTwoNegations, WithoutAWantedMappingThereIsNothingToCompareWith) {
-  const auto read_back = ReadBackModule(program_, all_hbm_, all_hbm_);
+  const auto read_back = ModuleReader::Create(program_)->Read(all_hbm_);
   ASSERT_TRUE(read_back.ok()) << read_back.status();
   const v1::ReadBackReport report = MakeReadBackReport(program_, *read_back, nullptr);
   EXPECT_FALSE(report.has_wanted_cycles());
@@ -109,7 +111,7 @@ TEST_F(ReadBackOfTwoNegations, WithoutAWantedMappingThereIsNothingToCompareWith)
 
 TEST_F(ReadBackOfTwoNegations, ATextWithoutEstimatesIsPricedByTheTableOnly) {
   const auto read_back =
-      ReadBackModule(program_, all_hbm_, WriteText("dump.hlo", TwoNegations(true, false)));
+      ModuleReader::Create(program_)->Read(WriteText("dump.hlo", TwoNegations(true, false)));
   ASSERT_TRUE(read_back.ok()) << read_back.status();
   EXPECT_FALSE(read_back->compiled_cycles.has_value());
   EXPECT_EQ(read_back->mapping.in_fast_memory, baseline_.in_fast_memory);
@@ -119,12 +121,10 @@ TEST_F(ReadBackOfTwoNegations, ATextWithoutEstimatesIsPricedByTheTableOnly) {
 }
 
 TEST_F(ReadBackOfTwoNegations, AnInstructionTheModuleLacksIsNotMatched) {
-  const auto read_back = ReadBackModule(
-      program_, all_hbm_,
-      WriteText("abs.hlo",
-                hlo::EntryModule(absl::StrCat("%a = f32[100] parameter(0)\n"
-                                              "%b = f32[100]{0} negate(%a)",
-                                              Cycles(80), "\nROOT %z = f32[100] abs(%b)"))));
+  const auto read_back = ModuleReader::Create(program_)->Read(WriteText(
+      "abs.hlo", hlo::EntryModule(absl::StrCat("%a = f32[100] parameter(0)\n"
+                                               "%b = f32[100]{0} negate(%a)",
+                                               Cycles(80), "\nROOT %z = f32[100] abs(%b)"))));
   ASSERT_TRUE(read_back.ok()) << read_back.status();
   const v1::ReadBackReport report = MakeReadBackReport(program_, *read_back, &baseline_);
   EXPECT_EQ(report.matched_share(), 0.5);   // 800 of the 1,600 bytes are %b's
@@ -132,26 +132,48 @@ TEST_F(ReadBackOfTwoNegations, AnInstructionTheModuleLacksIsNotMatched) {
   EXPECT_EQ(report.mismatch_count(), 1);
 }
 
+// The program as an importer wrote it that did not store its source.
+Program WithoutSource(const Program& program) {
+  v1::Program old = program.proto();
+  old.clear_source();
+  SealProgram(old);
+  return *Program::FromProto(std::move(old));
+}
+
+TEST_F(ReadBackOfTwoNegations, AProgramWithoutSourceNeedsItsAllHbmText) {
+  const Program old = WithoutSource(program_);
+  const auto refused = ModuleReader::Create(old);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("import it again"));
+  const auto reader = ModuleReader::Create(old, all_hbm_);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const auto read_back = reader->Read(default_);
+  ASSERT_TRUE(read_back.ok()) << read_back.status();
+  EXPECT_EQ(read_back->mapping.in_fast_memory, baseline_.in_fast_memory);
+  EXPECT_EQ(read_back->mapping.intervals, baseline_.intervals);
+}
+
 TEST_F(ReadBackOfTwoNegations, AnotherAllHbmTextIsRefused) {
   const std::string other = WriteText(
       "other.hlo", hlo::EntryModule("%a = f32[100] parameter(0)\nROOT %b = f32[100] negate(%a)"));
-  const auto read_back = ReadBackModule(program_, other, default_);
-  EXPECT_EQ(read_back.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(read_back.status().message()),
+  const Program old = WithoutSource(program_);
+  const auto reader = ModuleReader::Create(old, other);
+  EXPECT_EQ(reader.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(reader.status().message()),
               HasSubstr("other.hlo: expected the all-HBM compile"));
 }
 
 TEST_F(ReadBackOfTwoNegations, AModuleWithoutAnInstructionOfTheProgramIsRefused) {
   const std::string foreign = WriteText(
       "foreign.hlo", hlo::EntryModule("%a = f32[100] parameter(0)\nROOT %z = f32[100] abs(%a)"));
-  const auto read_back = ReadBackModule(program_, all_hbm_, foreign);
+  const auto read_back = ModuleReader::Create(program_)->Read(foreign);
   EXPECT_EQ(read_back.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(read_back.status().message()),
               HasSubstr("foreign.hlo: expected a compile of"));
 }
 
 TEST_F(ReadBackOfTwoNegations, AMissingFileIsNotFound) {
-  const auto read_back = ReadBackModule(program_, all_hbm_, "no/such.hlo");
+  const auto read_back = ModuleReader::Create(program_)->Read("no/such.hlo");
   EXPECT_EQ(read_back.status().code(), absl::StatusCode::kNotFound);
 }
 
@@ -172,32 +194,51 @@ TEST(ReadBack, KeepsToWhatTheImportFoundToShareABuffer) {
       MustImport({.all_hbm_path = listed, .default_path = listed, .sample_paths = {not_listed}},
                  SmallHardware());
   EXPECT_EQ(apart.buffer_count(), 2);
-  EXPECT_TRUE(ReadBackModule(apart, listed, listed).ok());
+  EXPECT_TRUE(ModuleReader::Create(apart)->Read(listed).ok());
   const Program shared =
       MustImport({.all_hbm_path = listed, .default_path = listed}, SmallHardware());
   EXPECT_EQ(shared.buffer_count(), 1);
-  EXPECT_TRUE(ReadBackModule(shared, listed, not_listed).ok());
+  EXPECT_TRUE(ModuleReader::Create(shared)->Read(not_listed).ok());
 }
 
-class ReadBackOfRealProgram : public ::testing::TestWithParam<std::string> {};
-
-TEST_P(ReadBackOfRealProgram, TheDefaultIsReadBackAsTheBaseline) {
-  const std::string folder =
-      absl::StrCat(MALLOCMUZERO_SOURCE_DIR "/tests/data/hlo/", GetParam(), "/");
-  ImportOptions options{.all_hbm_path = folder + "all_hbm.hlo.zst",
-                        .default_path = folder + "default.hlo.zst"};
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().filename().string().rfind("sample_", 0) == 0) {
-      options.sample_paths.push_back(entry.path().string());
+class ReadBackOfRealProgram : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      if (entry.path().filename().string().rfind("sample_", 0) == 0) {
+        options_.sample_paths.push_back(entry.path().string());
+      }
     }
   }
-  const Program program = MustImport(options, *LoadHardware("tpu_v4i"));
-  const auto read_back = ReadBackModule(program, options.all_hbm_path, options.default_path);
+
+  const std::string folder_ =
+      absl::StrCat(MALLOCMUZERO_SOURCE_DIR "/tests/data/hlo/", GetParam(), "/");
+  ImportOptions options_{.all_hbm_path = folder_ + "all_hbm.hlo.zst",
+                         .default_path = folder_ + "default.hlo.zst"};
+};
+
+TEST_P(ReadBackOfRealProgram, TheDefaultIsReadBackAsTheBaseline) {
+  const Program program = MustImport(options_, *LoadHardware("tpu_v4i"));
+  const auto read_back = ModuleReader::Create(program)->Read(options_.default_path);
   ASSERT_TRUE(read_back.ok()) << read_back.status();
   const Mapping baseline = *BaselineMapping(program);
   EXPECT_EQ(read_back->mapping.in_fast_memory, baseline.in_fast_memory);
   EXPECT_EQ(read_back->mapping.intervals, baseline.intervals);
-  EXPECT_EQ(read_back->compiled_cycles, program.proto().baseline().total_cycles());
+  EXPECT_EQ(read_back->compiled_cycles, program.baseline()->compiled_cycles);
+}
+
+TEST_P(ReadBackOfRealProgram, AProgramWithoutSourceIsReadBackTheSame) {
+  const std::string& sample = options_.sample_paths.front();
+  const Program program = MustImport(options_, *LoadHardware("tpu_v4i"));
+  const auto read_back = ModuleReader::Create(program)->Read(sample);
+  ASSERT_TRUE(read_back.ok()) << read_back.status();
+  const Program old = WithoutSource(program);
+  const auto of_old = ModuleReader::Create(old, options_.all_hbm_path)->Read(sample);
+  ASSERT_TRUE(of_old.ok()) << of_old.status();
+  EXPECT_EQ(of_old->mapping.in_fast_memory, read_back->mapping.in_fast_memory);
+  EXPECT_EQ(of_old->mapping.intervals, read_back->mapping.intervals);
+  EXPECT_EQ(of_old->matched, read_back->matched);
+  EXPECT_EQ(of_old->compiled_cycles, read_back->compiled_cycles);
 }
 
 INSTANTIATE_TEST_SUITE_P(Corpus, ReadBackOfRealProgram,

@@ -259,9 +259,9 @@ TEST(WithoutAReaderOfErrors, WorkIsDoneAndFailuresHaveTheirExitCode) {
 
 TEST(ReadbackOfNamesFromStandardInput, NamesTheLineThatIsEmpty) {
   const TemporaryFolder folder;
-  const RunResult result = RunMallocmuzero({"readback", "--program", GoodProgram(folder),
-                                            "--all-hbm", GoodHlo(), "--hlo", "-", "--json"},
-                                           folder.Write("names", GoodHlo() + "\n\n"));
+  const RunResult result =
+      RunMallocmuzero({"readback", "--program", GoodProgram(folder), "--hlo", "-", "--json"},
+                      folder.Write("names", GoodHlo() + "\n\n"));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("--hlo -: standard input:2: expected the name of a file"));
 }

@@ -44,8 +44,7 @@ class Loop : public testing::TestWithParam<std::string> {
   }
 
   Arguments Readback(const std::string& hlo, const std::string& mapping) const {
-    return {"readback", "--program", program_,    "--all-hbm", Hlo("all_hbm.hlo.zst"),
-            "--hlo",    hlo,         "--mapping", mapping};
+    return {"readback", "--program", program_, "--hlo", hlo, "--mapping", mapping};
   }
 
   const TemporaryFolder folder_;
@@ -201,9 +200,29 @@ TEST_F(LoopBadInput, ReadbackNamesWhatIsWrong) {
   ExpectOneErrorLine(
       RunMallocmuzero(Readback(TestData("hlo/resnet50_b1/default.hlo.zst"), "default")),
       "default\\.hlo\\.zst: expected a compile of");
-  Arguments command = Readback(good, "default");
-  command[4] = TestData("hlo/gpt_b16/all_hbm.hlo.zst");
-  ExpectOneErrorLine(RunMallocmuzero(command), "all_hbm\\.hlo\\.zst: expected the all-HBM compile");
+}
+
+// The programs of the corpus are of an import that did not store their source.
+TEST(ReadbackOfAnOlderImport, NeedsTheAllHbmTextOfTheProgram) {
+  const std::string name = "tpu_v6e/dit_4x1024_b48x256";
+  const std::string workloads = MALLOCMUZERO_SOURCE_DIR "/workloads/";
+  const Arguments without = {"readback",
+                             "--program",
+                             workloads + name + ".program",
+                             "--hlo",
+                             workloads + "captures/" + name + "/default.hlo.zst",
+                             "--mapping",
+                             "default",
+                             "--json"};
+  ExpectOneErrorLine(RunMallocmuzero(without),
+                     "older import: import it again, or give its all-HBM");
+  Arguments with = without;
+  with.insert(with.end(), {"--all-hbm", workloads + "captures/" + name + "/all_hbm.hlo.zst"});
+  const RunResult result = RunMallocmuzero(with);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(json::parse(result.out)["followed_share"], 1);
+  with.back() = TestData("hlo/gpt_b16/all_hbm.hlo.zst");
+  ExpectOneErrorLine(RunMallocmuzero(with), "all_hbm\\.hlo\\.zst: expected the all-HBM compile");
 }
 
 }  // namespace

@@ -88,8 +88,8 @@ TEST_F(Placed, IsWrittenCheckedAndReadBackAsTheMappingHasIt) {
       {"check-placed", "--original", all_hbm_, "--placed", placed_, "--hardware", "tpu_v6e"});
   EXPECT_EQ(checked.exit_code, 0) << checked.out << checked.err;
 
-  const RunResult read = RunMallocmuzero({"readback", "--program", program_, "--all-hbm", all_hbm_,
-                                          "--hlo", placed_, "--mapping", mapping_, "--json"});
+  const RunResult read = RunMallocmuzero(
+      {"readback", "--program", program_, "--hlo", placed_, "--mapping", mapping_, "--json"});
   ASSERT_EQ(read.exit_code, 0) << read.err;
   const json readback = json::parse(read.out);
   EXPECT_EQ(readback["followed_share"], 1);

@@ -36,14 +36,12 @@ struct Stay {
 
 class BaselineMaker {
  public:
-  BaselineMaker(const Assembly& assembly, const AnalyzedModule& all_hbm,
-                const AnalyzedModule& other, const Match& match)
-      : program_(assembly.program),
-        buffer_of_storage_(assembly.buffer_of_storage),
+  BaselineMaker(const v1::Program& program, const AnalyzedModule& other, const Match& match)
+      : program_(program),
         other_(other),
         flow_(other.flow),
         match_(match),
-        base_storage_(TranslateValues(all_hbm, other, match)),
+        buffer_of_value_(TranslateValues(program, other, match)),
         ranges_(ComputeLiveRanges(other)),
         carried_(CarriedBuffers(program_)),
         stays_(other.flow.storage_count()) {
@@ -66,10 +64,6 @@ class BaselineMaker {
 
  private:
   int32_t Fast() const { return program_.hardware().fast_memory_space(); }
-  int32_t BufferOfValue(ValueId value) const {
-    const int32_t storage = base_storage_[value];
-    return storage < 0 ? -1 : buffer_of_storage_[storage];
-  }
 
   // Sets time_of_: for each priced step, the instruction that it or the next matched step matches.
   void MapTimes() {
@@ -97,7 +91,7 @@ class BaselineMaker {
       const HloValue& value = flow_.values()[v];
       if (value.shape->layout.memory_space != Fast()) continue;
       Stay& stay = stays_[flow_.StorageOf(v)];
-      const int32_t own = BufferOfValue(v);
+      const int32_t own = buffer_of_value_[v];
       if (own >= 0) stay.buffer = own;
     }
     FindStaysOfInitialValues();
@@ -128,13 +122,13 @@ class BaselineMaker {
       const HloValue& initial = flow_.values()[carried.initial];
       if (initial.shape->layout.memory_space != Fast() || initial.copied_from < 0) continue;
       Stay& stay = stays_[flow_.StorageOf(carried.initial)];
-      const auto found = initial_of.find(BufferOfValue(carried.parameter));
+      const auto found = initial_of.find(buffer_of_value_[carried.parameter]);
       if (stay.buffer < 0 && found != initial_of.end()) stay.buffer = found->second;
     }
   }
 
   int32_t BufferOfStay(int32_t storage, ValueId origin) const {
-    return stays_[storage].buffer >= 0 ? stays_[storage].buffer : BufferOfValue(origin);
+    return stays_[storage].buffer >= 0 ? stays_[storage].buffer : buffer_of_value_[origin];
   }
 
   void FindCopies() {
@@ -373,12 +367,11 @@ class BaselineMaker {
   }
 
   const v1::Program& program_;
-  const std::vector<int32_t>& buffer_of_storage_;
   const AnalyzedModule& other_;
   const Dataflow& flow_;
   const Match& match_;
-  std::vector<int32_t> base_storage_;  // for each value of the default module
-  std::vector<LiveRange> ranges_;      // for each storage of the default module
+  std::vector<int32_t> buffer_of_value_;  // for each value of the default module; -1: none
+  std::vector<LiveRange> ranges_;         // for each storage of the default module
   absl::flat_hash_map<int32_t, int32_t> carried_;
   std::vector<Stay> stays_;  // for each storage of the default module
   std::vector<int32_t> time_of_;
@@ -390,9 +383,9 @@ class BaselineMaker {
 
 }  // namespace
 
-v1::Baseline MakeBaseline(const Assembly& assembly, const AnalyzedModule& all_hbm,
-                          const AnalyzedModule& default_module, const Match& match) {
-  return BaselineMaker(assembly, all_hbm, default_module, match).Run();
+v1::Baseline MakeBaseline(const v1::Program& program, const AnalyzedModule& default_module,
+                          const Match& match) {
+  return BaselineMaker(program, default_module, match).Run();
 }
 
 }  // namespace mallocmuzero

@@ -1,32 +1,67 @@
 #include "simulator/import/matching/match.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "base/sha256.h"
+#include "simulator/core/program.h"
 
 namespace mallocmuzero {
 namespace {
 
-// Appends the shape with every memory space set to HBM.
-void AppendShape(const hlo::Shape& shape, std::string& text) {
-  if (shape.IsTuple()) {
-    text.push_back('(');
-    for (const hlo::Shape& element : shape.tuple_shapes) AppendShape(element, text);
-    text.push_back(')');
-    return;
+// An instruction as a match compares it. The program or the module that it is from must outlive it.
+struct Described {
+  InstructionKind kind = InstructionKind::kEstimated;
+  absl::string_view name;
+  absl::string_view op_name;
+  std::string result;  // opcode and shape of the result
+};
+
+std::vector<Described> Describe(const v1::Program& program) {
+  std::vector<Described> described;
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const v1::Instruction& instruction = program.instructions(i);
+    described.push_back({.kind = KindFromProto(instruction.kind()),
+                         .name = instruction.name(),
+                         .op_name = instruction.op_name(),
+                         .result = absl::StrCat(instruction.opcode(), " ",
+                                                program.source().instructions(i).shape())});
   }
-  hlo::Shape plain = shape;
-  plain.layout.memory_space = 0;
-  absl::StrAppend(&text, hlo::ShapeToString(plain), ";");
+  return described;
 }
 
-// Opcode and shape of the result. Two instructions of the same name match only if these are equal.
-std::string ResultKey(const PricedStep& priced) {
-  std::string key = absl::StrCat(priced.instruction->opcode_text, " ");
-  AppendShape(priced.instruction->shape, key);
-  return key;
+std::vector<Described> Describe(const AnalyzedModule& module) {
+  std::vector<Described> described;
+  for (const PricedStep& priced : module.priced) {
+    const hlo::Instruction& instruction = *priced.instruction;
+    described.push_back(
+        {.kind = module.KindOf(priced),
+         .name = instruction.name,
+         .op_name = instruction.op_name,
+         .result = absl::StrCat(instruction.opcode_text, " ",
+                                hlo::ShapeToStringWithoutMemory(instruction.shape))});
+  }
+  return described;
+}
+
+// Two instructions of the same name match only if opcode and shape are equal, too.
+std::string NameKey(const Described& step) {
+  const char* marker = step.kind == InstructionKind::kLoopBegin ? "<"
+                       : step.kind == InstructionKind::kLoopEnd ? ">"
+                                                                : "";
+  return absl::StrCat(marker, step.name, " ", step.result);
+}
+
+std::string MetadataKey(const Described& step) {
+  return IsMarker(step.kind) ? absl::StrCat("marker ", step.kind == InstructionKind::kLoopBegin)
+                             : absl::StrCat(step.op_name, " ", step.result);
+}
+
+void AppendShape(const hlo::Shape& shape, std::string& text) {
+  absl::StrAppend(&text, hlo::ShapeToStringWithoutMemory(shape), ";");
 }
 
 // Priced steps by key. Steps with the same key are taken one after the other, in schedule order.
@@ -50,38 +85,28 @@ class StepPool {
 
 class Matcher {
  public:
-  Matcher(const AnalyzedModule& base, const AnalyzedModule& other) : base_(base), other_(other) {
-    match_.other_of_base.assign(base.priced.size(), -1);
-    match_.base_of_other.assign(other.priced.size(), -1);
-    match_.report.set_name(BaseName(other.path));
+  Matcher(std::vector<Described> base, std::vector<Described> other)
+      : base_(std::move(base)), other_(std::move(other)) {
+    match_.other_of_base.assign(base_.size(), -1);
+    match_.base_of_other.assign(other_.size(), -1);
   }
 
   Match Run() && {
-    match_.report.set_matched_by_name(MatchBy([](const AnalyzedModule& m, const PricedStep& p) {
-      return absl::StrCat(
-          IsMarker(m.KindOf(p)) ? (m.StepOf(p).kind == Step::Kind::kLoopBegin ? "<" : ">") : "",
-          p.instruction->name, " ", ResultKey(p));
-    }));
-    match_.report.set_matched_by_metadata(MatchBy([](const AnalyzedModule& m, const PricedStep& p) {
-      return IsMarker(m.KindOf(p))
-                 ? absl::StrCat("marker ", m.StepOf(p).kind == Step::Kind::kLoopBegin)
-                 : absl::StrCat(p.instruction->op_name, " ", ResultKey(p));
-    }));
-    CountUnmatched();
+    match_.report.set_matched_by_name(MatchBy(NameKey));
+    match_.report.set_matched_by_metadata(MatchBy(MetadataKey));
     return std::move(match_);
   }
 
  private:
-  template <typename KeyOf>
-  uint32_t MatchBy(KeyOf key_of) {
+  uint32_t MatchBy(std::string (*key_of)(const Described&)) {
     StepPool pool;
-    for (int32_t i = 0; i < other_.priced.size(); ++i) {
-      if (match_.base_of_other[i] < 0) pool.Add(key_of(other_, other_.priced[i]), i);
+    for (int32_t i = 0; i < other_.size(); ++i) {
+      if (match_.base_of_other[i] < 0) pool.Add(key_of(other_[i]), i);
     }
     uint32_t matched = 0;
-    for (int32_t i = 0; i < base_.priced.size(); ++i) {
+    for (int32_t i = 0; i < base_.size(); ++i) {
       if (match_.other_of_base[i] >= 0) continue;
-      const int32_t found = pool.Take(key_of(base_, base_.priced[i]));
+      const int32_t found = pool.Take(key_of(base_[i]));
       if (found < 0) continue;
       match_.other_of_base[i] = found;
       match_.base_of_other[found] = i;
@@ -90,31 +115,26 @@ class Matcher {
     return matched;
   }
 
-  static double Cycles(const PricedStep& priced) {
-    return static_cast<double>(priced.instruction->estimated_cycles.value_or(0)) *
-           static_cast<double>(priced.execution_count);
-  }
-
-  void CountUnmatched() {
-    v1::MatchReport& report = match_.report;
-    for (size_t i = 0; i < base_.priced.size(); ++i) {
-      if (match_.other_of_base[i] >= 0) continue;
-      report.set_unmatched_in_all_hbm(report.unmatched_in_all_hbm() + 1);
-      report.set_unmatched_in_all_hbm_cycles(report.unmatched_in_all_hbm_cycles() +
-                                             Cycles(base_.priced[i]));
-    }
-    for (size_t i = 0; i < other_.priced.size(); ++i) {
-      if (match_.base_of_other[i] >= 0) continue;
-      report.set_unmatched_in_other(report.unmatched_in_other() + 1);
-      report.set_unmatched_in_other_cycles(report.unmatched_in_other_cycles() +
-                                           Cycles(other_.priced[i]));
-    }
-  }
-
-  const AnalyzedModule& base_;
-  const AnalyzedModule& other_;
+  std::vector<Described> base_;
+  std::vector<Described> other_;
   Match match_;
 };
+
+void CountUnmatched(const AnalyzedModule& other, Match& match) {
+  v1::MatchReport& report = match.report;
+  report.set_unmatched_in_all_hbm(
+      std::count(match.other_of_base.begin(), match.other_of_base.end(), -1));
+  report.set_unmatched_in_other(
+      std::count(match.base_of_other.begin(), match.base_of_other.end(), -1));
+  double cycles = 0;
+  for (size_t i = 0; i < other.priced.size(); ++i) {
+    const PricedStep& priced = other.priced[i];
+    if (match.base_of_other[i] >= 0) continue;
+    cycles += static_cast<double>(priced.instruction->estimated_cycles.value_or(0)) *
+              static_cast<double>(priced.execution_count);
+  }
+  report.set_unmatched_in_other_cycles(cycles);
+}
 
 }  // namespace
 
@@ -159,8 +179,11 @@ const std::string& Signatures::OfComputation(hlo::ComputationIndex index) {
   return signature;
 }
 
-Match MatchModules(const AnalyzedModule& all_hbm, const AnalyzedModule& other) {
-  return Matcher(all_hbm, other).Run();
+Match MatchModule(const v1::Program& program, const AnalyzedModule& other) {
+  Match match = Matcher(Describe(program), Describe(other)).Run();
+  match.report.set_name(BaseName(other.path));
+  CountUnmatched(other, match);
+  return match;
 }
 
 }  // namespace mallocmuzero

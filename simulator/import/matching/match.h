@@ -1,4 +1,4 @@
-// Matches the instructions of one compile with those of another compile of the same function.
+// Matches the instructions of a program with those of another compile of the same function.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_MATCHING_MATCH_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_MATCHING_MATCH_H_
@@ -35,16 +35,18 @@ class Signatures {
   absl::flat_hash_map<const hlo::Instruction*, std::string> of_instruction_;
 };
 
-// Which priced steps of `other` and of `all_hbm` are the same instruction.
+// Which instructions of a program and priced steps of another compile are the same.
 struct Match {
-  std::vector<int32_t> other_of_base;  // for each priced step of all_hbm; -1: not found
+  std::vector<int32_t> other_of_base;  // for each instruction of the program; -1: not found
   std::vector<int32_t> base_of_other;  // for each priced step of the other module; -1: not found
+  // Lacks unmatched_in_all_hbm_cycles (see UnmatchedCycles).
   v1::MatchReport report;
 };
 
 // Matches instructions by name if opcode and shapes agree. Matches the others in schedule order by
-// framework name, opcode and shapes. Loop markers match by the name of the `while`.
-Match MatchModules(const AnalyzedModule& all_hbm, const AnalyzedModule& other);
+// framework name, opcode and shapes. Loop markers match by the name of the `while`. The program
+// must have a source.
+Match MatchModule(const v1::Program& program, const AnalyzedModule& other);
 
 }  // namespace mallocmuzero
 

@@ -24,6 +24,10 @@ std::string Compile(const std::string& lines) {
   return hlo::EntryModule(absl::StrCat("%a = f32[64] parameter(0)\n", lines));
 }
 
+v1::Program ProgramOf(const AnalyzedModule& all_hbm) {
+  return Assemble(all_hbm, SmallHardware()).program;
+}
+
 const char kBase[] =
     "%x = f32[64]{0} negate(%a), metadata={op_name=\"n1\"}\n"
     "%y = f32[64]{0} negate(%x), metadata={op_name=\"n2\"}\n"
@@ -34,7 +38,7 @@ TEST(Match, ByNameWhateverTheMemory) {
   const auto other =
       MustAnalyze(Compile("%x = f32[64]{0:S(3)} negate(%a)\n%y = f32[64]{0:S(3)} negate(%x)\n"
                           "ROOT %z = f32[64] add(%x, %y)"));
-  const Match match = MatchModules(*base, *other);
+  const Match match = MatchModule(ProgramOf(*base), *other);
   EXPECT_THAT(match.other_of_base, ElementsAre(0, 1, 2));
   EXPECT_THAT(match.base_of_other, ElementsAre(0, 1, 2));
   EXPECT_EQ(match.report.matched_by_name(), 3);
@@ -51,7 +55,7 @@ TEST(Match, ByMetadataWhereNamesDiffer) {
                           "%n.1 = f32[64]{0} negate(%n.2), metadata={op_name=\"n2\"}\n"
                           "ROOT %s = f32[64] add(%n.2, %n.1), "
                           "metadata={op_name=\"s\"}"));
-  const Match match = MatchModules(*base, *other);
+  const Match match = MatchModule(ProgramOf(*base), *other);
   EXPECT_THAT(match.other_of_base, ElementsAre(0, 1, 2));
   EXPECT_EQ(match.report.matched_by_name(), 0);
   EXPECT_EQ(match.report.matched_by_metadata(), 3);
@@ -59,17 +63,18 @@ TEST(Match, ByMetadataWhereNamesDiffer) {
 
 TEST(Match, ASharedNameIsNotEnough) {
   const auto base = MustAnalyze(Compile("ROOT %x = f32[64] negate(%a)"));
-  EXPECT_THAT(MatchModules(*base, *MustAnalyze(Compile("ROOT %x = f32[64] abs(%a)"))).other_of_base,
+  EXPECT_THAT(MatchModule(ProgramOf(*base), *MustAnalyze(Compile("ROOT %x = f32[64] abs(%a)")))
+                  .other_of_base,
               ElementsAre(-1));
-  EXPECT_THAT(
-      MatchModules(*base, *MustAnalyze(Compile("ROOT %x = f32[8,8] negate(%a)"))).other_of_base,
-      ElementsAre(-1));
+  EXPECT_THAT(MatchModule(ProgramOf(*base), *MustAnalyze(Compile("ROOT %x = f32[8,8] negate(%a)")))
+                  .other_of_base,
+              ElementsAre(-1));
 }
 
 TEST(Match, InstructionsAlikeAreTakenInOrder) {
   const auto base = MustAnalyze(Compile("%x = f32[64] negate(%a)\nROOT %y = f32[64] negate(%x)"));
   const auto other = MustAnalyze(Compile("%p = f32[64] negate(%a)\nROOT %q = f32[64] negate(%p)"));
-  EXPECT_THAT(MatchModules(*base, *other).other_of_base, ElementsAre(0, 1));
+  EXPECT_THAT(MatchModule(ProgramOf(*base), *other).other_of_base, ElementsAre(0, 1));
 }
 
 TEST(Match, CountsWhatIsLeftOver) {
@@ -79,10 +84,12 @@ TEST(Match, CountsWhatIsLeftOver) {
   const auto other = MustAnalyze(
       Compile(absl::StrCat("%x = f32[64] negate(%a)\n%e = f32[64] exponential(%x)", Cycles(7),
                            "\n%f = f32[64] sqrt(%e)", Cycles(5), "\nROOT %y = f32[64] abs(%f)")));
-  const Match match = MatchModules(*base, *other);
+  const Match match = MatchModule(ProgramOf(*base), *other);
   EXPECT_THAT(match.other_of_base, ElementsAre(0, -1, 3));
   EXPECT_EQ(match.report.unmatched_in_all_hbm(), 1);
-  EXPECT_EQ(match.report.unmatched_in_all_hbm_cycles(), 40);
+  const v1::Program program = ProgramOf(*base);
+  const Placement in_hbm = ReadPlacement(program, *base, MatchModule(program, *base));
+  EXPECT_EQ(UnmatchedCycles(program, in_hbm, match), 40);
   EXPECT_EQ(match.report.unmatched_in_other(), 2);
   EXPECT_EQ(match.report.unmatched_in_other_cycles(), 12);
 }
@@ -91,7 +98,7 @@ TEST(Match, LoopMarkersMatchBeginWithBegin) {
   const std::string text = testing::LoopModule(3, "%state = f32[8] negate(%x)");
   const auto base = MustAnalyze(text);
   const auto other = MustAnalyze(absl::StrReplaceAll(text, {{"%w", "%loop"}}));
-  const Match match = MatchModules(*base, *other);
+  const Match match = MatchModule(ProgramOf(*base), *other);
   for (size_t i = 0; i < base->priced.size(); ++i) EXPECT_EQ(match.other_of_base[i], i);
 }
 
@@ -151,12 +158,12 @@ TEST(Signature, LooksAtEachComputationOnce) {
 
 TEST(ReadPlacement, FastAccessesAreThoseInFastMemory) {
   const auto base = MustAnalyze(Compile(kBase), {}, "all_hbm.hlo");
-  const v1::Program program = Assemble(*base, SmallHardware()).program;
+  const v1::Program program = ProgramOf(*base);
   const auto other = MustAnalyze(Compile(absl::StrCat("%x = f32[64]{0:S(3)} negate(%a)", Cycles(11),
                                                       "\n%y = f32[64]{0:S(3)} negate(%x)\n"
                                                       "ROOT %z = f32[64] add(%x, %y)")),
                                  {}, "somewhere/sample_1.hlo");
-  const Placement placement = ReadPlacement(program, *other, MatchModules(*base, *other));
+  const Placement placement = ReadPlacement(program, *other, MatchModule(program, *other));
   EXPECT_EQ(placement.name, "sample_1.hlo");
   ASSERT_EQ(placement.instructions.size(), 3);
   EXPECT_EQ(placement.instructions[0]->fast_accesses, 0b10);  // writes x
@@ -168,9 +175,9 @@ TEST(ReadPlacement, FastAccessesAreThoseInFastMemory) {
 
 TEST(ReadPlacement, InstructionsThatTheCompileLacksAreMissing) {
   const auto base = MustAnalyze(Compile(kBase));
-  const v1::Program program = Assemble(*base, SmallHardware()).program;
+  const v1::Program program = ProgramOf(*base);
   const auto other = MustAnalyze(Compile("%x = f32[64]{0} negate(%a)\nROOT %v = f32[64] abs(%x)"));
-  const Placement placement = ReadPlacement(program, *other, MatchModules(*base, *other));
+  const Placement placement = ReadPlacement(program, *other, MatchModule(program, *other));
   EXPECT_TRUE(placement.instructions[0].has_value());
   EXPECT_FALSE(placement.instructions[1].has_value());
   EXPECT_FALSE(placement.instructions[2].has_value());

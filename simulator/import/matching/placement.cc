@@ -45,4 +45,14 @@ Placement ReadPlacement(const v1::Program& program, const AnalyzedModule& other,
   return placement;
 }
 
+double UnmatchedCycles(const v1::Program& program, const Placement& placement, const Match& match) {
+  double cycles = 0;
+  for (int i = 0; i < program.instructions_size(); ++i) {
+    const absl::optional<InstructionPlacement>& placed = placement.instructions[i];
+    if (match.other_of_base[i] >= 0 || !placed || !placed->cycles) continue;
+    cycles += *placed->cycles * static_cast<double>(program.instructions(i).execution_count());
+  }
+  return cycles;
+}
+
 }  // namespace mallocmuzero

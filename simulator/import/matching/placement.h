@@ -36,6 +36,10 @@ struct Placement {
 Placement ReadPlacement(const v1::Program& program, const AnalyzedModule& other,
                         const Match& match);
 
+// The cycles of the instructions that `match` leaves out, as `placement` has them, times execution
+// counts.
+double UnmatchedCycles(const v1::Program& program, const Placement& placement, const Match& match);
+
 // True if an operand of a priced step (or its output, if position.operand is -1) has the array at
 // position.tuple_index in fast memory.
 bool IsInFastMemory(const AnalyzedModule& analyzed, const PricedStep& priced,

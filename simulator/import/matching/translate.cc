@@ -1,9 +1,12 @@
 #include "simulator/import/matching/translate.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace mallocmuzero {
 namespace {
@@ -12,40 +15,81 @@ using hlo::Opcode;
 
 class Translator {
  public:
-  Translator(const AnalyzedModule& base, const AnalyzedModule& other, const Match& match)
-      : base_(base), other_(other), match_(match) {}
+  Translator(const v1::Program& program, const AnalyzedModule& other, const Match& match)
+      : program_(program), source_(program.source()), other_(other), match_(match) {}
 
   std::vector<int32_t> Run() && {
+    IndexProgram();
     TranslateInstances();
     TranslatePricedSteps();
-    std::vector<int32_t> storage_of(other_.flow.values().size(), -1);
-    for (size_t v = 0; v < storage_of.size(); ++v) {
-      storage_of[v] = Translate(other_.flow.values()[v]);
+    const std::vector<HloValue>& values = other_.flow.values();
+    std::vector<int32_t> buffer_of(values.size(), -1);
+    std::vector<hlo::ShapeIndex> leaves;
+    for (size_t v = 0; v < values.size(); ++v) {
+      // the values of one instruction are one after the other, in the order of its leaves
+      if (values[v].leaf == 0) leaves = LeavesOf(DefinitionOf(values[v]).shape);
+      buffer_of[v] = Translate(values[v], leaves[values[v].leaf]);
     }
-    return storage_of;
+    return buffer_of;
   }
 
  private:
+  using Name = std::pair<int32_t, absl::string_view>;  // instance and name of an instruction
+
+  const hlo::Instruction& DefinitionOf(const HloValue& value) const {
+    return other_.schedule.ComputationOf(value.instance).instructions[value.instruction];
+  }
+
+  static std::vector<hlo::ShapeIndex> LeavesOf(const hlo::Shape& shape) {
+    std::vector<hlo::ShapeIndex> leaves;
+    hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
+      leaves.emplace_back(index.begin(), index.end());
+    });
+    return leaves;
+  }
+
+  void IndexProgram() {
+    for (int i = 0; i < program_.instructions_size(); ++i) {
+      opcode_of_[NameOf(i)] = program_.instructions(i).opcode();
+    }
+    for (int l = 0; l < program_.loops_size(); ++l) {
+      loop_at_[static_cast<int32_t>(program_.loops(l).begin())] = l;
+    }
+    for (int t = 0; t < program_.tensors_size(); ++t) {
+      const v1::Tensor& tensor = program_.tensors(t);
+      const v1::Source::Tensor& made = source_.tensors(t);
+      const auto instance = static_cast<int32_t>(made.instance());
+      buffer_of_[{instance, tensor.instruction_name(),
+                  hlo::ShapeIndex(tensor.tuple_index().begin(), tensor.tuple_index().end())}] =
+          static_cast<int32_t>(tensor.buffer());
+      if (made.has_parameter()) {
+        parameter_[{instance, made.parameter()}] = tensor.instruction_name();
+      }
+    }
+  }
+
+  Name NameOf(int32_t instruction) const {
+    return {static_cast<int32_t>(source_.instructions(instruction).instance()),
+            program_.instructions(instruction).name()};
+  }
+
   // Maps instances: the entry to the entry, bodies and conditions of loops whose markers match, and
   // the callees of matching calls in order.
   void TranslateInstances() {
     instance_of_.assign(other_.schedule.instances.size(), -1);
     instance_of_[0] = 0;
     for (const ScheduledLoop& loop : other_.schedule.loops) {
-      const int32_t marker = match_.base_of_other[other_.priced_at_or_after[loop.begin]];
-      if (marker < 0) continue;
-      for (const ScheduledLoop& candidate : base_.schedule.loops) {
-        if (candidate.begin != base_.priced[marker].step) continue;
-        instance_of_[loop.body] = candidate.body;
-        instance_of_[loop.condition] = candidate.condition;
-      }
+      const auto found = loop_at_.find(match_.base_of_other[other_.priced_at_or_after[loop.begin]]);
+      if (found == loop_at_.end()) continue;
+      instance_of_[loop.body] = static_cast<int32_t>(source_.loops(found->second).body());
+      instance_of_[loop.condition] = static_cast<int32_t>(source_.loops(found->second).condition());
     }
-    if (base_.schedule.calls.size() != other_.schedule.calls.size()) return;
-    for (size_t c = 0; c < other_.schedule.calls.size(); ++c) {
-      const auto& ours = base_.schedule.calls[c].callees;
+    if (source_.calls_size() != other_.schedule.calls.size()) return;
+    for (int c = 0; c < source_.calls_size(); ++c) {
+      const auto& ours = source_.calls(c).callees();
       const auto& theirs = other_.schedule.calls[c].callees;
-      for (size_t k = 0; k < std::min(ours.size(), theirs.size()); ++k) {
-        instance_of_[theirs[k]] = ours[k];
+      for (size_t k = 0; k < std::min<size_t>(ours.size(), theirs.size()); ++k) {
+        instance_of_[theirs[k]] = static_cast<int32_t>(ours[static_cast<int>(k)]);
       }
     }
   }
@@ -55,52 +99,54 @@ class Translator {
       const int32_t found = match_.base_of_other[i];
       if (found < 0) continue;
       const Step& theirs = other_.StepOf(other_.priced[i]);
-      const Step& ours = base_.StepOf(base_.priced[found]);
-      step_of_[{theirs.instance, theirs.instruction}] = {ours.instance, ours.instruction};
+      step_of_[{theirs.instance, theirs.instruction}] = NameOf(found);
     }
   }
 
-  int32_t Translate(const HloValue& value) const {
-    const hlo::Computation& computation = other_.schedule.ComputationOf(value.instance);
-    const hlo::Instruction& definition = computation.instructions[value.instruction];
+  int32_t Translate(const HloValue& value, const hlo::ShapeIndex& leaf) const {
+    const hlo::Instruction& definition = DefinitionOf(value);
     if (IsAsyncStart(definition.opcode) || IsConcatBitcast(definition)) return -1;
     if (const auto step = step_of_.find({value.instance, value.instruction});
         step != step_of_.end()) {
-      return StorageOf(step->second.first, step->second.second, value.leaf);
+      return BufferOf(step->second, leaf);
     }
     const int32_t instance = instance_of_[value.instance];
     if (instance < 0) return -1;
-    const hlo::Computation& ours = base_.schedule.ComputationOf(instance);
     if (definition.opcode == Opcode::kParameter) {
       const int32_t number = definition.parameter_number.value_or(-1);
-      if (number < 0 || number >= ours.parameters.size()) return -1;
-      return StorageOf(instance, ours.parameters[number], value.leaf);
+      const auto parameter = parameter_.find({instance, number});
+      return parameter == parameter_.end() ? -1 : BufferOf({instance, parameter->second}, leaf);
     }
     if (!IsForwarding(definition.opcode)) return -1;
-    const auto index = ours.Find(definition.name);
-    if (!index || ours.instructions[*index].opcode != definition.opcode) return -1;
-    return StorageOf(instance, *index, value.leaf);
+    const Name name = {instance, definition.name};
+    const auto opcode = opcode_of_.find(name);
+    if (opcode != opcode_of_.end() && opcode->second != definition.opcode_text) return -1;
+    return BufferOf(name, leaf);
   }
 
-  int32_t StorageOf(int32_t instance, hlo::InstructionIndex instruction, int32_t leaf) const {
-    const auto values = base_.flow.ValuesOf(instance, instruction);
-    return leaf < values.size() ? base_.flow.StorageOf(values[leaf]) : -1;
+  int32_t BufferOf(const Name& name, const hlo::ShapeIndex& leaf) const {
+    const auto found = buffer_of_.find({name.first, name.second, leaf});
+    return found == buffer_of_.end() ? -1 : found->second;
   }
 
-  using StepKey = std::pair<int32_t, hlo::InstructionIndex>;  // instance, instruction
-
-  const AnalyzedModule& base_;
+  const v1::Program& program_;
+  const v1::Source& source_;
   const AnalyzedModule& other_;
   const Match& match_;
+  absl::flat_hash_map<Name, absl::string_view> opcode_of_;  // of the program's instructions
+  absl::flat_hash_map<int32_t, int> loop_at_;  // for the instruction that begins a loop: the loop
+  // For each array that an instruction makes: the buffer.
+  absl::flat_hash_map<std::tuple<int32_t, absl::string_view, hlo::ShapeIndex>, int32_t> buffer_of_;
+  absl::flat_hash_map<std::pair<int32_t, int64_t>, absl::string_view> parameter_;  // its name
   std::vector<int32_t> instance_of_;  // for each instance of `other`
-  absl::flat_hash_map<StepKey, StepKey> step_of_;
+  absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, Name> step_of_;
 };
 
 }  // namespace
 
-std::vector<int32_t> TranslateValues(const AnalyzedModule& all_hbm, const AnalyzedModule& other,
+std::vector<int32_t> TranslateValues(const v1::Program& program, const AnalyzedModule& other,
                                      const Match& match) {
-  return Translator(all_hbm, other, match).Run();
+  return Translator(program, other, match).Run();
 }
 
 }  // namespace mallocmuzero

@@ -1,5 +1,4 @@
-// Translates the values of one compile into those of another: finds the value of the all-HBM module
-// that corresponds to a value of another compile of the same function.
+// Finds the buffers of a program in another compile of the same function.
 
 #ifndef MALLOCMUZERO_SIMULATOR_IMPORT_MATCHING_TRANSLATE_H_
 #define MALLOCMUZERO_SIMULATOR_IMPORT_MATCHING_TRANSLATE_H_
@@ -7,15 +6,16 @@
 #include <cstdint>
 #include <vector>
 
+#include "mallocmuzero/v1/program.pb.h"
 #include "simulator/import/analysis/analyzed_module.h"
 #include "simulator/import/matching/match.h"
 
 namespace mallocmuzero {
 
-// For each value of `other`: the storage of `all_hbm` that holds the same data, or -1 if it is
-// unknown. Copies between memories, slices of a prefetch and ConcatBitcast have no storage of their
-// own in all_hbm.
-std::vector<int32_t> TranslateValues(const AnalyzedModule& all_hbm, const AnalyzedModule& other,
+// For each value of `other`: the buffer of `program` that holds the same data, or -1 if it is
+// unknown or there is none. Copies between memories, slices of a prefetch and ConcatBitcast have no
+// buffer of their own. The program must have a source.
+std::vector<int32_t> TranslateValues(const v1::Program& program, const AnalyzedModule& other,
                                      const Match& match);
 
 }  // namespace mallocmuzero

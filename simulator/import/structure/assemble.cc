@@ -10,6 +10,7 @@
 #include "simulator/core/program_types.h"
 #include "simulator/import/analysis/live_range.h"
 #include "simulator/import/analysis/traffic.h"
+#include "simulator/import/structure/source.h"
 
 namespace mallocmuzero {
 namespace {
@@ -54,6 +55,7 @@ class Assembler {
     AddInstructions();
     AddTensors();
     AddLoops();
+    AddSource(source_, program());
     for (const auto& [opcode, count] : source_.module.unknown_opcodes) {
       program().add_unknown_opcodes(std::string(opcode));
     }
@@ -85,7 +87,8 @@ class Assembler {
     touches_.resize(source_.priced.size());
     for (size_t i = 0; i < source_.priced.size(); ++i) {
       const PricedStep& priced = source_.priced[i];
-      if (IsMarker(source_.KindOf(priced)) || priced.instruction->opcode == hlo::Opcode::kTuple) continue;
+      if (IsMarker(source_.KindOf(priced)) || priced.instruction->opcode == hlo::Opcode::kTuple)
+        continue;
       CollectTouchesOf(priced, touches_[i]);
       for (const Touch& touch : touches_[i]) storages_[touch.storage].touched = true;
     }
@@ -280,6 +283,9 @@ class Assembler {
       tensor.set_shape(hlo::ShapeToString(*value.shape));
       tensor.set_bytes(hlo::ShapeByteSize(*value.shape));
       tensor.set_buffer(buffer);
+      v1::Source::Tensor& made = *program().mutable_source()->add_tensors();
+      made.set_instance(value.instance);
+      if (definition.parameter_number) made.set_parameter(*definition.parameter_number);
     }
   }
 

@@ -16,7 +16,7 @@ namespace mallocmuzero {
 // A program without latencies and baseline, and where its buffers are in the module.
 struct Assembly {
   // Has instructions (one for each AnalyzedModule::priced, in the same order), accesses, tensors,
-  // buffers, carried groups, loops, hardware, unknown opcodes and notes.
+  // buffers, carried groups, loops, hardware, unknown opcodes, notes and source.
   v1::Program program;
 
   // For each storage of the all-HBM module: its buffer, or -1 if it has none.

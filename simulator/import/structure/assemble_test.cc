@@ -282,5 +282,49 @@ TEST(Assemble, UnknownOpcodesAreNamedAndPricedByBytes) {
   EXPECT_THAT(AccessesOf(program, "x"), SizeIs(2));
 }
 
+// The instances are the entry computation, the body and the condition.
+TEST(Assemble, TheSourceSaysWhereInstructionsTensorsAndLoopsAre) {
+  const v1::Program program = AssembleText(LoopModule(3, "%state = f32[8]{0:S(3)} negate(%x)"));
+  const v1::Source& source = program.source();
+  ASSERT_EQ(source.instructions_size(), program.instructions_size());
+  const v1::Source::Instruction& state = source.instructions(Index(program, "state"));
+  EXPECT_EQ(state.instance(), 1);
+  EXPECT_EQ(state.shape(), "f32[8]{0}");
+  EXPECT_EQ(source.instructions(Index(program, "c")).instance(), 2);
+  const v1::Source::Instruction& loop = source.instructions(Index(program, "w"));
+  EXPECT_EQ(loop.instance(), 0);
+  EXPECT_EQ(loop.shape(), "(s32[], f32[8])");
+  ASSERT_THAT(source.loops(), SizeIs(1));
+  EXPECT_EQ(source.loops(0).body(), 1);
+  EXPECT_EQ(source.loops(0).condition(), 2);
+  ASSERT_EQ(source.tensors_size(), program.tensors_size());
+  const auto instance_of = [&](const std::string& name) -> int {
+    for (int t = 0; t < program.tensors_size(); ++t) {
+      if (program.tensors(t).instruction_name() != name) continue;
+      EXPECT_EQ(source.tensors(t).has_parameter(), name == "init" || name == "p") << name;
+      return static_cast<int>(source.tensors(t).instance());
+    }
+    return -1;
+  };
+  for (const char* name : {"init", "w"}) EXPECT_EQ(instance_of(name), 0) << name;
+  for (const char* name : {"p", "one", "n", "state"}) EXPECT_EQ(instance_of(name), 1) << name;
+  for (const char* name : {"limit", "c"}) EXPECT_EQ(instance_of(name), 2) << name;
+}
+
+TEST(Assemble, TheSourceListsAliasesThatShareABuffer) {
+  const std::string listed = R"(, backend_config={"aliasing_operands":{"lists":[)"
+                             R"({"indices":["0","1"]}]}})";
+  const std::string text = hlo::EntryModule(
+      absl::StrCat("%a = f32[8] parameter(0)\nROOT %x = f32[8] negate(%a)", listed));
+  const auto aliases = [&](const InPlaceHints& hints) {
+    return Assemble(*MustAnalyze(text, hints), SmallHardware()).program.source().instructions(0);
+  };
+  EXPECT_THAT(aliases({}).aliases(), IsEmpty());
+  const v1::Source::Instruction shared = aliases({{"x", {{.operand = 0, .output_leaf = 0}}}});
+  ASSERT_THAT(shared.aliases(), SizeIs(1));
+  EXPECT_EQ(shared.aliases(0).operand(), 0);
+  EXPECT_EQ(shared.aliases(0).output(), 0);
+}
+
 }  // namespace
 }  // namespace mallocmuzero

@@ -1,40 +1,17 @@
 #include "simulator/import/structure/program_source.h"
 
-#include <algorithm>
-#include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "base/message_file.h"
 #include "base/status_macros.h"
+#include "simulator/import/structure/source.h"
 
 namespace mallocmuzero {
 namespace {
-
-// True if some access of the instruction has among its positions the operand, an array, and the
-// output at `tuple_index`.
-bool SharesBuffer(const v1::Program& program, const v1::Instruction& instruction, int32_t operand,
-                  absl::Span<const int32_t> tuple_index) {
-  for (uint32_t k = 0; k < instruction.access_count(); ++k) {
-    bool reads = false;
-    bool writes = false;
-    const auto index = static_cast<int>(instruction.first_access() + k);
-    for (const v1::Position& position : program.accesses(index).positions()) {
-      const bool same_index =
-          std::equal(position.tuple_index().begin(), position.tuple_index().end(),
-                     tuple_index.begin(), tuple_index.end());
-      reads = reads || (position.operand() == operand && position.tuple_index().empty());
-      writes = writes || (position.operand() < 0 && same_index);
-    }
-    if (reads && writes) return true;
-  }
-  return false;
-}
 
 // The pairs that the all-HBM module lists and that share a buffer in the program. The importer
 // compared all compiles to find which of the listed pairs hold; this recovers its answer from the
@@ -49,16 +26,8 @@ InPlaceHints PairsOfProgram(const v1::Program& program, const hlo::Module& all_h
     for (const hlo::Instruction& instruction : computation.instructions) {
       const auto found = by_name.find(absl::string_view(instruction.name));
       if (found == by_name.end()) continue;
-      const std::vector<InPlacePair> pairs = ListedPairs(instruction);
-      if (pairs.empty()) continue;
-      std::vector<hlo::ShapeIndex> leaves;
-      hlo::ForEachLeaf(instruction.shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
-        leaves.emplace_back(index.begin(), index.end());
-      });
-      for (const InPlacePair& pair : pairs) {
-        if (SharesBuffer(program, *found->second, pair.operand, leaves[pair.output_leaf])) {
-          hints[instruction.name].push_back(pair);
-        }
+      for (const InPlacePair& pair : SharedListedPairs(program, *found->second, instruction)) {
+        hints[instruction.name].push_back(pair);
       }
     }
   }

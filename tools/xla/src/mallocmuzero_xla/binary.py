@@ -101,7 +101,11 @@ class Binary:
     def readback(
         self, program: pathlib.Path, all_hbm: pathlib.Path, text: str, mapping: str
     ) -> Readback:
-        """Prices the placement of a compiled `text`, with or without estimated cycles."""
+        """Prices the placement of a compiled `text`, with or without estimated cycles.
+
+        `all_hbm` is the text that the program was imported from. The binary reads it only for a
+        program of an older import.
+        """
         key = tuple(_version(name) for name in (str(program), str(all_hbm), mapping))
         reader = self._readers.pop(key, None)
         if reader is None:
