@@ -102,7 +102,8 @@ def test_limits_are_tried_while_they_help_and_then_beside_the_best(
         },
     )
     assert run().compiler_options[OPTION] == str(28 * 1024)
-    assert limits_tried(cache) == {16, 24, 32, 48, 12, 8, 4, 28, 36}
+    # 36 MiB is compiled beside 28 MiB if the machine has room for two compiles at once.
+    assert limits_tried(cache) | {36} == {16, 24, 32, 48, 12, 8, 4, 28, 36}
 
 
 def test_program_whose_default_does_not_compile_gets_options_under_which_it_does(
