@@ -199,6 +199,21 @@ def test_a_program_that_never_compiles_in_hbm_alone_keeps_the_gain_of_its_limit(
     assert sum(line == "compile limit_24576" for line in world.log()) == 2
 
 
+def test_a_wrong_request_in_the_middle_of_a_search_keeps_what_was_found(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40, "limit_24576": -100})
+
+    def refused(*_: Any) -> None:
+        raise UsageError("--server: nobody answers")
+
+    monkeypatch.setattr("mallocmuzero_xla.binary.Binary.solve", refused)
+    result = run()
+    assert result.compiler_options == {OPTION: "24576"}
+    errors = {step["error"] for step in result.report["tried"] if step["step"] == "prepare"}
+    assert errors == {"--server: nobody answers"}
+
+
 def test_where_tensors_have_cmem_there_is_nothing_to_trade(
     make_world: MakeWorld, cache: pathlib.Path
 ) -> None:
