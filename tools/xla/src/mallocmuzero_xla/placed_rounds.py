@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import pathlib
 import subprocess
@@ -104,8 +103,9 @@ class PlacedRounds:
 
     def close(self) -> None:
         """Ends a running search and removes temporary files; `best` stays."""
-        if self._process is not None:
-            self._process.kill()
+        process = self._process  # another thread waits for it
+        if process is not None:
+            process.kill()
         self._scratch.cleanup()
 
     def _line(self, output: pathlib.Path, seconds: float, rounds: int) -> list[str]:
@@ -133,7 +133,7 @@ class PlacedRounds:
     def _run(self, line: list[str]) -> dict[str, Any]:
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
             # Ctrl-C must reach only the search, which then calls `close`.
-            self._process = subprocess.Popen(
+            process = self._process = subprocess.Popen(
                 line,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -142,11 +142,10 @@ class PlacedRounds:
                 start_new_session=True,
             )
             try:
-                printed, _ = self._process.communicate()
-                code = self._process.returncode
+                printed, _ = process.communicate()
+                code = process.returncode
             finally:
-                with contextlib.suppress(ProcessLookupError):
-                    self._process.kill()
+                process.kill()  # does nothing if it has ended
                 self._process = None
             if code != 0:
                 errors.seek(0)
