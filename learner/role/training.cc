@@ -190,7 +190,7 @@ absl::Status Training::ShareBook() {
 absl::StatusOr<bool> Training::AllAreReady(Updater& updater) {
   const absl::Time start = absl::Now();
   const absl::StatusOr<bool> fetched = updater.Fetch(kBatchPatience);
-  if (!fetched.ok()) return fetched;
+  if (!fetched.ok()) return fetched.status();
   Spend(&TrainingTimes::waiting, start);
   const absl::Time fetched_at = absl::Now();
   const absl::StatusOr<bool> ready = updater.Agree(group_.get());
