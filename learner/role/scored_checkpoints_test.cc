@@ -53,7 +53,9 @@ TEST_F(ScoredCheckpoints, AVersionThatActorsHaveEvaluatedIsKept) {
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.status();
   EXPECT_EQ(checkpoint->step, 0);
   EXPECT_EQ(checkpoint->git_commit, manifest.git_commit());
-  EXPECT_TRUE(std::filesystem::exists(folder_ + "/run/checkpoints/best/checkpoint"));
+  // The link changes after the folder has its name.
+  EXPECT_TRUE(
+      Await([&] { return std::filesystem::exists(folder_ + "/run/checkpoints/best/checkpoint"); }));
   EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
   EXPECT_TRUE(LoadCheckpoint(folder_ + "/run/checkpoints/latest").ok());
 }
