@@ -96,7 +96,7 @@ void Change(ShardBook& book, const v1::ChangeShardsRequest& request) {
 }
 
 void Run(const std::vector<std::string>& parts) {
-  static const MemoryFolder& folder = *new MemoryFolder("membership_change_fuzz");
+  static const MemoryFolder folder("membership_change_fuzz");
   static const v1::ClusterConfig& config = *new v1::ClusterConfig(Config());
   folder.Clear();
   const std::string path = folder.path() + "/shards.textproto";

@@ -51,7 +51,7 @@ const Message* const kStored[] = {
 
 // Writes the message and reads it again.
 void CheckWritten(const Message& message, bool text) {
-  static const MemoryFolder& folder = *new MemoryFolder("message_file_fuzz");
+  static const MemoryFolder folder("message_file_fuzz");
   const std::string path = folder.path() + (text ? "/file.textproto" : "/file.program");
   const absl::Status written = WriteMessageFrom(path, message);
   if (!written.ok()) {

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
 #include "env/solvers/solve.h"
+#include "google/protobuf/stubs/logging.h"
 #include "mallocmuzero/v1/serve.pb.h"
 #include "serve/mapping_search.h"
 #include "serve/request_program.h"
@@ -63,6 +64,7 @@ void Answer(v1::FindMappingRequest request) {
 }  // namespace mallocmuzero
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const google::protobuf::LogSilencer silencer;
   mallocmuzero::v1::FindMappingRequest request;
   if (request.ParseFromArray(data, size)) {
     mallocmuzero::Answer(std::move(request));

@@ -47,7 +47,7 @@ constexpr uint64_t kNewItem = 100;
 constexpr size_t kMostEdits = 8;
 
 const std::string& Folder() {
-  static const MemoryFolder& folder = *new MemoryFolder("shard_files_fuzz");
+  static const MemoryFolder folder("shard_files_fuzz");
   return folder.path();
 }
 

@@ -34,14 +34,14 @@ std::unique_ptr<SegmentLog> OpenLog(const std::string& folder) {
 
 // A folder with a segment of two items, whose number is 1.
 const std::string& Folder() {
-  static const MemoryFolder& folder = *[] {
-    auto* const made = new MemoryFolder("stored_items_fuzz");
+  static const MemoryFolder folder("stored_items_fuzz");
+  static const bool is_filled = [] {
     const Item first = MakeItem(0, 1, 0, 40);
     const Item second = MakeItem(1, 2, 0.5, 40);
     const Item* const items[] = {&first, &second};
-    Must(OpenLog(made->path())->Append(items));
-    return made;
+    return Must(OpenLog(folder.path())->Append(items)).size() == 2;
   }();
+  Require(is_filled);
   return folder.path();
 }
 
