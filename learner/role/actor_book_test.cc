@@ -135,8 +135,8 @@ TEST(ActorBook, KeepsItsMeansHoweverManyGamesAnActorReports) {
   AddOutcome(report, "p", 1, 0.5);
   ASSERT_TRUE(book.Report(report, kStart).ok());
   // One game of the latest 64.
-  EXPECT_DOUBLE_EQ(book.MeanReturns()[0], 0.4 + (0.5 - 0.4) / 64);
-  EXPECT_DOUBLE_EQ(book.BestReturns()[0], 1.5);
+  EXPECT_DOUBLE_EQ(book.MeanReturns()[0]->share(), 0.4 + (0.5 - 0.4) / 64);
+  EXPECT_DOUBLE_EQ(book.BestReturns()[0]->share(), 1.5);
 }
 
 TEST(ActorBook, AveragesOutcomesByTheirGames) {
