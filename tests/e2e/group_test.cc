@@ -80,7 +80,8 @@ TEST_F(Group, TheOthersNameALostProcessAndMeetItAgain) {
   WaitForUpdates(up);
   // A process that hangs is lost after group_timeout_seconds.
   kill(pids_["learner.2"], SIGSTOP);
-  ASSERT_TRUE(up.WaitForLine("process 2 of the learner is lost: no heartbeat for "));
+  ASSERT_TRUE(up.WaitForLine(
+      "the group of learner processes: process 2 of the learner is lost: no heartbeat for "));
   kill(pids_["learner.2"], SIGCONT);
   ASSERT_TRUE(up.WaitForLine("the group of learner processes is there again"));
   WaitForUpdates(up);
