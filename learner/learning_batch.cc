@@ -18,10 +18,8 @@ namespace mallocmuzero {
 
 BatchShape BatchShape::Of(const v1::LearnerOptions& options, size_t rows,
                           double importance_exponent) {
-  const double imitated = std::round(options.best_share() * static_cast<double>(rows));
-  return {.rows = rows,
-          .imitated = static_cast<size_t>(imitated),
-          .importance_exponent = importance_exponent};
+  const size_t imitated = std::lround(options.best_share() * static_cast<double>(rows));
+  return {.rows = rows, .imitated = imitated, .importance_exponent = importance_exponent};
 }
 
 double LearningBatch::LargestWeight() const {

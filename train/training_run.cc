@@ -20,6 +20,7 @@
 #include "actor/game_recorder.h"
 #include "actor/task_maker.h"
 #include "base/random.h"
+#include "base/rounding.h"
 #include "base/status_macros.h"
 #include "base/thread_count.h"
 #include "env/recorded_game.h"
@@ -99,7 +100,7 @@ absl::Status TrainingRun::Demonstrate(const RunLimits& limits) {
       records_->NoteGame(game, std::string(Teachers()[t]));
       replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(game)));
     }
-    state_.set_demonstrated_programs(static_cast<uint32_t>(p + 1));
+    state_.set_demonstrated_programs(p + 1);
     state_.set_seconds(state_.seconds() + absl::ToDoubleSeconds(absl::Now() - start));
   }
   return absl::OkStatus();
@@ -124,8 +125,8 @@ std::vector<GameTask> TrainingRun::MakeTasks() const {
   }
   if (replay_.games() == 0 || config_.search().simulations() == 0) return std::move(maker).Take();
   std::mt19937_64 random = RandomOf(kReanalysis);
-  const auto again = static_cast<size_t>(
-      std::lround(options.reanalysed_share() * static_cast<float>(options.games_per_iteration())));
+  const size_t again =
+      std::lround(options.reanalysed_share() * static_cast<float>(options.games_per_iteration()));
   for (size_t i = 0; i < again; ++i) {
     const SharedTrajectory game =
         replay_.game(std::uniform_int_distribution<size_t>(0, replay_.games() - 1)(random));
@@ -230,7 +231,7 @@ std::vector<std::optional<HbmShare>> TrainingRun::TakeGames(std::vector<v1::Traj
 absl::StatusOr<bool> TrainingRun::Learn(const RunLimits& limits, v1::TrainMetrics& metrics) {
   const absl::Time start = absl::Now();
   const double batch = config_.learner().batch_size();
-  const auto updates = static_cast<size_t>(state_.draws_due() / batch);
+  const size_t updates = RoundToZero(state_.draws_due() / batch);
   if (updates == 0 || replay_.games() == 0) return true;
   state_.set_draws_due(state_.draws_due() - static_cast<double>(updates) * batch);
   SetComputeThreads(1);

@@ -198,8 +198,8 @@ absl::Status TrainingRun::RestorePrograms() {
                                                    " programs; ", programs_.size(),
                                                    " were given: give the same ones"));
   }
-  for (size_t p = 0; p < programs_.size(); ++p) {
-    const v1::TrainState::Program& saved = state_.programs(static_cast<int>(p));
+  for (int p = 0; p < state_.programs_size(); ++p) {
+    const v1::TrainState::Program& saved = state_.programs(p);
     if (saved.baseline().has_return_to_beat() != IsRanked(config_.learner())) {
       return absl::InvalidArgumentError(
           "learner.value_target: the run began with another one, and its networks' values mean "

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -192,8 +193,8 @@ uint64_t GameBook::taken() const {
 void GameBook::SaveTo(v1::TrainState& state) const {
   const absl::MutexLock lock(&mutex_);
   records_.SaveTo(state);
-  for (size_t p = 0; p < notes_.size(); ++p) {
-    state.mutable_programs(static_cast<int>(p))->set_demonstrated(notes_[p].demonstrated);
+  for (int p = 0; p < std::ssize(notes_); ++p) {
+    state.mutable_programs(p)->set_demonstrated(notes_[p].demonstrated);
   }
   for (const v1::TrainState::Program& other : others_) *state.add_programs() = other;
 }

@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/rounding.h"
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
 #include "learner/checkpoint_store.h"
@@ -69,8 +70,8 @@ absl::Status Training::SetUp() {
 // The counters of the run up to now.
 v1::TrainState Training::Totals(const ActorWork& played) const {
   v1::TrainState totals = state_;
-  totals.set_games(totals.games() + static_cast<uint64_t>(played.games));
-  totals.set_decisions(totals.decisions() + static_cast<uint64_t>(played.decisions));
+  totals.set_games(totals.games() + RoundToZero(played.games));
+  totals.set_decisions(totals.decisions() + RoundToZero(played.decisions));
   totals.set_seconds(totals.seconds() + absl::ToDoubleSeconds(SteadyNow() - began_));
   return totals;
 }

@@ -53,15 +53,16 @@ class Translator {
       opcode_of_[NameOf(i)] = program_.instructions(i).opcode();
     }
     for (int l = 0; l < program_.loops_size(); ++l) {
-      loop_at_[static_cast<int32_t>(program_.loops(l).begin())] = l;
+      const int32_t begin = program_.loops(l).begin();
+      loop_at_[begin] = l;
     }
     for (int t = 0; t < program_.tensors_size(); ++t) {
       const v1::Tensor& tensor = program_.tensors(t);
       const v1::Source::Tensor& made = source_.tensors(t);
-      const auto instance = static_cast<int32_t>(made.instance());
+      const int32_t instance = made.instance();
       buffer_of_[{instance, tensor.instruction_name(),
                   hlo::ShapeIndex(tensor.tuple_index().begin(), tensor.tuple_index().end())}] =
-          static_cast<int32_t>(tensor.buffer());
+          tensor.buffer();
       if (made.has_parameter()) {
         parameter_[{instance, made.parameter()}] = tensor.instruction_name();
       }
@@ -69,8 +70,8 @@ class Translator {
   }
 
   Name NameOf(int32_t instruction) const {
-    return {static_cast<int32_t>(source_.instructions(instruction).instance()),
-            program_.instructions(instruction).name()};
+    const int32_t instance = source_.instructions(instruction).instance();
+    return {instance, program_.instructions(instruction).name()};
   }
 
   // Maps instances: the entry to the entry, bodies and conditions of loops whose markers match, and
@@ -81,15 +82,15 @@ class Translator {
     for (const ScheduledLoop& loop : other_.schedule.loops) {
       const auto found = loop_at_.find(match_.base_of_other[other_.priced_at_or_after[loop.begin]]);
       if (found == loop_at_.end()) continue;
-      instance_of_[loop.body] = static_cast<int32_t>(source_.loops(found->second).body());
-      instance_of_[loop.condition] = static_cast<int32_t>(source_.loops(found->second).condition());
+      instance_of_[loop.body] = source_.loops(found->second).body();
+      instance_of_[loop.condition] = source_.loops(found->second).condition();
     }
     if (source_.calls_size() != other_.schedule.calls.size()) return;
     for (int c = 0; c < source_.calls_size(); ++c) {
       const auto& ours = source_.calls(c).callees();
       const auto& theirs = other_.schedule.calls[c].callees;
-      for (size_t k = 0; k < std::min<size_t>(ours.size(), theirs.size()); ++k) {
-        instance_of_[theirs[k]] = static_cast<int32_t>(ours[static_cast<int>(k)]);
+      for (int k = 0; k < std::min<int>(ours.size(), theirs.size()); ++k) {
+        instance_of_[theirs[k]] = ours[k];
       }
     }
   }

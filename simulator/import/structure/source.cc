@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string>
 
 #include "absl/types/span.h"
@@ -16,7 +17,7 @@ bool SharesBuffer(const v1::Program& program, const v1::Instruction& instruction
   for (uint32_t k = 0; k < instruction.access_count(); ++k) {
     bool reads = false;
     bool writes = false;
-    const auto index = static_cast<int>(instruction.first_access() + k);
+    const int index = instruction.first_access() + k;
     for (const v1::Position& position : program.accesses(index).positions()) {
       const bool same_index =
           std::equal(position.tuple_index().begin(), position.tuple_index().end(),
@@ -48,13 +49,13 @@ std::vector<InPlacePair> SharedListedPairs(const v1::Program& program,
 
 void AddSource(const AnalyzedModule& all_hbm, v1::Program& program) {
   v1::Source& source = *program.mutable_source();
-  for (size_t i = 0; i < all_hbm.priced.size(); ++i) {
+  for (int i = 0; i < std::ssize(all_hbm.priced); ++i) {
     const hlo::Instruction& instruction = *all_hbm.priced[i].instruction;
     v1::Source::Instruction& added = *source.add_instructions();
     added.set_instance(all_hbm.StepOf(all_hbm.priced[i]).instance);
     added.set_shape(hlo::ShapeToStringWithoutMemory(instruction.shape));
     for (const InPlacePair& pair :
-         SharedListedPairs(program, program.instructions(static_cast<int>(i)), instruction)) {
+         SharedListedPairs(program, program.instructions(i), instruction)) {
       v1::Source::Instruction::Alias& alias = *added.add_aliases();
       alias.set_operand(pair.operand);
       alias.set_output(pair.output_leaf);
@@ -77,8 +78,9 @@ InPlaceHints HintsFromSource(const v1::Program& program) {
     std::vector<InPlacePair>& pairs = hints[program.instructions(i).name()];
     pairs.clear();
     for (const v1::Source::Instruction::Alias& alias : program.source().instructions(i).aliases()) {
-      pairs.push_back({.operand = static_cast<int32_t>(alias.operand()),
-                       .output_leaf = static_cast<int32_t>(alias.output())});
+      const int32_t operand = alias.operand();
+      const int32_t output = alias.output();
+      pairs.push_back({.operand = operand, .output_leaf = output});
     }
   }
   return hints;
