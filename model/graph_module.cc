@@ -31,12 +31,11 @@ void RegisterAt(torch::nn::Module& module, absl::string_view path, const torch::
     module.register_module(name, layer);
     return;
   }
-  std::shared_ptr<torch::nn::Module> folder;
-  if (const auto* found = module.named_children().find(name); found != nullptr) {
-    folder = *found;
-  } else {
-    folder = module.register_module(name, std::make_shared<torch::nn::Module>());
-  }
+  const auto children = module.named_children();
+  const std::shared_ptr<torch::nn::Module>* const found = children.find(name);
+  const std::shared_ptr<torch::nn::Module> folder =
+      found != nullptr ? *found
+                       : module.register_module(name, std::make_shared<torch::nn::Module>());
   RegisterAt(*folder, rest, layer);
 }
 

@@ -172,6 +172,7 @@ torch::Tensor ToTorch(const NamedTensor& tensor) {
   if (tensor.type == TensorType::TYPE_INT64) type = torch::kInt64;
   if (tensor.type == TensorType::TYPE_UINT8) type = torch::kUInt8;
   torch::Tensor result = torch::empty(tensor.shape, type);
+  if (tensor.bytes.empty()) return result;
   std::memcpy(result.data_ptr(), tensor.bytes.data(), tensor.bytes.size());
   return result;
 }

@@ -17,13 +17,15 @@ uint64_t Allocations() { return allocations; }
 
 using mallocmuzero::testing::allocations;
 
-// All other forms of operator new and delete call these two. They are in a file of their own,
-// because a compiler that sees one of a pair without the other reports a mismatch.
+// All other forms of operator new and delete call these. The form that does not throw stands here
+// because AddressSanitizer has its own. They are in a file of their own, because a compiler that
+// sees one of a pair without the other reports a mismatch.
 void* operator new(std::size_t size) {
   ++allocations;
   if (void* const memory = std::malloc(size == 0 ? 1 : size)) return memory;
   std::abort();
 }
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return operator new(size); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   ++allocations;
   const auto align = static_cast<std::size_t>(alignment);
