@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -32,7 +33,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 int OpenFile() {
-  return open((::testing::TempDir() + "/file_lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  // Tests run beside each other, each in a process of its own.
+  const std::string path = absl::StrCat(::testing::TempDir(), "/file_lock_", getpid());
+  return open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 }
 
 TEST(FileLock, IsHeldOnceAtATime) {

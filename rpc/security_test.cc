@@ -2,12 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "rpc/test_certificates.h"
 #include "rpc/testing/await.h"
@@ -21,6 +24,9 @@ using ::testing::Not;
 
 class SecurityTest : public ::testing::Test {
  protected:
+  SecurityTest() { std::filesystem::create_directories(folder_); }
+  ~SecurityTest() override { std::filesystem::remove_all(folder_); }
+
   void Write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ + "/" + name) << text;
   }
@@ -29,7 +35,8 @@ class SecurityTest : public ::testing::Test {
     return std::string(Security::Load(config, folder_).status().message());
   }
 
-  const std::string folder_ = ::testing::TempDir();
+  // Tests run beside each other, each in a process of its own.
+  const std::string folder_ = absl::StrCat(::testing::TempDir(), "/security_test_", getpid());
 };
 
 TEST_F(SecurityTest, NothingConfiguredMeansLoopbackOnly) {
