@@ -23,9 +23,9 @@ from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.executables import Executables
 from mallocmuzero_xla.lowering import trace
+from mallocmuzero_xla.place_search import Found
 from mallocmuzero_xla.placed_loading import load_placed
 from mallocmuzero_xla.placed_payload import module_of_text
-from mallocmuzero_xla.placed_rounds import PlacedModule
 
 if HAS_JAX:
     import jax
@@ -43,8 +43,8 @@ def executables_of(fn: Any, cache: pathlib.Path, *args: Any, **options: Any) -> 
     return Executables(trace(fn, args, chip, options), chip, {}, cache)
 
 
-def module_of(fn: Any, *args: Any) -> PlacedModule:
-    return PlacedModule(900.0, *output_of(fn, args), REPORT)
+def module_of(fn: Any, *args: Any) -> Found:
+    return Found(REPORT, *output_of(fn, args))
 
 
 def test_the_kept_file_runs_the_placed_executable(tmp_path: pathlib.Path) -> None:

@@ -17,8 +17,8 @@ from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.lowering import LoweredProgram, Traced
 from mallocmuzero_xla.many import optimize_many
 from mallocmuzero_xla.optimize import Optimized, optimize
+from mallocmuzero_xla.place_search import Found
 from mallocmuzero_xla.placed_file import PlacedFile, PlacedHeader
-from mallocmuzero_xla.placed_rounds import PlacedModule
 from mallocmuzero_xla.scoped_limit import OPTION
 
 MakeWorld = Callable[..., World]
@@ -46,7 +46,7 @@ class FakeExecutables:
             raise CaptureError(self.unpackable)
         self.prepared.append(options)
 
-    def keep(self, found: PlacedModule) -> pathlib.Path:
+    def keep(self, found: Found) -> pathlib.Path:
         if self.unfit:
             raise CaptureError(self.unfit)
         path = self._folder / f"{found.cycles}.placed"

@@ -12,9 +12,9 @@ from typing import Any
 from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.errors import CaptureError, in_one_line
 from mallocmuzero_xla.lowering import Traced
+from mallocmuzero_xla.place_search import Found
 from mallocmuzero_xla.placed_packing import pack
 from mallocmuzero_xla.placed_payload import check_entry, raw_executable
-from mallocmuzero_xla.placed_rounds import PlacedModule
 
 
 class Executables:
@@ -52,7 +52,7 @@ class Executables:
                 raise
             self._compiled = compiled
 
-    def keep(self, found: PlacedModule) -> pathlib.Path:
+    def keep(self, found: Found) -> pathlib.Path:
         """Writes the file of an executable into the cache and returns its path.
 
         Raises CaptureError if the module is not one of this function, or cannot be written.

@@ -17,8 +17,7 @@ from mallocmuzero_xla.environment import compiler_library
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.lowering import LoweredProgram
 
-_COMMAND = "optimize"
-_EXECUTABLE, _MODULE = "executable.bin", "module.pb"
+COMMAND = "optimize"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,6 +51,11 @@ class Found:
     executable: bytes
     module: bytes
 
+    @property
+    def cycles(self) -> float:
+        """The cycles by the compiler's estimates."""
+        return float(self.report["optimized_cycles"])
+
 
 def search(
     binary: pathlib.Path,
@@ -74,23 +78,33 @@ def search(
     module, options, output = folder / "f.mlir", folder / "options.pb", folder / "placed"
     module.write_bytes(program.module)
     options.write_bytes(program.compile_options)
-    line = [binary, _COMMAND, "--hlo", module, "--compile-options", options]
+    line = [binary, COMMAND, "--hlo", module, "--compile-options", options]
     line += ["--chip", chip.name, "--topology", program.topology_name]
     line += ["--libtpu", compiler_library(), "--output", output]
     line += ["--budget", f"{max(1, round(limits.seconds))}s"]
     for name, value in (("--rounds", limits.rounds), ("--threads", limits.threads)):
         line += [] if value is None else [name, str(value)]
     line += [] if limits.scoped_limit else ["--keep-scoped-limit"]
-    report = parsed(_COMMAND, _run([*(str(word) for word in line), "--json"], tell))
+    report = parsed(COMMAND, _run([*(str(word) for word in line), "--json"], tell))
     if "optimized_cycles" not in report:
         if report.get("interrupted"):
             raise KeyboardInterrupt
         reason = report.get("default_error") or "no reason given"
         raise CaptureError(f"{program.function} does not compile: {reason}")
+    return read_found(report, output)
+
+
+def read_found(report: dict[str, Any], output: pathlib.Path) -> Found:
+    """Returns the best placement that the binary has written into the folder `output`.
+
+    Raises CaptureError if a file is missing.
+    """
     try:
-        return Found(report, *((output / name).read_bytes() for name in (_EXECUTABLE, _MODULE)))
+        executable = (output / "executable.bin").read_bytes()
+        module = (output / "module.pb").read_bytes()
     except OSError as error:
-        raise CaptureError(f"mallocmuzero {_COMMAND} wrote less than expected: {error}") from error
+        raise CaptureError(f"mallocmuzero {COMMAND} wrote less than expected: {error}") from error
+    return Found(report, executable, module)
 
 
 def _run(line: list[str], tell: Callable[[str], None]) -> str:
@@ -127,7 +141,7 @@ def _run(line: list[str], tell: Callable[[str], None]) -> str:
     if process.returncode < 0 and -process.returncode in (signal.SIGINT, signal.SIGKILL):
         raise KeyboardInterrupt
     if process.returncode != 0:
-        raise failure(_COMMAND, process.returncode, "".join(words))
+        raise failure(COMMAND, process.returncode, "".join(words))
     return "".join(printed)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import pathlib
 import subprocess
 import tempfile
@@ -13,31 +12,12 @@ from mallocmuzero_xla.binary import failure, parsed
 from mallocmuzero_xla.environment import compiler_library
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.place_search import COMMAND, Found, read_found
 from mallocmuzero_xla.placed_payload import module_of_text
 from mallocmuzero_xla.planning import PLACED_SOLVE_SECONDS
 from mallocmuzero_xla.saved_capture import SavedCapture
 from mallocmuzero_xla.search_capture import Resources
 from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
-
-_COMMAND = "optimize"
-_EXECUTABLE, _MODULE = "executable.bin", "module.pb"
-
-
-@dataclasses.dataclass(frozen=True)
-class PlacedModule:
-    """A placed module that has been compiled.
-
-    Attributes:
-        cycles: by the compiler's estimates.
-        executable: the executable that libtpu loads.
-        module: the compiled module, an HloModuleProto.
-        report: the OptimizeReport of its search, as JSON.
-    """
-
-    cycles: float
-    executable: bytes
-    module: bytes
-    report: dict[str, Any]
 
 
 class PlacedRounds:
@@ -65,7 +45,7 @@ class PlacedRounds:
         self._placed: list[pathlib.Path] = []
         self._calls = 0
         self._process: subprocess.Popen[str] | None = None
-        self.best: PlacedModule | None = None
+        self.best: Found | None = None
         module = module_of_text(capture.read(ALL_HBM))
         self._scratch = tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-")
         self._path("all_hbm.pb").write_bytes(module)
@@ -90,15 +70,9 @@ class PlacedRounds:
             raise CaptureError(errors[-1])
         if "best_round" not in report:
             return False
-        cycles = float(report["optimized_cycles"])
-        if self.best is not None and cycles >= self.best.cycles:
+        if self.best is not None and float(report["optimized_cycles"]) >= self.best.cycles:
             return False
-        try:
-            executable, module = ((output / name).read_bytes() for name in (_EXECUTABLE, _MODULE))
-        except OSError as error:
-            words = f"mallocmuzero {_COMMAND} wrote less than expected: {error}"
-            raise CaptureError(words) from error
-        self.best = PlacedModule(cycles, executable, module, report)
+        self.best = read_found(report, output)
         return True
 
     def close(self) -> None:
@@ -128,7 +102,7 @@ class PlacedRounds:
             ("--seed", self._calls * 1000),  # other games than those of earlier calls
         ]
         words = [str(word) for flag in flags for word in flag]
-        return [str(self._resources.binary.path), _COMMAND, *words, "--json"]
+        return [str(self._resources.binary.path), COMMAND, *words, "--json"]
 
     def _run(self, line: list[str]) -> dict[str, Any]:
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
@@ -149,8 +123,8 @@ class PlacedRounds:
                 self._process = None
             if code != 0:
                 errors.seek(0)
-                raise failure(_COMMAND, code, errors.read())
-            return parsed(_COMMAND, printed)
+                raise failure(COMMAND, code, errors.read())
+            return parsed(COMMAND, printed)
 
     def _path(self, name: str) -> pathlib.Path:
         return pathlib.Path(self._scratch.name) / name
