@@ -85,11 +85,11 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
       [&checks] { return checks.readiness.Answer(); });
 }
 
-// Until a signal comes or the role cannot go on.
-absl::Status WaitForEnd(const std::string& name, const StopSignal& signal,
-                        const RunningRole& role) {
+// Until a signal comes or the role cannot go on. `clock` began before the role, whose waits follow
+// the time that they began with.
+absl::Status WaitForEnd(const std::string& name, const StopSignal& signal, const RunningRole& role,
+                        ClockWatch& clock) {
   PeerLog peers;
-  ClockWatch clock(absl::Now(), SteadyNow());
   while (!signal.Wait(kCheckInterval)) {
     const absl::Duration set_back = clock.NoteSetBack(absl::Now(), SteadyNow());
     if (set_back > kMostSetBack) {
@@ -189,6 +189,7 @@ absl::StatusOr<std::string> NthAddress(const std::string& address, uint32_t inde
 absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
   PassOnGrpcLog([](absl::string_view text) { Log(LogLevel::kWarning, "grpc", text); });
   const StopSignal signal;
+  ClockWatch clock(absl::Now(), SteadyNow());
   const OrphanReaper reaper;
   const auto registry = std::make_shared<prometheus::Registry>();
   Checks checks;
@@ -204,18 +205,18 @@ absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
   checks.health.Follow(role->health);
   checks.readiness.Follow(role->ready);
   NotifyReady();
-  const absl::Status ended = WaitForEnd(options.name, signal, *role);
+  const absl::Status ended = WaitForEnd(options.name, signal, *role, clock);
   if (!ended.ok()) {
     Log(LogLevel::kError, options.name, absl::StrCat("cannot go on: ", ended.message()));
   }
   checks.health.Set(absl::OkStatus());
   checks.readiness.Set(absl::UnavailableError("stopping"));
-  const absl::Time before = absl::Now();
+  const absl::Time before = SteadyNow();
   const absl::Status stopped = role->stop(kGrace);
   const std::string epilogue = role->epilogue();
   *role = {};
   const std::string seconds =
-      absl::StrFormat("%.1f s%s%s", absl::ToDoubleSeconds(absl::Now() - before),
+      absl::StrFormat("%.1f s%s%s", absl::ToDoubleSeconds(SteadyNow() - before),
                       epilogue.empty() ? "" : ", ", epilogue);
   if (stopped.ok()) {
     Log(LogLevel::kInfo, options.name, absl::StrCat("stopped in ", seconds));
