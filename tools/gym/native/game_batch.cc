@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/enums.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "env/observation_layout.h"
 #include "env/solvers/plan.h"
@@ -63,10 +64,7 @@ absl::Status GameBatch::Step(absl::Span<const int64_t> actions) {
         absl::StrCat("expected ", games(), " actions, one for each game, not ", actions.size()));
   }
   for (size_t g = 0; g < games(); ++g) {
-    const absl::Status status = Check(g, actions[g]);
-    if (!status.ok()) {
-      return absl::Status(status.code(), absl::StrCat("game ", g, ": ", status.message()));
-    }
+    MMZ_RETURN_IF_ERROR(StatusAt(absl::StrCat("game ", g), Check(g, actions[g])));
   }
   pool_.Run(games(), [&](uint32_t thread, size_t begin, size_t end) {
     Writers& writers = writers_[thread];

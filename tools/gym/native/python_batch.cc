@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "base/status_at.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero::gym {
@@ -62,10 +63,7 @@ PythonProgram LoadPythonProgram(const std::string& path) {
   RaiseIfError(program.status());
   absl::StatusOr<std::unique_ptr<PlayedProgram>> played =
       PlayedProgram::Create(*std::move(program));
-  if (!played.ok()) {
-    RaiseIfError(
-        absl::Status(played.status().code(), absl::StrCat(path, ": ", played.status().message())));
-  }
+  RaiseIfError(StatusAt(path, played.status()));
   if ((*played)->decisions() == 0) {
     Raise(PyExc_ValueError, absl::StrCat(path, ": the program leaves nothing to decide"));
   }

@@ -13,7 +13,7 @@ from conftest import VERSIONS, World
 from test_scoped_limit import EVERYTHING_IN_HBM
 
 from mallocmuzero_xla.artefact import file_sha256, load_artefact
-from mallocmuzero_xla.errors import CaptureError, UsageError
+from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.lowering import LoweredProgram, Traced
 from mallocmuzero_xla.many import optimize_many
 from mallocmuzero_xla.optimize import Optimized, optimize
@@ -224,6 +224,20 @@ def test_interrupted_among_placed_modules_leaves_the_best_so_far(
     assert found.executable is not None
 
 
-def test_a_folder_of_artefacts_has_no_executables() -> None:
-    with pytest.raises(UsageError, match="placed=True: call optimize for each function"):
-        optimize_many({"f": (lambda: None, ())}, placed=True)
+def test_several_functions_get_executables_within_one_budget(
+    make_world: MakeWorld, tmp_path: pathlib.Path
+) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40}, placed={"own": [900]})
+    many = optimize_many(
+        {"step": (lambda: None, ())},
+        "60s",
+        chip="tpu_v4i",
+        samples=1,
+        progress=False,
+        placed=True,
+    )
+    many.save(tmp_path)
+    artefact = load_artefact(tmp_path / "step.json")
+    assert artefact.executable is not None
+    assert (tmp_path / artefact.executable.file).exists()
+    assert many.registry.executable(many.results["step"].artefact) is not None

@@ -8,12 +8,13 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mallocmuzero_xla.artefact import Artefact, Executable, file_sha256, load_artefact
+from mallocmuzero_xla.artefact import Artefact, load_artefact
 from mallocmuzero_xla.call_signature import split_call
-from mallocmuzero_xla.errors import UsageError, in_one_line
+from mallocmuzero_xla.errors import PlacedError, UsageError, in_one_line
 from mallocmuzero_xla.fitting import Registry
 from mallocmuzero_xla.lowering import jit_of
-from mallocmuzero_xla.placed_loading import load_placed
+from mallocmuzero_xla.placed_call import PlacedCall
+from mallocmuzero_xla.placed_loading import call_of, load_here
 
 _LOG = logging.getLogger("mallocmuzero_xla")
 
@@ -24,9 +25,9 @@ class AppliedFunction:
     """A callable with the signature of jax.jit's function.
 
     Each new set of shapes, types, shardings and static arguments is lowered once and compared with
-    the artefacts. Where one fits, calls run the function compiled with its options; else the
-    function as jax.jit compiles it. A line at level WARNING says the reason, once for each reason.
-    Inside a transformation of jax the function is traced without options.
+    the artefacts. Where one fits, calls run its placed executable or the function compiled with its
+    options; else the function as jax.jit compiles it. A line at level WARNING says the reason, once
+    for each reason. Inside a transformation of jax the function is traced without options.
 
     Attributes:
         artefact: the artefact that the last new call used; None if it used none.
@@ -58,8 +59,8 @@ class AppliedFunction:
         chosen = self._chosen.get(key)
         if chosen is None:
             chosen = self._chosen[key] = self._choose(args, kwargs)
-        if chosen is self._plain:
-            return self._plain(*args, **kwargs)
+        if chosen is self._plain or isinstance(chosen, PlacedCall):
+            return chosen(*args, **kwargs)
         return chosen(*call.args, **call.kwargs)
 
     def lower(self, *args: Any, **kwargs: Any) -> AppliedLowered:
@@ -67,27 +68,51 @@ class AppliedFunction:
         return AppliedLowered(self, self._plain.lower(*args, **kwargs))
 
     def compiled(self, lowered: Any, given: Mapping[str, Any]) -> Any:
-        """Returns `lowered`, compiled with an artefact's options and those given, or None."""
+        """Returns the artefact's jax.stages.Compiled for `lowered`, or None.
+
+        `given` are compiler options, which come before those of the artefact.
+        """
+        call = self._find(lowered, given)
+        return call.compiled if isinstance(call, PlacedCall) else call
+
+    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Returns a PlacedCall, a jax.stages.Compiled, or the function of jax.jit."""
+        try:
+            lowered = self._plain.lower(*args, **kwargs)
+        except Exception as error:  # jax.jit raises its own error in the call
+            self._fall_back(f"cannot be lowered: {in_one_line(error)}")
+            return self._plain
+        return self._find(lowered, {}) or self._plain
+
+    def _find(self, lowered: Any, given: Mapping[str, Any]) -> Any:
+        """Returns a PlacedCall, a jax.stages.Compiled, or None where no artefact is of use."""
         self.artefact, self.reason = self._registry.find(lowered)
         if self.artefact is None:
             self._log(self.reason)
             return None
-        if not self.artefact.compiler_options:
+        try:
+            placed = self._placed(self.artefact, given)
+        except PlacedError as error:
+            self._fall_back(f"its placed executable cannot run: {error}")
             return None
+        if placed is not None or not self.artefact.compiler_options:
+            return placed
         try:
             return lowered.compile(compiler_options={**self.artefact.compiler_options, **given})
         except Exception as error:  # the compiler raises several unrelated types
             self._fall_back(f"does not compile with the options: {in_one_line(error)}")
             return None
 
-    def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Returns a jax.stages.Compiled, or the function of jax.jit."""
-        try:
-            lowered = self._plain.lower(*args, **kwargs)
-        except Exception as error:  # jax.jit raises its own error in the call
-            self._fall_back(f"cannot be lowered: {in_one_line(error)}")
-            return self._plain
-        return self.compiled(lowered, {}) or self._plain
+    def _placed(self, artefact: Artefact, given: Mapping[str, Any]) -> PlacedCall | None:
+        """Loads the placed executable of an artefact; None if the artefact is of options."""
+        file = self._registry.executable(artefact)
+        if file is None:
+            return None
+        if given:
+            raise PlacedError(f"it was compiled without the options {', '.join(sorted(given))}")
+        header = file.header
+        loaded = load_here(file)
+        return PlacedCall(self.__name__, loaded, header.parameters, header.arguments, self._plain)
 
     def _fall_back(self, reason: str) -> None:
         self.artefact, self.reason = None, reason
@@ -127,30 +152,30 @@ def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> A
         jit_options: keyword arguments of jax.jit; those of the search.
 
     Returns:
-        An AppliedFunction; for an artefact with a placed executable, a PlacedCall.
+        An AppliedFunction; for a single artefact with a placed executable, a PlacedCall.
     """
     try:
-        registry, folder = _registry_of(artefacts)
-    except UsageError as error:
+        registry = _registry_of(artefacts)
+        if len(registry) == 1:
+            file = registry.executable(next(iter(registry)))
+            if file is not None:
+                return call_of(file, fn, jit_options, check=True)
+    except (UsageError, PlacedError) as error:
         return AppliedFunction(fn, Registry(), str(error), jit_options)
-    for artefact in registry:
-        if artefact.executable is not None and len(registry) == 1:
-            return _apply_executable(fn, artefact, artefact.executable, folder, jit_options)
     return AppliedFunction(fn, registry, "", jit_options)
 
 
-def _registry_of(artefacts: Artefacts) -> tuple[Registry, pathlib.Path]:
-    """Returns the artefacts, and the folder of their file."""
+def _registry_of(artefacts: Artefacts) -> Registry:
     if isinstance(artefacts, Registry):
-        return artefacts, pathlib.Path()
+        return artefacts
     if isinstance(artefacts, Artefact):
-        return Registry([artefacts]), pathlib.Path()
+        return Registry([artefacts])
     if isinstance(artefacts, str | os.PathLike):
         path = pathlib.Path(artefacts)
         if path.is_dir():
-            return load_registry(path), path
-        return Registry([load_artefact(path)]), path.parent
-    return Registry(artefacts), pathlib.Path()
+            return load_registry(path)
+        return Registry([load_artefact(path)], path.parent)
+    return Registry(artefacts)
 
 
 def load_registry(folder: str | os.PathLike[str]) -> Registry:
@@ -161,22 +186,4 @@ def load_registry(folder: str | os.PathLike[str]) -> Registry:
             found.append(load_artefact(path))
         except UsageError as error:
             _LOG.warning("%s; not used", error)
-    return Registry(found)
-
-
-def _apply_executable(
-    fn: Callable[..., Any],
-    artefact: Artefact,
-    executable: Executable,
-    folder: pathlib.Path,
-    options: Mapping[str, Any],
-) -> Any:
-    path = folder / executable.file
-    try:
-        same = file_sha256(path) == executable.sha256
-        reason = "" if same else f"{path} is not the executable of {artefact.function}'s artefact"
-    except OSError as error:
-        reason = f"{path}: {error.strerror}"
-    if reason:
-        return AppliedFunction(fn, Registry(), reason, options)
-    return load_placed(path, fn, **options)
+    return Registry(found, folder)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+import os
+import pathlib
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mallocmuzero_xla.artefact import Artefact
+from mallocmuzero_xla.artefact import Artefact, file_sha256
 from mallocmuzero_xla.chips import chip_of_kind
 from mallocmuzero_xla.environment import versions_of
+from mallocmuzero_xla.errors import PlacedError
 from mallocmuzero_xla.fingerprint import fingerprint
 from mallocmuzero_xla.lowering import devices_of, text_of
+from mallocmuzero_xla.placed_file import PlacedFile
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,9 +70,22 @@ def misfits(artefact: Artefact, target: Target) -> Iterator[str]:
 class Registry:
     """Artefacts of many functions, chips or compilers, for code that compiles many functions."""
 
-    def __init__(self, artefacts: Iterable[Artefact] = ()) -> None:
-        """Holds `artefacts`; of several that fit, the one with the fewest cycles counts."""
+    def __init__(
+        self,
+        artefacts: Iterable[Artefact] = (),
+        folder: str | os.PathLike[str] = ".",
+        unsaved: Mapping[str, PlacedFile] | None = None,
+    ) -> None:
+        """Holds `artefacts`; of several that fit, the one with the fewest cycles counts.
+
+        Args:
+            artefacts: the artefacts.
+            folder: the folder of the placed executables that artefacts name.
+            unsaved: placed executables that are in no file, by fingerprint of the function.
+        """
         self._artefacts = sorted(artefacts, key=lambda artefact: artefact.expected_cycles)
+        self._folder = pathlib.Path(folder)
+        self._unsaved = dict(unsaved or {})
 
     def __len__(self) -> int:
         return len(self._artefacts)
@@ -89,6 +106,22 @@ class Registry:
             return None, "there is no artefact"
         # The artefact that is closest says most about what has changed.
         return None, reasons[min(reasons)]
+
+    def executable(self, artefact: Artefact) -> PlacedFile | None:
+        """Returns the placed executable of one of the artefacts; None if it is of options.
+
+        Raises PlacedError if the file cannot be read, or is not the one of the search.
+        """
+        if artefact.executable is None:
+            return None if artefact.compiler_options else self._unsaved.get(artefact.fingerprint)
+        path = self._folder / artefact.executable.file
+        try:
+            same = file_sha256(path) == artefact.executable.sha256
+        except OSError as error:
+            raise PlacedError(f"{path}: {error.strerror}") from error
+        if not same:
+            raise PlacedError(f"{path} is not the executable of {artefact.function}'s artefact")
+        return PlacedFile.read(path)
 
     def compiler_options(self, lowered: Any) -> dict[str, str]:
         """Returns the options for `lowered.compile(compiler_options=...)`; empty if none fit."""

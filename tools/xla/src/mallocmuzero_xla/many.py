@@ -28,11 +28,22 @@ class OptimizedMany:
 
     @property
     def registry(self) -> Registry:
-        """Returns the artefacts of all results, for `apply`."""
-        return Registry(result.artefact for result in self.results.values())
+        """Returns the artefacts and placed executables of all results, for `apply`."""
+        results = self.results.values()
+        return Registry(
+            (result.artefact for result in results),
+            unsaved={
+                result.artefact.fingerprint: result.executable
+                for result in results
+                if result.executable is not None
+            },
+        )
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes an artefact NAME.json for each result into `folder`, which `apply` takes."""
+        """Writes an artefact NAME.json for each result into `folder`, which `apply` takes.
+
+        A placed executable goes beside its artefact, as NAME.placed.
+        """
         for name, result in self.results.items():
             result.save(pathlib.Path(folder) / f"{name}.json")
 
@@ -62,12 +73,9 @@ def optimize_many(
         on_progress: gets each line of progress, which begins with the name of the function.
         options: further keyword arguments of `optimize`.
 
-    Raises UsageError if a name cannot be that of a file, or an entry is something else; also for
-    `placed`, because the artefacts of a folder are of options only.
+    Raises UsageError if a name cannot be that of a file, or an entry is something else.
     """
     whole = Budget(parse_duration(budget))
-    if options.get("placed"):
-        raise UsageError("placed=True: call optimize for each function, whose artefact apply takes")
     for name, entry in functions.items():
         if not name or pathlib.Path(name).name != name or len(entry) not in (2, 3):
             raise UsageError(

@@ -1,0 +1,119 @@
+"""apply() with placed executables of several functions or shapes."""
+
+from __future__ import annotations
+
+import logging
+import pathlib
+from typing import Any
+
+import pytest
+
+jax = pytest.importorskip("jax", reason="calls functions on the CPU")
+
+import jax.numpy as jnp  # noqa: E402
+from cpu_artefacts import artefact_of, make_cpu_a_chip  # noqa: E402
+from placed_world import add, multiply, on_cpu, shape, swapped, threes  # noqa: E402
+
+from mallocmuzero_xla.applying import apply, load_registry  # noqa: E402
+from mallocmuzero_xla.many import OptimizedMany  # noqa: E402
+from mallocmuzero_xla.optimize import Optimized  # noqa: E402
+
+SUM, PRODUCT = 6.0, 9.0  # of two threes
+
+
+@pytest.fixture(autouse=True)
+def cpu_is_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_cpu(monkeypatch)
+    make_cpu_a_chip(monkeypatch)
+
+
+def placed_result(count: int) -> Optimized:
+    """Returns add for `count` numbers, placed with the executable of multiply."""
+    artefact = artefact_of(add, threes(count), threes(count), options={})
+    file = swapped(add, multiply, (shape(count), shape(count)))
+    return Optimized({}, 1000.0, 900.0, 1.0, None, {}, artefact, fn=add, executable=file)
+
+
+@pytest.fixture
+def buckets() -> OptimizedMany:
+    """Shapes of four and of eight numbers."""
+    return OptimizedMany({"bucket_4": placed_result(4), "bucket_8": placed_result(8)}, {})
+
+
+def results_of(fast: Any, *counts: int) -> list[float]:
+    results = [fast(threes(count), threes(count)) for count in counts]
+    assert [result.shape for result in results] == [(count,) for count in counts]
+    return [float(result[0]) for result in results]
+
+
+def test_each_shape_runs_its_executable_and_other_shapes_the_function(
+    buckets: OptimizedMany, tmp_path: pathlib.Path
+) -> None:
+    buckets.save(tmp_path)
+    assert (tmp_path / "bucket_4.placed").exists()
+    fast = apply(add, tmp_path)
+    assert results_of(fast, 4, 8, 5) == [PRODUCT, PRODUCT, SUM]
+    assert "the function, its shapes" in fast.reason
+    assert results_of(fast, 4) == [PRODUCT]
+
+
+def test_results_in_memory_run_without_a_file(buckets: OptimizedMany) -> None:
+    assert results_of(apply(add, buckets.registry), 4, 8, 5) == [PRODUCT, PRODUCT, SUM]
+
+
+def test_arguments_may_be_given_by_name(buckets: OptimizedMany) -> None:
+    fast = apply(add, buckets.registry)
+    assert float(fast(threes(), y=threes())[0]) == PRODUCT
+
+
+def test_one_result_alone_is_a_placed_call(tmp_path: pathlib.Path) -> None:
+    OptimizedMany({"only": placed_result(4)}, {}).save(tmp_path)
+    fast = apply(add, load_registry(tmp_path))
+    assert fast.compiled is not None
+    assert results_of(fast, 4) == [PRODUCT]
+
+
+def test_options_and_executables_may_share_a_folder(
+    buckets: OptimizedMany, tmp_path: pathlib.Path
+) -> None:
+    buckets.save(tmp_path)
+    artefact_of(add, threes(2), threes(2)).save(tmp_path / "bucket_2.json")
+    fast = apply(add, tmp_path)
+    assert results_of(fast, 2) == [SUM]
+    assert fast.artefact.compiler_options
+    assert results_of(fast, 8) == [PRODUCT]
+
+
+@pytest.mark.parametrize("damage", ["missing", "of another search", "cut off"])
+def test_executable_that_cannot_run_is_a_line_of_the_log(
+    buckets: OptimizedMany, tmp_path: pathlib.Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    buckets.save(tmp_path)
+    path = tmp_path / "bucket_4.placed"
+    if damage == "missing":
+        path.unlink()
+    elif damage == "cut off":
+        path.write_bytes(path.read_bytes()[:100])
+    else:
+        path.write_bytes((tmp_path / "bucket_8.placed").read_bytes())
+    fast = apply(add, tmp_path)
+    assert results_of(fast, 4, 8) == [SUM, PRODUCT]
+    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert "runs as jax.jit compiles it: its placed executable cannot run: " in line
+    assert str(path) in line
+
+
+def test_ahead_of_time_compile_returns_the_executable(buckets: OptimizedMany) -> None:
+    fast = apply(add, buckets.registry)
+    lowered = fast.lower(threes(), threes())
+    assert float(lowered.compile()(threes(), threes())[0]) == PRODUCT
+    # An executable takes no further options.
+    plain = lowered.compile(compiler_options={"xla_cpu_max_isa": "AVX2"})
+    assert float(plain(threes(), threes())[0]) == SUM
+    assert "compiled without the options xla_cpu_max_isa" in fast.reason
+
+
+def test_gradient_is_taken_of_the_function(buckets: OptimizedMany) -> None:
+    fast = apply(add, buckets.registry)
+    gradient = jax.grad(lambda x: jnp.sum(fast(x, x)))(threes())
+    assert gradient.tolist() == [2.0] * 4
