@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "base/size32.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "google/protobuf/io/coded_stream.h"
@@ -216,8 +217,7 @@ absl::Status WriteMessageFrom(const std::string& path, const Message& message) {
   const std::unique_ptr<Message> filled(message.New());
   filled->CopyFrom(message);
   FillHeader(*filled);
-  const absl::Status utf8 = CheckUtf8(*filled);
-  if (!utf8.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", utf8.message()));
+  MMZ_RETURN_IF_ERROR(StatusAt(path, CheckUtf8(*filled)));
   std::string bytes;
   if (!IsTextPath(path)) {
     bytes = SerializeDeterministically(*filled);

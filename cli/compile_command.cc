@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "base/file_io.h"
 #include "base/message_file.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "base/stop_signal.h"
 #include "cli/command.h"
@@ -166,9 +167,7 @@ absl::StatusOr<ExitCode> RunCompile(const CompileFlags& flags) {
       Compile(*request, {.timeout = *timeout, .stop_fd = signal.fd()});
   absl::Status status = response.status();
   if (status.ok()) status = CompileStatus(response->programs(0));
-  if (!status.ok()) {
-    return absl::Status(status.code(), absl::StrCat(flags.hlo, ": ", status.message()));
-  }
+  if (!status.ok()) return StatusAt(flags.hlo, status);
   MMZ_RETURN_IF_ERROR(WriteOutputs(flags, response->programs(0)));
   const v1::CompileReport report = MakeReport(flags, *request, *response);
   if (flags.json) return PrintJson(report);

@@ -6,8 +6,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/status_at.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
@@ -35,9 +35,7 @@ absl::StatusOr<ExitCode> RunCorpus(const CorpusFlags& flags) {
   const absl::StatusOr<std::string> document = ReadFile(flags.write);
   if (!document.ok()) return document.status();
   const absl::StatusOr<std::string> updated = ReplaceBetweenMarkers(*document, markdown);
-  if (!updated.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(flags.write, ": ", updated.status().message()));
-  }
+  if (!updated.ok()) return StatusAt(flags.write, updated.status());
   const absl::Status written = WriteFileAtomically(flags.write, *updated);
   if (!written.ok()) return OutputError(written);
   return ExitCode::kSuccess;

@@ -22,6 +22,7 @@
 #include "base/log.h"
 #include "base/message_file.h"
 #include "base/size32.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "base/thread_count.h"
 #include "cli/command_table.h"
@@ -254,10 +255,7 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent)
   MMZ_RETURN_IF_ERROR(CheckFlags(flags, *loaded));
   const absl::StatusOr<std::unique_ptr<PlayedProgram>> played =
       PlayedProgram::Create(*std::move(loaded));
-  if (!played.ok()) {
-    return absl::Status(played.status().code(),
-                        absl::StrCat(flags.program, ": ", played.status().message()));
-  }
+  if (!played.ok()) return StatusAt(flags.program, played.status());
   const Program& program = (*played)->program();
   const ProgramRules& rules = (*played)->rules();
   const absl::Time start = absl::Now();

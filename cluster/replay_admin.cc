@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/status_at.h"
 #include "mallocmuzero/v1/replay.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/security.h"
@@ -32,11 +32,6 @@ ReplayAdmin::ReplayAdmin(std::string address, std::shared_ptr<const Security> se
 
 ReplayAdmin::~ReplayAdmin() = default;
 
-absl::Status ReplayAdmin::Error(const absl::Status& status) const {
-  if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat(address_, ": ", status.message()));
-}
-
 absl::Status ReplayAdmin::ListIds(
     const std::function<void(absl::string_view id, bool stored)>& take) const {
   grpc::ClientContext context;
@@ -47,14 +42,14 @@ absl::Status ReplayAdmin::ListIds(
     for (const std::string& id : response.stored()) take(id, true);
     for (const std::string& id : response.evicted()) take(id, false);
   }
-  return Error(FromGrpc(reader->Finish()));
+  return StatusAt(address_, FromGrpc(reader->Finish()));
 }
 
 absl::Status ReplayAdmin::SetRateLimit(const v1::RateLimit& limit) const {
   grpc::ClientContext context;
   PrepareAdminCall(context, *security_, kTimeout);
   v1::SetRateLimitResponse response;
-  return Error(FromGrpc(stub_->replay->SetRateLimit(&context, limit, &response)));
+  return StatusAt(address_, FromGrpc(stub_->replay->SetRateLimit(&context, limit, &response)));
 }
 
 absl::Status ReplayAdmin::Drain(bool draining) const {
@@ -63,7 +58,7 @@ absl::Status ReplayAdmin::Drain(bool draining) const {
   v1::DrainRequest request;
   request.set_draining(draining);
   v1::DrainResponse response;
-  return Error(FromGrpc(stub_->replay->Drain(&context, request, &response)));
+  return StatusAt(address_, FromGrpc(stub_->replay->Drain(&context, request, &response)));
 }
 
 absl::StatusOr<v1::CheckpointResponse> ReplayAdmin::Checkpoint() const {
@@ -72,7 +67,7 @@ absl::StatusOr<v1::CheckpointResponse> ReplayAdmin::Checkpoint() const {
   v1::CheckpointResponse response;
   const absl::Status status =
       FromGrpc(stub_->replay->Checkpoint(&context, v1::CheckpointRequest(), &response));
-  if (!status.ok()) return Error(status);
+  if (!status.ok()) return StatusAt(address_, status);
   return response;
 }
 
@@ -82,7 +77,7 @@ absl::StatusOr<v1::ReplayStats> ReplayAdmin::Stats() const {
   v1::ReplayStats stats;
   const absl::Status status =
       FromGrpc(stub_->replay->GetStats(&context, v1::GetStatsRequest(), &stats));
-  if (!status.ok()) return Error(status);
+  if (!status.ok()) return StatusAt(address_, status);
   return stats;
 }
 
@@ -90,7 +85,8 @@ absl::Status ReplayAdmin::Retire() const {
   grpc::ClientContext context;
   PrepareAdminCall(context, *security_, kLongTimeout);
   v1::RetireResponse response;
-  return Error(FromGrpc(stub_->replay->Retire(&context, v1::RetireRequest(), &response)));
+  return StatusAt(address_,
+                  FromGrpc(stub_->replay->Retire(&context, v1::RetireRequest(), &response)));
 }
 
 absl::Status ReplayAdmin::Export(
@@ -103,7 +99,7 @@ absl::Status ReplayAdmin::Export(
   while (taken.ok() && reader->Read(&part)) taken = take(part);
   if (!taken.ok()) context.TryCancel();
   const grpc::Status end = reader->Finish();
-  return taken.ok() ? Error(FromGrpc(end)) : taken;
+  return taken.ok() ? StatusAt(address_, FromGrpc(end)) : taken;
 }
 
 absl::StatusOr<v1::TakeOverResponse> ReplayAdmin::TakeOver(
@@ -112,7 +108,7 @@ absl::StatusOr<v1::TakeOverResponse> ReplayAdmin::TakeOver(
   PrepareAdminCall(context, *security_, kLongTimeout);
   v1::TakeOverResponse response;
   const absl::Status status = FromGrpc(stub_->replay->TakeOver(&context, request, &response));
-  if (!status.ok()) return Error(status);
+  if (!status.ok()) return StatusAt(address_, status);
   return response;
 }
 

@@ -57,8 +57,6 @@ class ReplayAdmin {
  private:
   struct Stub;
 
-  absl::Status Error(const absl::Status& status) const;
-
   const std::string address_;
   const std::shared_ptr<const Security> security_;
   const std::unique_ptr<Stub> stub_;

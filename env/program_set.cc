@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/size32.h"
+#include "base/status_at.h"
 #include "env/game.h"
 #include "env/players.h"
 
@@ -39,10 +40,7 @@ absl::StatusOr<ProgramSet> ProgramSet::Create(std::vector<Program> programs) {
     const std::string name = program.proto().name();
     absl::StatusOr<std::unique_ptr<PlayedProgram>> played =
         PlayedProgram::Create(std::move(program));
-    if (!played.ok()) {
-      return absl::Status(played.status().code(),
-                          absl::StrCat(name, ": ", played.status().message()));
-    }
+    if (!played.ok()) return StatusAt(name, played.status());
     if ((*played)->decisions() == 0) {
       set.idle_.push_back((*played)->name());
       continue;

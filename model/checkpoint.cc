@@ -9,6 +9,7 @@
 #include "base/file_io.h"
 #include "base/message_file.h"
 #include "base/sha256.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "env/observation_layout.h"
 #include "google/protobuf/stubs/logging.h"
@@ -33,11 +34,6 @@ struct FileParts {
 
 absl::Status FileError(absl::string_view path, absl::string_view message) {
   return absl::InvalidArgumentError(absl::StrCat(path, ": ", message));
-}
-
-absl::Status InFile(absl::string_view path, const absl::Status& status) {
-  if (status.ok()) return status;
-  return {status.code(), absl::StrCat(path, ": ", status.message())};
 }
 
 std::string EncodeLength(uint64_t length) {
@@ -181,7 +177,7 @@ absl::StatusOr<FileParts> TakeApart(absl::string_view bytes, const std::string& 
   }
   // This check comes before the checksum, so that an older file is reported as such.
   MMZ_RETURN_IF_ERROR(CheckHeader(parts.head, path));
-  MMZ_RETURN_IF_ERROR(InFile(path, CheckPayloadSize(parts)));
+  MMZ_RETURN_IF_ERROR(StatusAt(path, CheckPayloadSize(parts)));
   if (Sha256(content) != sha) {
     return FileError(path, "damaged: the SHA-256 of its content is not the one it states");
   }
@@ -202,7 +198,7 @@ NamedTensor ToTensor(const TensorProto& entry, absl::string_view payload) {
 absl::Status SaveCheckpoint(const std::string& path, const Checkpoint& checkpoint,
                             const CheckpointLimits& limits) {
   const v1::CheckpointHeader head = MakeHead(checkpoint);
-  MMZ_RETURN_IF_ERROR(InFile(path, CheckLimits(head, checkpoint, limits)));
+  MMZ_RETURN_IF_ERROR(StatusAt(path, CheckLimits(head, checkpoint, limits)));
   return WriteFileAtomically(path, WholeFile(head, checkpoint));
 }
 
@@ -220,9 +216,9 @@ absl::StatusOr<Checkpoint> ParseCheckpoint(absl::string_view bytes, const std::s
   const absl::StatusOr<FileParts> parts = TakeApart(bytes, name);
   if (!parts.ok()) return parts.status();
   const v1::CheckpointHeader& head = parts->head;
-  MMZ_RETURN_IF_ERROR(InFile(name, CheckObservationSpec(head.observation())));
-  MMZ_RETURN_IF_ERROR(InFile(name, ValidateNetworkConfig(head.network())));
-  MMZ_RETURN_IF_ERROR(InFile(name, CheckPlayable(head.network())));
+  MMZ_RETURN_IF_ERROR(StatusAt(name, CheckObservationSpec(head.observation())));
+  MMZ_RETURN_IF_ERROR(StatusAt(name, ValidateNetworkConfig(head.network())));
+  MMZ_RETURN_IF_ERROR(StatusAt(name, CheckPlayable(head.network())));
   Checkpoint checkpoint;
   checkpoint.network = head.network();
   checkpoint.step = head.step();

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "build_info.h"
 #include "model/checkpoint.h"
@@ -52,8 +53,7 @@ absl::StatusOr<std::unique_ptr<Network>> LoadNetwork(const std::string& path) {
   if (!checkpoint.ok()) return checkpoint.status();
   absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(*checkpoint);
   if (network.ok()) return network;
-  return absl::Status(network.status().code(),
-                      absl::StrCat(path, ": ", network.status().message()));
+  return StatusAt(path, network.status());
 }
 
 }  // namespace mallocmuzero

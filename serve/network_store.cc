@@ -8,6 +8,7 @@
 
 #include "absl/memory/memory.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_at.h"
 #include "model/checkpoint.h"
 
 namespace mallocmuzero {
@@ -77,10 +78,7 @@ absl::StatusOr<std::shared_ptr<const LoadedNetwork>> NetworkStore::Load(
   const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(path);
   if (!checkpoint.ok()) return checkpoint.status();
   const absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(*checkpoint);
-  if (!network.ok()) {
-    return absl::Status(network.status().code(),
-                        absl::StrCat(path, ": ", network.status().message()));
-  }
+  if (!network.ok()) return StatusAt(path, network.status());
   const auto snapshot = (*network)->Snapshot(options_.evaluation);
   if (!snapshot.ok()) return snapshot.status();
   absl::StatusOr<std::shared_ptr<SharedNetwork>> shared = SharedNetwork::Create(

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "base/compression.h"
 #include "base/message_file.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "base/utf8.h"
 #include "env/solvers/solve.h"
@@ -140,8 +141,7 @@ absl::StatusOr<Program> ReadProgram(const std::string& bytes, uint64_t max_bytes
   MMZ_RETURN_IF_ERROR(ParseMessage(*plain, /*text=*/false, kProgramField, proto));
   absl::StatusOr<Program> program = Program::FromProto(std::move(proto));
   if (program.ok()) return program;
-  return absl::Status(program.status().code(),
-                      absl::StrCat(kProgramField, ": ", program.status().message()));
+  return StatusAt(kProgramField, program.status());
 }
 
 uint64_t InputBytes(const v1::FindMappingRequest& request) {

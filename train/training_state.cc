@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/message_file.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "env/recorded_game.h"
 #include "learner/run_checkpoint.h"
@@ -27,9 +28,7 @@ namespace {
 // run of `train` cannot continue from it.
 absl::StatusOr<v1::TrainState> ReadOwnState(const Checkpoint& checkpoint, const std::string& path) {
   absl::StatusOr<v1::TrainState> state = ReadState(checkpoint);
-  if (!state.ok()) {
-    return absl::Status(state.status().code(), absl::StrCat(path, ": ", state.status().message()));
-  }
+  if (!state.ok()) return StatusAt(path, state.status());
   if (state->has_replay()) return state;
   return absl::FailedPreconditionError(
       absl::StrCat(path,
@@ -147,13 +146,10 @@ absl::Status TrainingRun::Save(const Saved& saved) {
 
 absl::Status TrainingRun::Restore(const Checkpoint& checkpoint) {
   const std::string path = directory_.checkpoint_path();
-  const auto in_file = [&](const absl::Status& status) {
-    return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
-  };
   absl::Status status = CheckRules(state_);
   if (status.ok()) status = trained_.Restore(checkpoint);
   if (status.ok()) status = RestorePrograms();
-  if (!status.ok()) return in_file(status);
+  MMZ_RETURN_IF_ERROR(StatusAt(path, status));
   // The first checkpoint is written before there are games.
   absl::StatusOr<std::vector<SharedTrajectory>> games = std::vector<SharedTrajectory>();
   if (state_.replay().inserted_games() > 0) games = directory_.ReadGames(state_.iteration());
@@ -167,8 +163,7 @@ absl::Status TrainingRun::Restore(const Checkpoint& checkpoint) {
   }
   if (!games.ok()) return games.status();
   MMZ_RETURN_IF_ERROR(CheckGames(*games));
-  status = replay_.Restore(state_.replay(), *games);
-  if (!status.ok()) return in_file(status);
+  MMZ_RETURN_IF_ERROR(StatusAt(path, replay_.Restore(state_.replay(), *games)));
   saved_iteration_ = state_.iteration();
   // Games of a later checkpoint must go: they would be taken for those of the checkpoint before the
   // next one.

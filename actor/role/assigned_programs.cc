@@ -11,6 +11,7 @@
 #include "actor/self_play.h"
 #include "base/compression.h"
 #include "base/message_file.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "env/program_rules.h"
 #include "simulator/core/program.h"
@@ -33,10 +34,7 @@ absl::StatusOr<Program> ReadProgram(const v1::Assignment::Program& program,
   v1::Program message;
   MMZ_RETURN_IF_ERROR(ParseMessage(*bytes, false, program.name(), message));
   absl::StatusOr<Program> read = Program::FromProto(std::move(message));
-  if (!read.ok()) {
-    return absl::Status(read.status().code(),
-                        absl::StrCat(program.name(), ": ", read.status().message()));
-  }
+  if (!read.ok()) return StatusAt(program.name(), read.status());
   if (read->proto().fingerprint() != program.sha256()) {
     return absl::InvalidArgumentError(
         absl::StrCat(program.name(), ": its file is another program's"));

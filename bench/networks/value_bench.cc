@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/size32.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "env/program_set.h"
 #include "learner/return_baseline.h"
@@ -42,15 +43,13 @@ absl::StatusOr<v1::ValueBenchReport> BenchValues(const std::string& path,
                                                  ValueRankingOptions options) {
   const absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(path);
   if (!checkpoint.ok()) return checkpoint.status();
-  const auto in_file = [&](const absl::Status& status) {
-    return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
-  };
   v1::TrainState state;
   if (!state.ParseFromString(checkpoint->training_state)) {
-    return in_file(absl::InvalidArgumentError("damaged: its training state cannot be read"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": damaged: its training state cannot be read"));
   }
   const absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(*checkpoint);
-  if (!network.ok()) return in_file(network.status());
+  if (!network.ok()) return StatusAt(path, network.status());
   const auto snapshot = (*network)->Snapshot({});
   if (!snapshot.ok()) return snapshot.status();
 

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/message_file.h"
+#include "base/status_at.h"
 #include "base/thread_count.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/set_flag.h"
@@ -80,10 +81,7 @@ absl::StatusOr<v1::TrainConfig> MakeConfig(const TrainFlags& flags, const Networ
   }
   const absl::Status status = CheckTrainConfig(*config);
   if (status.ok()) return config;
-  return absl::Status(status.code(), absl::StrCat(good_before            ? "--set"
-                                                  : flags.config.empty() ? flags.from
-                                                                         : flags.config,
-                                                  ": ", status.message()));
+  return StatusAt(good_before ? "--set" : flags.config.empty() ? flags.from : flags.config, status);
 }
 
 absl::StatusOr<Device> ChooseDevice(const std::string& name) {

@@ -10,11 +10,11 @@
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/rounding.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
 #include "learner/checkpoint_store.h"
@@ -105,10 +105,7 @@ absl::Status Training::RestoreFromDirectory() {
   // A new run saves a checkpoint before anything else, so that a run without one is known to have
   // lost it.
   if (!checkpoint->has_value()) return SaveLatest(*directory_, Capture());
-  const absl::Status status = Restore(**checkpoint);
-  if (!status.ok()) {
-    return {status.code(), absl::StrCat(directory_->checkpoint_path(), ": ", status.message())};
-  }
+  MMZ_RETURN_IF_ERROR(StatusAt(directory_->checkpoint_path(), Restore(**checkpoint)));
   return directory_->TruncateMetrics(state_.iteration());
 }
 

@@ -19,6 +19,7 @@
 #include "base/message_json.h"
 #include "base/sha256.h"
 #include "base/size32.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "google/protobuf/struct.pb.h"
 #include "model/architecture.h"
@@ -50,8 +51,7 @@ absl::Status AddCheckpointManifest(const std::string& path, Manifest::Checkpoint
   if (absl::IsNotFound(json.status())) return absl::OkStatus();
   if (!json.ok()) return json.status();
   google::protobuf::Struct& manifest = *checkpoint.mutable_manifest();
-  const absl::Status parsed = MessageFromJson(*json, manifest);
-  if (!parsed.ok()) return {parsed.code(), absl::StrCat(beside, ": ", parsed.message())};
+  MMZ_RETURN_IF_ERROR(StatusAt(beside, MessageFromJson(*json, manifest)));
   const auto sha256 = manifest.fields().find("sha256");
   if (sha256 == manifest.fields().end() ||
       absl::AsciiStrToLower(sha256->second.string_value()) == checkpoint.sha256()) {
@@ -168,8 +168,7 @@ absl::StatusOr<std::unique_ptr<Network>> NetworkOf(const Checkpoint& checkpoint,
                                                    const std::string& path) {
   absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(checkpoint);
   if (network.ok()) return network;
-  return absl::Status(network.status().code(),
-                      absl::StrCat(path, ": ", network.status().message()));
+  return StatusAt(path, network.status());
 }
 
 // Writes all files into the folder; the manifest comes last.

@@ -13,6 +13,7 @@
 #include "base/message_file.h"
 #include "base/message_json.h"
 #include "base/sha256.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "model/export/export.h"
 #include "model/export/object_storage.h"
@@ -72,10 +73,7 @@ absl::StatusOr<v1::ExportReport> FetchExport(const std::string& url, const std::
   if (!folder.ok()) return folder.status();
   MMZ_RETURN_IF_ERROR(DownloadFolder(url, (*folder)->path()));
   const absl::StatusOr<v1::ExportManifest> manifest = CheckExport((*folder)->path());
-  if (!manifest.ok()) {
-    return absl::Status(manifest.status().code(),
-                        absl::StrCat(url, ": ", manifest.status().message()));
-  }
+  if (!manifest.ok()) return StatusAt(url, manifest.status());
   MMZ_RETURN_IF_ERROR((*folder)->Publish());
   v1::ExportReport report = ReportOf(*manifest);
   report.set_output(output);

@@ -26,6 +26,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "replay/service/durable_storage_impl.h"
 #include "replay/service/item_database.h"
@@ -315,10 +316,7 @@ absl::StatusOr<std::unique_ptr<Storage>> DurableStorage::Open(DurableStorageOpti
   // The database is opened first, because its lock keeps other processes out of the folder.
   absl::StatusOr<std::unique_ptr<ItemDatabase>> database =
       ItemDatabase::Open(absl::StrCat(options.folder, "/database"), options.sync);
-  if (!database.ok()) {
-    return absl::Status(database.status().code(),
-                        absl::StrCat(options.folder, ": ", database.status().message()));
-  }
+  if (!database.ok()) return StatusAt(options.folder, database.status());
   MMZ_RETURN_IF_ERROR(SyncNames(options.folder));
   RemoveUnfinishedCopies(options.folder);
   const uint64_t segment_bytes =

@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "base/message_file.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "simulator/core/mapping_checks.h"
 
@@ -110,10 +111,7 @@ absl::StatusOr<Mapping> LoadMapping(const std::string& path, const Program& prog
   const absl::StatusOr<v1::Mapping> proto = ReadMessage<v1::Mapping>(path);
   if (!proto.ok()) return proto.status();
   absl::StatusOr<Mapping> mapping = MappingFromProto(*proto, program);
-  if (!mapping.ok()) {
-    return absl::Status(mapping.status().code(),
-                        absl::StrCat(path, ": ", mapping.status().message()));
-  }
+  if (!mapping.ok()) return StatusAt(path, mapping.status());
   return mapping;
 }
 

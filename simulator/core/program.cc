@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "base/message_file.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program_checks.h"
@@ -160,10 +160,7 @@ absl::StatusOr<Program> LoadProgram(const std::string& path) {
   absl::StatusOr<v1::Program> proto = ReadMessage<v1::Program>(path);
   if (!proto.ok()) return proto.status();
   absl::StatusOr<Program> program = Program::FromProto(*std::move(proto));
-  if (!program.ok()) {
-    return absl::Status(program.status().code(),
-                        absl::StrCat(path, ": ", program.status().message()));
-  }
+  if (!program.ok()) return StatusAt(path, program.status());
   return program;
 }
 
