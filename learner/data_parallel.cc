@@ -127,6 +127,7 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
     return absl::InvalidArgumentError(
         absl::StrCat("learner.rendezvous_address: ", options.address, ": host:port expected"));
   }
+  const MeetingWatch watch;  // outlives a store that is left after an error
   auto group = std::make_unique<Group>();
   group->timeout = absl::ToChronoMilliseconds(options.timeout);
   const std::chrono::milliseconds meeting = absl::ToChronoMilliseconds(options.meeting_timeout);

@@ -1,6 +1,7 @@
 #include "learner/data_parallel.h"
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -21,6 +22,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/child_process.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/learner.h"
@@ -37,17 +39,31 @@ constexpr char kAddressVariable[] = "DATA_PARALLEL_TEST_ADDRESS";
 constexpr size_t kRows = 16;
 constexpr int kUpdates = 5;
 
-// An address of 127.0.0.1 whose port is free.
-std::string FreeAddress() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+// Binds a new socket to a free port of 127.0.0.1, whose address it sets.
+int BindToFreePort(std::string& name) {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof(address);
   EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
   EXPECT_EQ(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  close(socket);
-  return absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  name = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  return socket;
+}
+
+// An address of 127.0.0.1 whose port is free.
+std::string FreeAddress() {
+  std::string name;
+  close(BindToFreePort(name));
+  return name;
+}
+
+// Closes a connection so that its peer gets an error, as after kill -9 with unread messages.
+void Reset(int connection) {
+  const linger at_once = {.l_onoff = 1, .l_linger = 0};
+  EXPECT_EQ(setsockopt(connection, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
+  close(connection);
 }
 
 // Starts another process that runs one of the tests DataParallelPeer below. These are the code of
@@ -153,6 +169,11 @@ TEST(DataParallelPeer, DISABLED_Sleeps) {
   pause();
 }
 
+TEST(DataParallelPeer, DISABLED_MeetsAProcessThatIsLost) {
+  const auto processes = Connect(1, std::getenv(kAddressVariable));
+  _exit(processes.ok() ? 2 : 3);
+}
+
 TEST(DataParallel, TwoProcessesMakeTheUpdateOfTheJointBatch) {
   const std::string address = FreeAddress();
   const pid_t peer = StartPeer("Trains", address);
@@ -214,6 +235,34 @@ TEST(DataParallel, ALostProcessIsAnErrorAndTheNextOneIsWelcome) {
     EXPECT_LT(absl::Now() - start, absl::Seconds(15));  // the loss is detected before the timeout
     EXPECT_EQ(trained.learner->step(), 0);
   }
+}
+
+TEST(DataParallel, AProcessThatLosesProcess0WhileTheyMeetEndsWithOneLine) {
+  // Stands for process 0. The first connection of a process is for its calls, and the second one is
+  // for the thread that waits for messages.
+  std::string address;
+  const int server = BindToFreePort(address);
+  ASSERT_EQ(listen(server, 2), 0);
+  setenv(kAddressVariable, address.c_str(), 1);
+  const auto peer =
+      ChildProcess::Start({"/proc/self/exe", "--gtest_also_run_disabled_tests",
+                           "--gtest_filter=DataParallelPeer.DISABLED_MeetsAProcessThatIsLost"});
+  ASSERT_TRUE(peer.ok()) << peer.status();
+  const int calls = accept(server, nullptr, nullptr);
+  const int messages = accept(server, nullptr, nullptr);
+  pollfd call = {.fd = calls, .events = POLLIN};
+  ASSERT_EQ(poll(&call, 1, 60'000), 1);
+  Reset(messages);
+  pollfd end = {.fd = (*peer)->exit_fd(), .events = POLLIN};
+  ASSERT_EQ(poll(&end, 1, 60'000), 1);
+  std::string how;
+  ASSERT_TRUE((*peer)->HasEnded(how));
+  EXPECT_EQ(how, "exited with code 1");
+  EXPECT_THAT((*peer)->ReadOutput(),
+              HasSubstr("E learner: lost process 0 while the processes met (Connection reset by "
+                        "peer); this process must start again\n"));
+  close(calls);
+  close(server);
 }
 
 TEST(DataParallel, MeetsAtAnIpv6Address) {

@@ -8,17 +8,51 @@
 
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
+#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "base/log.h"
+
 namespace mallocmuzero {
 
-// A TCPStore whose connections can be closed once all processes have met. A thread of TCPStore
-// waits for messages from process 0. If process 0 dies, that thread throws an exception that
-// nothing can catch, and its process dies too. A group does not need its store after the meeting,
+// A thread of TCPStore waits for messages from process 0. If process 0 resets the connection, that
+// thread throws an exception that nothing can catch. While this object lives, the process then ends
+// with one line and exit code 1 instead of SIGABRT. There may be one at a time.
+class MeetingWatch {
+ public:
+  MeetingWatch() : before_(std::set_terminate(&End)) {}
+  ~MeetingWatch() { std::set_terminate(before_); }
+  MeetingWatch(const MeetingWatch&) = delete;
+  MeetingWatch& operator=(const MeetingWatch&) = delete;
+
+ private:
+  [[noreturn]] static void End() {
+    try {
+      if (const std::exception_ptr thrown = std::current_exception()) {
+        std::rethrow_exception(thrown);
+      }
+    } catch (const std::system_error& error) {
+      Log(LogLevel::kError, "learner",
+          absl::StrCat("lost process 0 while the processes met (", error.what(),
+                       "); this process must start again"));
+      std::_Exit(EXIT_FAILURE);
+    } catch (...) {  // not of that thread
+    }
+    std::abort();
+  }
+
+  const std::terminate_handler before_;
+};
+
+// A TCPStore whose connections can be closed once all processes have met, so that its thread (see
+// MeetingWatch) cannot end the process later. A group does not need its store after the meeting,
 // but keeps it.
 class MeetingStore final : public c10d::Store {
  public:

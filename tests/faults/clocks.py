@@ -11,7 +11,7 @@ import struct
 
 from fault import Fault
 from preload import environment_of
-from roles import Role
+from roles import SET_BACK_SECONDS, Role
 
 SOURCE = pathlib.Path(__file__).with_name("clock_jump.c")
 
@@ -45,6 +45,7 @@ class ClockJump(Fault):
     lets_start = True
 
     def __init__(self, role: Role, clock: Clock, rand: random.Random) -> None:
+        self._role = role
         self._clock = clock
         self._ahead = rand.choice([-1, 1]) * rand.choice(JUMPS)
         self.kind = f"clock set {'forwards' if self._ahead > 0 else 'back'}"
@@ -56,3 +57,5 @@ class ClockJump(Fault):
 
     def end(self) -> None:
         self._clock.set_ahead(0.0)
+        if self._ahead > 0:  # this sets the clock back
+            self._role.wait_for_own_end(SET_BACK_SECONDS)

@@ -147,7 +147,8 @@ class Run:
         fault = self._faults.draw(busy)
         if fault is None:
             return
-        print(f"{fault.kind}: {fault.victim} for {fault.seconds:.1f} s", file=sys.stderr)
+        now_text = time.strftime("%H:%M:%S", time.gmtime())
+        print(f"{now_text} {fault.kind}: {fault.victim} for {fault.seconds:.1f} s", file=sys.stderr)
         fault.begin()
         self._pending.append(Pending(fault, time.monotonic() + fault.seconds))
 
@@ -322,6 +323,7 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
         "ends_for_a_full_disk": sum(role.ends_without_room for role in cluster.roles),
         "most_bytes_sent_to_a_full_disk": max(cluster.sent_to_full_disks, default=0),
         "ends_for_a_clock_set_back": sum(role.ends_after_set_back for role in cluster.roles),
+        "ends_while_learners_met": sum(role.ends_in_meetings for role in cluster.roles),
         "rss": memory,
         "failures": failures,
     }

@@ -23,6 +23,11 @@ NO_ROOM = ("No space left on device", "File too large")
 
 # The message of a process that ends because its clock was set back.
 SET_BACK = "the clock was set back"
+# The time until a process notices that, and ends, on a busy machine.
+SET_BACK_SECONDS = 3.0
+
+# The message of a learner process that ends because process 0 was killed while the two met.
+LOST_IN_MEETING = "lost process 0 while the processes met"
 
 
 class Role:
@@ -49,6 +54,7 @@ class Role:
         self.unexpected: list[str] = []
         self.ends_without_room = 0
         self.ends_after_set_back = 0
+        self.ends_in_meetings = 0
         self.rss: list[tuple[float, int]] = []  # (time, bytes)
         # Processor time up to the latest sample of all processes together.
         self.cpu_seconds = 0.0
@@ -113,14 +119,33 @@ class Role:
         code = self._process.poll()
         if code is None:
             return False
-        if not self._expected_end and any(words in self.tail() for words in NO_ROOM):
-            self.ends_without_room += 1
-        elif not self._expected_end and SET_BACK in self.tail():
-            self.ends_after_set_back += 1
-        elif not self._expected_end:
-            self.unexpected.append(f"{self.name} ended by itself with code {code}: {self.tail()}")
+        if not self._expected_end and not self._has_reason_to_end():
+            self._note_unexpected(f"ended by itself with code {code}")
         self._process = None
         return True
+
+    def _has_reason_to_end(self) -> bool:
+        """Returns whether its last lines tell that it had to end; counts the reason."""
+        tail = self.tail()
+        if any(words in tail for words in NO_ROOM):
+            self.ends_without_room += 1
+        elif SET_BACK in tail:
+            self.ends_after_set_back += 1
+        elif LOST_IN_MEETING in tail:
+            self.ends_in_meetings += 1
+        else:
+            return False
+        return True
+
+    def _note_unexpected(self, what: str) -> None:
+        now = time.strftime("%H:%M:%S", time.gmtime())
+        self.unexpected.append(f"{now} {self.name} {what}: {self.tail()}")
+
+    def wait_for_own_end(self, seconds: float) -> None:
+        """Waits for a process that is about to end by itself."""
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
 
     def kill(self) -> None:
         """kill -9, and waits for the end."""
@@ -144,10 +169,11 @@ class Role:
         try:
             code = self._process.wait(self._stop_seconds)
             # Before its first line the process is still being loaded and has no handler.
-            if code != 0 and not (code == -signal.SIGTERM and self._is_loading()):
-                self.unexpected.append(f"{self.name} stopped with code {code}: {self.tail()}")
+            is_loading = code == -signal.SIGTERM and self._is_loading()
+            if code != 0 and not is_loading and not self._has_reason_to_end():
+                self._note_unexpected(f"stopped with code {code}")
         except subprocess.TimeoutExpired:
-            self.unexpected.append(f"{self.name} did not stop within {self._stop_seconds:.0f} s")
+            self._note_unexpected(f"did not stop within {self._stop_seconds:.0f} s")
             self.kill()
         return time.monotonic() - begin
 
