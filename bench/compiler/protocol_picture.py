@@ -7,14 +7,18 @@ import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from protocol_gains import Gains, mean_of, median_of
-from protocol_plan import CHIPS, MODES
+from protocol_gains import Gains, Program, mean_of, median_of
+from protocol_plan import CHIPS, MODES, Mode
 from protocol_records import Record
 
 # In pixels.
 _WIDTH, _HEIGHT = 860, 380
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 20, 60, 60
 _GAP = 40.0  # between chips
+
+# Shares between two lines of the axis, and about how many of these it may have.
+_STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 1.0)
+_MOST_STEPS = 9
 
 # A colour for each mode, which readers with any colour vision tell apart.
 _COLOURS = ("#999999", "#bbbbbb", "#777777", "#555555", "#e69f00", "#56b4e9", "#009e73", "#0072b2")
@@ -36,21 +40,13 @@ def bars_of(gains: Gains) -> dict[str, tuple[int, list[Bar]]]:
     for chip in CHIPS:
         programs = gains.compared(chip)
         if programs:
-            bars[chip] = (
-                len(programs),
-                [_bar(gains, programs, name) for name in _names(gains, chip)],
-            )
+            bars[chip] = len(programs), [_bar(gains, programs, each) for each in gains.modes(chip)]
     return bars
 
 
-def _names(gains: Gains, chip: str) -> list[str]:
-    return [mode.name for mode in gains.modes(chip)]
-
-
-def _bar(gains: Gains, programs: Sequence[tuple[str, str]], name: str) -> Bar:
-    mode = MODES[name]
+def _bar(gains: Gains, programs: Sequence[Program], mode: Mode) -> Bar:
     found = [median_of(gains.of(program, mode)) for program in programs]
-    return Bar(name, mode.title, mean_of(found, "known"), mean_of(found, "roofline"))
+    return Bar(mode.name, mode.title, mean_of(found, "known"), mean_of(found, "roofline"))
 
 
 class _Scale:
@@ -58,9 +54,8 @@ class _Scale:
 
     def __init__(self, values: Sequence[float]) -> None:
         low, high = min(0.0, *values), max(0.01, *values)
-        self.step = next(
-            each for each in (0.01, 0.02, 0.05, 0.1, 0.2, 1.0) if high - low < 9 * each
-        )
+        steps = (step for step in _STEPS if high - low < _MOST_STEPS * step)
+        self.step = next(steps, _STEPS[-1])
         self.low = math.floor(low / self.step)
         self.high = math.ceil(high / self.step)
 
@@ -119,7 +114,8 @@ def _bar_lines(bar: Bar, x: float, width: float, scale: _Scale) -> Iterator[str]
 
 def _box(x: float, width: float, one: float, other: float, style: str) -> str:
     top, height = min(one, other), abs(one - other)
-    return f'<rect x="{x + 2:.1f}" y="{top:.1f}" width="{width - 4:.1f}" height="{height:.1f}" {style}/>'
+    place = f'x="{x + 2:.1f}" y="{top:.1f}" width="{width - 4:.1f}" height="{height:.1f}"'
+    return f"<rect {place} {style}/>"
 
 
 def _text(x: float, y: float, words: str) -> str:
@@ -133,4 +129,5 @@ def _legend(titles: dict[str, str]) -> Iterator[str]:
         yield f'<rect x="{x:.0f}" y="14" width="12" height="12" fill="{colour}"/>'
         yield f'<text x="{x + 16:.0f}" y="24">{escape(titles[name])}</text>'
         x += 30 + 7.2 * len(titles[name])
-    yield f'<text x="{_LEFT}" y="44">Mean gain in % of the default; a frame adds the roofline.</text>'
+    words = "Mean gain in % of the default; a frame adds the roofline."
+    yield f'<text x="{_LEFT}" y="44">{words}</text>'

@@ -53,9 +53,10 @@ def record(**fields: Any) -> dict[str, Any]:
 
 
 # Reads a job as protocol_child.py does, adds it to a log, and follows the plan of its program:
-# "fails" ends with a line of errors, "hangs" waits for Ctrl-C, "silent" ends without an outcome.
+# "fails" ends with a line of errors, "hangs" waits for Ctrl-C, "silent" ends without an outcome,
+# and "works" lets another process work for 0.3 s.
 _CHILD = """
-import json, os, pathlib, sys, time
+import json, os, pathlib, subprocess, sys, time
 folder, output = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 job = json.load(sys.stdin)
 job["environment"] = dict(os.environ)
@@ -68,6 +69,9 @@ if plan == "hangs":
         time.sleep(600)
     except KeyboardInterrupt:
         pass
+if plan == "works":
+    work = "import time\\nwhile time.process_time() < 0.3: pass"
+    subprocess.run([sys.executable, "-c", work], check=True)
 if plan == "fails":
     print("a first line", file=sys.stderr)
     print("protocol_child.py: it does not compile", file=sys.stderr)

@@ -129,5 +129,5 @@ def test_files_that_do_not_belong_together_are_not_joined(
 
 
 def test_a_missing_file_is_not_joined(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(UsageError, match="absent.jsonl: no such file of records"):
+    with pytest.raises(UsageError, match=r"absent.jsonl: no such file of records"):
         merge([tmp_path / "absent.jsonl"], tmp_path / "all.jsonl")
