@@ -90,10 +90,18 @@ class Gains:
         return [mode for mode in MODES.values() if any(self.of(each, mode) for each in mine)]
 
     def compared(self, chip: str) -> list[Program]:
-        """Returns the programs of a chip that have runs of all its modes."""
-        modes = self.modes(chip)
+        """Returns the programs of a chip that have runs of all its modes that search.
+
+        A program may not compile under flags, so flags may be missing.
+        """
+        modes = [mode for mode in self.modes(chip) if mode.searches]
         mine = [each for each in self.programs() if each[0] == chip]
         return [each for each in mine if all(self.of(each, mode) for mode in modes)]
+
+    def failed(self, program: Program, mode: Mode) -> bool:
+        """Returns whether a run of the mode has failed on the program."""
+        failed = ((program_of(record), record["mode"]) for record in self.failures)
+        return (program, mode.name) in failed
 
     def slower(self) -> list[Record]:
         """Returns the searches whose result is slower than the default: there must be none."""

@@ -20,8 +20,9 @@ _GAP = 40.0  # between chips
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 1.0)
 _MOST_STEPS = 9
 
-# A colour for each mode, which readers with any colour vision tell apart.
-_COLOURS = ("#999999", "#bbbbbb", "#777777", "#555555", "#e69f00", "#56b4e9", "#009e73", "#0072b2")
+# A colour for each mode, which readers with any colour vision tell apart; flags are grey.
+_GREYS = ("#aaaaaa", "#8f8f8f", "#c4c4c4", "#757575", "#5c5c5c")
+_COLOURS = dict(zip(MODES, (*_GREYS, "#e69f00", "#56b4e9", "#009e73", "#0072b2"), strict=True))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,12 +41,16 @@ def bars_of(gains: Gains) -> dict[str, tuple[int, list[Bar]]]:
     for chip in CHIPS:
         programs = gains.compared(chip)
         if programs:
-            bars[chip] = len(programs), [_bar(gains, programs, each) for each in gains.modes(chip)]
+            every = [_bar(gains, programs, mode) for mode in gains.modes(chip)]
+            bars[chip] = len(programs), [bar for bar in every if bar is not None]
     return bars
 
 
-def _bar(gains: Gains, programs: Sequence[Program], mode: Mode) -> Bar:
-    found = [median_of(gains.of(program, mode)) for program in programs]
+def _bar(gains: Gains, programs: Sequence[Program], mode: Mode) -> Bar | None:
+    """Returns the bar of the programs that compile in a mode; None if there are none."""
+    found = [median_of(some) for program in programs if (some := gains.of(program, mode))]
+    if not found:
+        return None
     return Bar(mode.name, mode.title, mean_of(found, "known"), mean_of(found, "roofline"))
 
 
@@ -103,7 +108,7 @@ def _drawn(bars: dict[str, tuple[int, list[Bar]]]) -> Iterator[str]:
 
 
 def _bar_lines(bar: Bar, x: float, width: float, scale: _Scale) -> Iterator[str]:
-    colour = _COLOURS[list(MODES).index(bar.mode)]
+    colour = _COLOURS[bar.mode]
     whole = bar.known + bar.roofline
     yield _box(x, width, scale.y(0), scale.y(bar.known), f'fill="{colour}"')
     # A frame shows where the gain would end with the roofline.
@@ -123,11 +128,13 @@ def _text(x: float, y: float, words: str) -> str:
 
 
 def _legend(titles: dict[str, str]) -> Iterator[str]:
-    x = float(_LEFT)
+    x, y = float(_LEFT), 14
     for name in (name for name in MODES if name in titles):
-        colour = _COLOURS[list(MODES).index(name)]
-        yield f'<rect x="{x:.0f}" y="14" width="12" height="12" fill="{colour}"/>'
-        yield f'<text x="{x + 16:.0f}" y="24">{escape(titles[name])}</text>'
-        x += 30 + 7.2 * len(titles[name])
-    words = "Mean gain in % of the default; a frame adds the roofline."
-    yield f'<text x="{_LEFT}" y="44">{words}</text>'
+        width = 30 + 7.2 * len(titles[name])
+        if x + width > _WIDTH - _RIGHT:
+            x, y = float(_LEFT), y + 20
+        yield f'<rect x="{x:.0f}" y="{y}" width="12" height="12" fill="{_COLOURS[name]}"/>'
+        yield f'<text x="{x + 16:.0f}" y="{y + 10}">{escape(titles[name])}</text>'
+        x += width
+    words = "Mean gain in % of the default's cycles. A frame adds the roofline."
+    yield f'<text x="{_LEFT}" y="{_HEIGHT - 6}">{words}</text>'

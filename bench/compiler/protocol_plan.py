@@ -90,6 +90,12 @@ FLAGS = (
         "flags_65536_fusion",
         "flags 64 MiB, fusion",
         init_args=f"{_FUSION_FLAGS} {_LIMIT_FLAG}65536",
+        chips=("tpu_v5e",),
+    ),
+    Mode(
+        "flags_131072_fusion",
+        "flags 128 MiB, fusion",
+        init_args=f"{_FUSION_FLAGS} {_LIMIT_FLAG}131072",
         chips=("tpu_v6e",),
     ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from mallocmuzero_xla.errors import UsageError
 from protocol_gains import Gain, Gains, Program, mean_of, median_of, program_of
-from protocol_plan import BUDGETS, CHIPS, EVERYTHING, MODES, TEN
+from protocol_plan import BUDGETS, CHIPS, EVERYTHING, MODES, TEN, Mode
 from protocol_records import Record
 
 BEGIN = "<!-- tables of bench/compiler/protocol.py: begin -->"
@@ -93,8 +93,7 @@ def _compared(gains: Gains) -> Iterable[str]:
     for chip in CHIPS:
         programs = gains.compared(chip)
         for program in programs:
-            found = [gains.of(program, mode) for mode in modes]
-            cells = [_percent(median_of(each).known) if each else "" for each in found]
+            cells = [_compared_cell(gains, program, mode) for mode in modes]
             rows.append([chip, program[1], _split(gains, program), *cells])
         if programs:
             means = []
@@ -104,6 +103,13 @@ def _compared(gains: Gains) -> Iterable[str]:
             rows.append([chip, "mean", "", *means])
     yield "### Baselines side by side"
     yield _table(["chip", "program", "split", *(mode.title for mode in modes)], rows)
+
+
+def _compared_cell(gains: Gains, program: Program, mode: Mode) -> str:
+    found = gains.of(program, mode)
+    if found:
+        return _percent(median_of(found).known)
+    return "fails" if gains.failed(program, mode) else ""
 
 
 def _by_budget(gains: Gains) -> Iterable[str]:

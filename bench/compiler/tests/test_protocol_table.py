@@ -85,12 +85,29 @@ def test_flags_without_another_run_are_named_and_have_no_gain() -> None:
     assert "dit_4x1024_b48x256, flags_98304, seed 0: no other run says what the default is" in shown
 
 
-def test_means_side_by_side_are_of_the_programs_that_have_all_modes() -> None:
-    records = [record(), flags(price=price(1100)), record(program="other", price=price(500))]
+def limit(**fields: Any) -> dict[str, Any]:
+    return record(mode="limit", budget_seconds=120.0, **fields)
+
+
+def test_a_program_that_does_not_compile_under_flags_fails_beside_the_others() -> None:
+    refused = flags(program="refused", status="failed", error="Exceeded vmem capacity")
+    records = [record(), flags(price=price(1100)), record(program="refused"), refused]
+    shown = tables(records)
+    assert "| tpu_v6e | refused | train | fails | 10.00 % |" in shown
+    # The mean is of the programs that compile.
+    assert "| tpu_v6e | mean |  | **-10.00 %** | **10.00 %** |" in shown
+    assert "- tpu_v6e refused, flags_98304, seed 0: Exceeded vmem capacity" in shown
+    _, (under_flags, _) = bars_of(Gains(records))["tpu_v6e"]
+    assert under_flags.known == pytest.approx(-0.1)
+
+
+def test_means_side_by_side_are_of_the_programs_that_have_all_searches() -> None:
+    records = [record(), limit(price=price(950)), flags(price=price(1100))]
+    records += [record(program="other", price=price(500))]
     assert Gains(records).compared("tpu_v6e") == [DIT]
-    count, (under_flags, everything) = bars_of(Gains(records))["tpu_v6e"]
+    count, bars = bars_of(Gains(records))["tpu_v6e"]
     assert count == 1
-    assert (under_flags.known, everything.known) == pytest.approx((-0.1, 0.1))
+    assert [bar.known for bar in bars] == pytest.approx([-0.1, 0.05, 0.1])
 
 
 def test_records_with_different_defaults_are_refused() -> None:
