@@ -40,7 +40,12 @@ def jobs(folder: pathlib.Path) -> list[dict[str, Any]]:
 
 def test_a_run_gives_a_record_of_what_it_was_and_what_came_of_it(runner: Runner) -> None:
     record = runner.record(run_of(seed=2), CORES)
-    expected = {"chip": "tpu_v6e", "program": "p", "family": "family of p", "split": "test"}
+    expected: dict[str, Any] = {
+        "chip": "tpu_v6e",
+        "program": "p",
+        "family": "family of p",
+        "split": "test",
+    }
     expected |= {"contended": True, "mode": "everything", "seed": 2, "budget_seconds": 60.0}
     expected |= {"status": "ok", "error": None, "default_cycles": 1000.0, "cycles": 900.0}
     assert {name: record[name] for name in expected} == expected

@@ -238,9 +238,9 @@ def binary(world: dict[str, Any], command: str, arguments: list[str]) -> dict[st
         reports = [{"program": name, "hardware": "tpu_v4i"} for name in world["corpus"]]
         return {"programs": [{**head, "report": report} for report in reports]}
     if command == "simulate":
-        content = pathlib.Path(flags["--hlo"][0]).read_bytes()
-        if content.startswith(_PLACED):
-            return price(world, float(content.removeprefix(_PLACED)), [])
+        module = pathlib.Path(flags["--hlo"][0]).read_bytes()
+        if module.startswith(_PLACED):
+            return price(world, float(module.removeprefix(_PLACED)), [])
         text = read_text(flags["--hlo"][0])
         # A trial compile shows no hidden costs.
         shown = set(text["asked"]) if text["compiled"] else set()
