@@ -14,7 +14,7 @@ from protocol_plan import PROTOCOL
 Record = dict[str, Any]
 Key = tuple[str, str, str, int, float]
 
-# What all records of a file have in common.
+# All records of a file have these fields in common.
 MADE_BY = ("protocol", "commit", "versions")
 
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import corpus
+from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.errors import UsageError
 from protocol_plan import Run
 from protocol_records import Record
@@ -172,6 +173,7 @@ def environment_of(run: Run, folder: pathlib.Path) -> dict[str, str]:
     sources += [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
     environment |= {
         "PYTHONPATH": os.pathsep.join(sources),
+        "MALLOCMUZERO_BINARY": str(find_binary()),  # whose commit the command has checked
         "MALLOCMUZERO_CACHE": str(folder / "cache"),
     }
     return environment | ({"LIBTPU_INIT_ARGS": run.mode.init_args} if run.mode.init_args else {})

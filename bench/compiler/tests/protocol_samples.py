@@ -52,9 +52,9 @@ def record(**fields: Any) -> dict[str, Any]:
     }
 
 
-# Reads a job as protocol_child.py does, adds it to a log, and follows the plan of its program:
-# "fails" ends with a line of errors, "hangs" waits for Ctrl-C, "silent" ends without an outcome,
-# and "works" lets another process work for 0.3 s.
+# Reads a job as protocol_child.py does, adds it to a log, and follows the plan of its program. The
+# plan "fails" ends with a line of errors. "hangs" waits for Ctrl-C. "silent" ends without an
+# outcome. "works" lets another process work for 0.3 s.
 _CHILD = """
 import json, os, pathlib, subprocess, sys, time
 folder, output = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])

@@ -103,6 +103,15 @@ def test_a_run_imports_the_package_of_this_commit(
     assert path == [str(corpus.ROOT / "tools/xla/src"), "/elsewhere"]
 
 
+def test_a_run_uses_the_binary_that_the_command_has_checked(
+    runner: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MALLOCMUZERO_BINARY", raising=False)
+    monkeypatch.setattr("protocol_runner.find_binary", lambda: pathlib.Path("/checked/binary"))
+    runner.record(run_of(), CORES)
+    assert jobs(tmp_path)[0]["environment"]["MALLOCMUZERO_BINARY"] == "/checked/binary"
+
+
 def test_a_failure_is_a_record_with_its_sentence(runner: Runner, tmp_path: pathlib.Path) -> None:
     plan(tmp_path, p="fails", q="silent")
     record = runner.record(run_of("p"), CORES)
