@@ -62,9 +62,14 @@ class Entry:
         return path
 
 
+def add_workloads(parser: argparse.ArgumentParser) -> None:
+    """Adds --workloads."""
+    parser.add_argument("--workloads", type=pathlib.Path, default=ROOT / "workloads")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds the flags that choose programs."""
-    parser.add_argument("--workloads", type=pathlib.Path, default=ROOT / "workloads")
+    add_workloads(parser)
     parser.add_argument("--chip", action="append", default=[])
     parser.add_argument("--only", action="append", default=[], metavar="GLOB")
     parser.add_argument("--contended", action="store_true", help="only programs short of memory")

@@ -30,6 +30,13 @@ from typing import Any
 # memory of N KiB counts as an override limit_N; everything in HBM under it costs what
 # all_hbm_under_N says, and nothing else. Under the chip's own limit it is all_hbm_under_own.
 # `placed`: by limit ("own" or KiB), the cycles of each placed module, or why it is refused.
+# `modelled`: cycles of instructions without an estimate; `modelled_by`: those that each override
+# adds. Both are a part of the cycles above.
+
+_PLACED = b"module of "
+
+# Seeds below this are of single calls (placed_rounds.py).
+_SEEDS_OF_A_SEARCH = 1_000_000
 
 
 def read_text(path: str) -> dict[str, Any]:
@@ -48,6 +55,19 @@ def cycles(world: dict[str, Any], asked: list[str], tables: set[str]) -> float:
     for pair, cost in world.get("together", {}).items():
         total += cost if set(pair.split()) <= set(asked) else 0
     return total + float(sum(world.get("hidden", {}).get(name, 0) for name in tables & set(asked)))
+
+
+def price(world: dict[str, Any], total: float, asked: list[str]) -> dict[str, float]:
+    """Returns the reply of `simulate`: the cycles, and where they come from."""
+    waits = float(sum(wait for _, wait in late_copies(world, asked)))
+    by_override = world.get("modelled_by", {})
+    modelled = float(world.get("modelled", 0) + sum(by_override.get(name, 0) for name in asked))
+    return {
+        "total_cycles": total,
+        "estimated_cycles": total - waits - modelled,
+        "stall_cycles": waits,
+        "modelled_cycles": modelled,
+    }
 
 
 def late_copies(world: dict[str, Any], asked: list[str]) -> list[tuple[str, float]]:
@@ -165,6 +185,7 @@ def place(world: dict[str, Any], flags: dict[str, list[str]]) -> dict[str, Any]:
     default = cycles(world, asked, set(asked))
     done = len(flags.get("--placed", []))
     all_found = world.get("placed", {}).get(limit, [])
+    log_seed(world, "placed", flags)
     output = pathlib.Path(flags["--output"][0])
     output.mkdir()
     found = all_found[done] if done < len(all_found) else default
@@ -178,9 +199,17 @@ def place(world: dict[str, Any], flags: dict[str, list[str]]) -> dict[str, Any]:
     report = {"default_cycles": default, "optimized_cycles": default, "rounds": rounds}
     if found < default:
         (output / "executable.bin").write_bytes(f"executable of {found}".encode())
-        (output / "module.pb").write_bytes(f"module of {found}".encode())
+        (output / "module.pb").write_bytes(_PLACED + f"{found}".encode())
         report |= {"optimized_cycles": found, "best_round": 1}
     return report
+
+
+def log_seed(world: dict[str, Any], command: str, flags: dict[str, list[str]]) -> None:
+    """Adds the seed of a search to the log, if the caller of `optimize` has chosen one."""
+    seed = int(flags.get("--seed", ["0"])[0])
+    if seed >= _SEEDS_OF_A_SEARCH or (command == "map" and seed):
+        with pathlib.Path(world["log"]).open("a", encoding="utf-8") as stream:
+            stream.write(f"{command} with seed {seed}\n")
 
 
 def binary(world: dict[str, Any], command: str, arguments: list[str]) -> dict[str, Any]:
@@ -201,6 +230,7 @@ def binary(world: dict[str, Any], command: str, arguments: list[str]) -> dict[st
         if solver not in solved:
             sys.exit(f"map: no such solver: {solver}")
         pathlib.Path(flags["--output"][0]).write_text(name, encoding="utf-8")
+        log_seed(world, "map", flags)
         found = {"total_cycles": solved[solver], "default_cycles": world["default"]}
         return {**found, "seconds": 0.1}
     if command == "corpus":
@@ -208,10 +238,13 @@ def binary(world: dict[str, Any], command: str, arguments: list[str]) -> dict[st
         reports = [{"program": name, "hardware": "tpu_v4i"} for name in world["corpus"]]
         return {"programs": [{**head, "report": report} for report in reports]}
     if command == "simulate":
+        module = pathlib.Path(flags["--hlo"][0]).read_bytes()
+        if module.startswith(_PLACED):
+            return price(world, float(module.removeprefix(_PLACED)), [])
         text = read_text(flags["--hlo"][0])
         # A trial compile shows no hidden costs.
         shown = set(text["asked"]) if text["compiled"] else set()
-        return {"total_cycles": cycles(world, text["asked"], shown)}
+        return price(world, cycles(world, text["asked"], shown), text["asked"])
     if command == "optimize":
         return place(world, flags)
     learnt = set(json.loads(pathlib.Path(flags["--program"][0]).read_text(encoding="utf-8")))

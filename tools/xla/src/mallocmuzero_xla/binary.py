@@ -16,6 +16,7 @@ from typing import Any
 from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.overrides import Item, start_of_copy
+from mallocmuzero_xla.price import Price
 
 _BAD_INPUT = 2
 
@@ -82,19 +83,27 @@ class Readback:
 class Binary:
     """The mallocmuzero binary; every method raises CaptureError with its message if it fails."""
 
-    def __init__(self, path: pathlib.Path | None = None, server: Server | None = None) -> None:
+    def __init__(
+        self, path: pathlib.Path | None = None, server: Server | None = None, seed: int = 0
+    ) -> None:
         """Finds the binary unless `path` names it; raises UsageError if there is none.
 
-        With a server, `solve` searches there.
+        With a server, `solve` searches there. `seed` is that of all random choices.
         """
         self._path = path or find_binary()
         self._server = server
+        self._seed = seed
         self._readers: dict[tuple[tuple[str, int], ...], _Reader] = {}
 
     @property
     def path(self) -> pathlib.Path:
         """Returns the path of the binary."""
         return self._path
+
+    @property
+    def seed(self) -> int:
+        """Returns the seed of all random choices."""
+        return self._seed
 
     def overrides(self, program: pathlib.Path, mapping: str, scope: str) -> list[dict[str, Any]]:
         """Returns the items in which `mapping` differs from the default; scope: values or uses."""
@@ -135,10 +144,15 @@ class Binary:
         )
 
     def module_cycles(self, text: str, hardware: str) -> float:
-        """Returns the price of a compiled module as it stands, by its estimated cycles."""
-        with _scratch_file("x.hlo", text) as hlo:
+        """Returns the cycles of a compiled module as it stands."""
+        return self.module_price(text, hardware).total
+
+    def module_price(self, module: str | bytes, hardware: str) -> Price:
+        """Returns the price of a compiled module, a text or an HloModuleProto, as it stands."""
+        with _scratch_file("x.hlo", module) as hlo:
             reply = self._call("simulate", ["--hlo", hlo, "--hardware", hardware])
-        return _number(reply, "simulate", "total_cycles")
+        names = ("total_cycles", "estimated_cycles", "stall_cycles", "modelled_cycles")
+        return Price(*(_number(reply, "simulate", name) for name in names))
 
     def solve(
         self, program: pathlib.Path, output: pathlib.Path, seconds: float, solver: str | None = None
@@ -147,6 +161,8 @@ class Binary:
         arguments: _Arguments = ["--program", program, "--budget", f"{max(1, round(seconds))}s"]
         if solver is not None:
             arguments += ["--solver", solver]
+        if self._seed:
+            arguments += ["--seed", str(self._seed)]
         if self._server is not None:
             arguments += self._server.flags()
         return self._call("map", [*arguments, "--output", output])
@@ -243,9 +259,9 @@ def _number(reply: dict[str, Any], command: str, name: str) -> float:
 
 
 @contextlib.contextmanager
-def _scratch_file(name: str, content: str | None = None) -> Iterator[pathlib.Path]:
+def _scratch_file(name: str, content: str | bytes | None = None) -> Iterator[pathlib.Path]:
     with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as folder:
         path = pathlib.Path(folder) / name
         if content is not None:
-            path.write_text(content, encoding="utf-8")
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
         yield path

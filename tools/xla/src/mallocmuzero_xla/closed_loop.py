@@ -149,8 +149,9 @@ class Loop:
     def _start(self) -> Verified:
         capture = self._plan.capture
         default = capture.read(DEFAULT)
-        cycles = self._binary.module_cycles(default, capture.chip)
-        result = Verified(default_cycles=cycles, optimized_cycles=cycles, predicted_cycles=cycles)
+        price = self._binary.module_price(default, capture.chip)
+        result = Verified(price.total, price.total, price.total)
+        result.default_price = result.optimized_price = price
         result.followed_share = self._followed_share(default)
         result.compile_seconds = capture.compile_seconds
         return result
@@ -267,7 +268,8 @@ class Loop:
     def _weigh(self, trial: Trial, text: str, result: Verified) -> None:
         """Keeps the compiled program if it is the fastest so far, and its text if it surprises."""
         self._estimates.learn(text)
-        cycles = self._binary.module_cycles(text, self._plan.capture.chip)
+        price = self._binary.module_price(text, self._plan.capture.chip)
+        cycles = price.total
         result.rounds.append(Round(trial.cycles, cycles, len(trial.items)))
         self._progress.note(
             f"{len(trial.items)} overrides after {self._compiler.trial_compiles} trial compiles, "
@@ -277,6 +279,7 @@ class Loop:
         if cycles < result.optimized_cycles:
             result.options = options_of(trial.items)
             result.optimized_cycles = cycles
+            result.optimized_price = price
             result.predicted_cycles = trial.cycles
             result.followed_share = self._followed_share(text)
             result.kept = [item.id for item in trial.items]

@@ -57,6 +57,7 @@ class JointSearch:
         self._budget = resources.budget
         self._progress = resources.progress
         self._executables = scope.executables
+        self._binary = resources.binary
         set_limit = limit_in_force(program.base_options)
         own = set_limit if set_limit is not None else chip.scoped_vmem_kib
         free = scope.limits and set_limit is None
@@ -250,6 +251,7 @@ class JointSearch:
         promised = (each.get("promised_cycles") for each in placed.report.get("rounds", []))
         predicted = min((float(each) for each in promised if each), default=placed.cycles)
         verified = Verified(placed.cycles, placed.cycles, predicted)
+        verified.optimized_price = self._binary.module_price(placed.module, self._chip.name)
         verified.executable = str(self._executables.keep(placed))
         verified.executable_limit_kib = found.step.candidate.limit
         return verified
@@ -265,6 +267,7 @@ class JointSearch:
         verified.options = {**self._runner.options(candidate), **verified.options}
         if rounds is None:
             verified.kept = [self._runner.settings[kind].id for kind in candidate.settings]
+            verified.optimized_price = self._runner.prices[candidate]
         return verified
 
     def _complete(self, verified: Verified, found: Outcome) -> Verified:
@@ -274,6 +277,7 @@ class JointSearch:
         assert default.cycles is not None
         self._add_costs(verified)
         verified.default_cycles = default.cycles
+        verified.default_price = self._runner.prices[default.step.candidate]
         verified.default_error = self._default_error
         verified.compile_seconds = default.seconds
         verified.interrupted = self._interrupted

@@ -73,6 +73,14 @@ def add_optimize(commands: Commands) -> None:
         help="leave xla_tpu_scoped_vmem_limit_kib as it is",
     )
     command.add_argument(
+        "--keep-assignment",
+        action="store_true",
+        help="no settings and no overrides of single tensors",
+    )
+    command.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of the searches for mappings (default: 0)"
+    )
+    command.add_argument(
         "--server", metavar="HOST:PORT", help="let this `mallocmuzero serve` search for mappings"
     )
     command.add_argument(
@@ -137,6 +145,8 @@ def _run_optimize(arguments: argparse.Namespace) -> int:
         budget=arguments.budget,
         samples=arguments.samples,
         scoped_limit=not arguments.keep_scoped_limit,
+        assignment=not arguments.keep_assignment,
+        seed=arguments.seed,
         placed=arguments.placed,
         topology=arguments.topology,
         server=arguments.server,

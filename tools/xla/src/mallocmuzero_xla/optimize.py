@@ -14,12 +14,12 @@ from mallocmuzero_xla.binary import Binary, Server
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.chips import Chip, chosen_chip
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
-from mallocmuzero_xla.errors import PlacedError
+from mallocmuzero_xla.errors import PlacedError, UsageError
 from mallocmuzero_xla.executables import Executables
 from mallocmuzero_xla.fitting import Registry
 from mallocmuzero_xla.joint_search import JointSearch
 from mallocmuzero_xla.lowering import LoweredProgram, lower, trace
-from mallocmuzero_xla.options_cache import CachedOptions, OptionsCache, cache_folder
+from mallocmuzero_xla.options_cache import Allowed, CachedOptions, OptionsCache, cache_folder
 from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.placed_file import PlacedFile
 from mallocmuzero_xla.placed_loading import call_of
@@ -106,7 +106,9 @@ def optimize(
     cache_dir: str | os.PathLike[str] | None = None,
     progress: bool = True,
     scoped_limit: bool = True,
+    assignment: bool = True,
     placed: bool = False,
+    seed: int = 0,
     server: str | None = None,
     server_security: str | os.PathLike[str] | None = None,
     compiler_options: Mapping[str, Any] | None = None,
@@ -135,8 +137,14 @@ def optimize(
         scoped_limit: where instructions and tensors share VMEM, also search for the best limit of
             scoped memory (xla_tpu_scoped_vmem_limit_kib), unless `compiler_options` or
             LIBTPU_INIT_ARGS set it.
+        assignment: whether options may change the compiler's assignment: settings, and overrides
+            of single tensors. Without it there are only the limit and, if asked for, placed
+            executables.
         placed: whether the result may be a placed executable, as `place` makes them, if that is
             faster than all options. The budget is then for both.
+        seed: of the searches for mappings, 0 or more. The samples are the same for all seeds. Two
+            searches of one seed may differ, because each step ends by the clock. The cache does not
+            tell seeds apart.
         server: host:port of a `mallocmuzero serve` that searches for mappings; all compiles stay
             in this process. None: this machine searches.
         server_security: a file that names the certificates and the token for the server.
@@ -149,8 +157,11 @@ def optimize(
         CaptureError: the function does not compile.
     """
     granted = Budget(parse_duration(budget))
+    if seed < 0:
+        raise UsageError(f"seed is {seed}: expected 0 or more")
     target = chosen_chip(chip, topology)
-    binary = Binary(server=Server(server, server_security) if server is not None else None)
+    remote = Server(server, server_security) if server is not None else None
+    binary = Binary(server=remote, seed=seed)
     variants = standard_variants(samples)
     folder = (pathlib.Path(cache_dir) if cache_dir else cache_folder()).resolve()
     executables = None
@@ -162,7 +173,8 @@ def optimize(
         program = lower(fn, args, target, jit_options, compiler_options)
     shown = LoopProgress(not progress, on_progress)
     run = _Run(program, target, folder, binary, granted, shown)
-    found = run.optimize(Scope(variants, limits=scoped_limit, executables=executables))
+    scope = Scope(variants, scoped_limit, assignment, assignment, executables)
+    found = run.optimize(scope)
     return dataclasses.replace(found, fn=fn, jit_options=jit_options)
 
 
@@ -173,6 +185,7 @@ def load_options(
     topology: str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
     scoped_limit: bool = True,
+    assignment: bool = True,
     compiler_options: Mapping[str, Any] | None = None,
     **jit_options: Any,
 ) -> dict[str, str]:
@@ -184,7 +197,7 @@ def load_options(
     target = chosen_chip(chip, topology)
     program = lower(fn, args, target, jit_options, compiler_options)
     folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
-    cached = OptionsCache(program, target, folder, scoped_limit).load()
+    cached = OptionsCache(program, target, folder, Allowed(scoped_limit, assignment)).load()
     return cached.verified.options if cached else {}
 
 
@@ -210,8 +223,8 @@ class _Run:
 
     def optimize(self, scope: Scope) -> Optimized:
         """Returns the cached result if its budget was at least this one; otherwise searches."""
-        placed = scope.executables is not None
-        options = OptionsCache(self._program, self._chip, self._cache, scope.limits, placed)
+        allowed = Allowed(scope.limits, scope.overrides, scope.executables is not None)
+        options = OptionsCache(self._program, self._chip, self._cache, allowed)
         cached = options.load()
         # An undecided entry is no answer: its search ended before a trial compile.
         if cached is not None and (cached.verified.undecided or not _has_files(cached.verified)):

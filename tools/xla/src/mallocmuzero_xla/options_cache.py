@@ -1,8 +1,9 @@
 """Caches compiler options by function, for one compiler.
 
 Each entry is a file, `<cache>/options/<chip>/<function>-<sha256 of the lowered function>.json`,
-with `-own-limit` before the suffix if the search kept the chip's own limit of scoped memory, and
-`-placed` if its result might be a placed executable. The cache is the folder that
+with `-own-limit` before the suffix if the search kept the chip's own limit of scoped memory,
+`-own-assignment` if it kept the compiler's assignment, and `-placed` if its result might be a
+placed executable. The cache is the folder that
 MALLOCMUZERO_CACHE names, or mallocmuzero in XDG_CACHE_HOME or ~/.cache.
 """
 
@@ -34,6 +35,21 @@ def cache_folder() -> pathlib.Path:
 
 
 @dataclasses.dataclass(frozen=True)
+class Allowed:
+    """What a search may use. Each choice has entries of its own.
+
+    Attributes:
+        limits: other limits of scoped memory.
+        assignment: settings of the compiler's assignment, and overrides of single tensors.
+        placed: placed executables.
+    """
+
+    limits: bool = True
+    assignment: bool = True
+    placed: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
 class CachedOptions:
     """Options that made a function faster, or none where the default is best.
 
@@ -54,21 +70,16 @@ class OptionsCache:
         program: LoweredProgram,
         chip: Chip,
         folder: pathlib.Path,
-        scoped_limit: bool,
-        placed: bool = False,
+        allowed: Allowed,
     ) -> None:
-        """Reads and writes below `folder`.
-
-        `scoped_limit` says whether the options may set a limit of scoped memory. Options that may
-        not have a separate entry on chips with shared VMEM. `placed` says whether the result may
-        be a placed executable, which also has an entry of its own.
-        """
+        """Reads and writes below `folder`. Only chips with shared VMEM have limits to choose."""
         name = re.sub(r"[^A-Za-z0-9_.]", "_", program.function) or "function"
         self._name = name
         self._version = program.sha256
         self._folder = folder / "options" / chip.name
-        kept = "-own-limit" if not scoped_limit and chip.shared_vmem_kib is not None else ""
-        form = "-placed" if placed else ""
+        kept = "-own-limit" if not allowed.limits and chip.shared_vmem_kib is not None else ""
+        kept += "" if allowed.assignment else "-own-assignment"
+        form = "-placed" if allowed.placed else ""
         self._path = self._folder / f"{name}-{program.sha256}{kept}{form}.json"
         self._key = {
             "format": _FORMAT,

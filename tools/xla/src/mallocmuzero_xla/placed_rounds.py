@@ -19,6 +19,10 @@ from mallocmuzero_xla.saved_capture import SavedCapture
 from mallocmuzero_xla.search_capture import Resources
 from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
 
+# A call of the binary uses fewer seeds than this, and all calls of a search together.
+_SEEDS_OF_A_CALL = 1_000
+_SEEDS_OF_A_SEARCH = 1_000_000
+
 
 class PlacedRounds:
     """Calls the binary's `optimize` on captured texts: call `advance` for some rounds each time.
@@ -99,10 +103,14 @@ class PlacedRounds:
             ("--budget", f"{max(1, round(seconds))}s"),
             ("--solve", f"{PLACED_SOLVE_SECONDS:g}s"),
             ("--rounds", rounds),
-            ("--seed", self._calls * 1000),  # other games than those of earlier calls
+            ("--seed", self._seed()),
         ]
         words = [str(word) for flag in flags for word in flag]
         return [str(self._resources.binary.path), COMMAND, *words, "--json"]
+
+    def _seed(self) -> int:
+        """Returns a seed of other games than those of earlier calls and other searches."""
+        return self._resources.binary.seed * _SEEDS_OF_A_SEARCH + self._calls * _SEEDS_OF_A_CALL
 
     def _run(self, line: list[str]) -> dict[str, Any]:
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:

@@ -15,6 +15,7 @@ from mallocmuzero_xla.override_rounds import OverrideRounds
 from mallocmuzero_xla.overrides import Item
 from mallocmuzero_xla.placed_rounds import PlacedRounds
 from mallocmuzero_xla.planning import placed_rounds
+from mallocmuzero_xla.price import Price
 from mallocmuzero_xla.saved_capture import SavedCapture
 from mallocmuzero_xla.scoped_limit import OPTION, with_options
 from mallocmuzero_xla.search_capture import Resources, capture_for_search
@@ -59,6 +60,7 @@ class StepRunner:
         width: how many compiles may run at once.
         settings: the settings that may be tried, by kind.
         compiler: makes compiles and trial compiles, and counts them.
+        prices: of the programs that `compile` has made, by candidate.
         rounds, placed: the searches for mappings, by the candidate that they are under.
     """
 
@@ -82,7 +84,8 @@ class StepRunner:
         )
         self._program.write(self.compiler.lowered)
         self._estimates: dict[int, Estimates] = {}
-        self._estimating = threading.Lock()  # guards _estimates
+        self.prices: dict[Candidate, Price] = {}
+        self._estimating = threading.Lock()  # guards _estimates and prices
         self._captures: dict[Candidate, SavedCapture] = {}
         self.rounds: dict[Candidate, OverrideRounds] = {}
         self.placed: dict[Candidate, PlacedRounds] = {}
@@ -118,9 +121,11 @@ class StepRunner:
             seconds = time.monotonic() - started
             if store is not None:
                 store.add_text(variant, text, seconds)
+        price = self._binary.module_price(text, self._chip.name)
         with self._estimating:
             self._estimates.setdefault(candidate.limit, Estimates()).learn(text)
-        return self._binary.module_cycles(text, self._chip.name), seconds
+            self.prices[candidate] = price
+        return price.total, seconds
 
     def predict(self, candidate: Candidate) -> float:
         """Returns the cycles by a trial compile and the estimates of whole compiles."""

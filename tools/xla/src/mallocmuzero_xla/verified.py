@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from mallocmuzero_xla.price import Price
+
 
 @dataclasses.dataclass(frozen=True)
 class Round:
@@ -26,6 +28,8 @@ _NEWER_FIELDS: dict[str, Any] = {
     "tried": [],
     "executable": None,
     "executable_limit_kib": None,
+    "default_price": None,
+    "optimized_price": None,
 }
 
 
@@ -66,6 +70,7 @@ class Verified:
             the chip's own limit was tried.
         executable: the file of the placed executable that is the result; None if the options are.
         executable_limit_kib: the limit of scoped memory that it was compiled under.
+        default_price, optimized_price: where these cycles come from; None in older records.
     """
 
     default_cycles: float
@@ -90,6 +95,8 @@ class Verified:
     tried: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     executable: str | None = None
     executable_limit_kib: int | None = None
+    default_price: Price | None = None
+    optimized_price: Price | None = None
 
     @property
     def improves(self) -> bool:
@@ -134,4 +141,6 @@ class Verified:
         names = [field.name for field in dataclasses.fields(Verified)]
         known = {name: fields[_JSON_KEYS.get(name, name)] for name in names}
         known["rounds"] = [Round(**entry) for entry in known["rounds"]]
+        for name in ("default_price", "optimized_price"):
+            known[name] = Price(**known[name]) if known[name] is not None else None
         return Verified(**known)

@@ -1,0 +1,103 @@
+"""The protocol has the runs that docs/results.md promises, within the promised time."""
+
+from __future__ import annotations
+
+import collections
+
+import corpus
+import pytest
+from mallocmuzero_xla.binary import Binary
+from protocol_plan import (
+    BUDGETS,
+    EVERYTHING,
+    TEN,
+    TWELVE,
+    Entry,
+    Form,
+    Run,
+    entries_of,
+    longest_minutes,
+    runs_of,
+)
+from protocol_samples import described
+
+
+@pytest.fixture(scope="module")
+def entries() -> list[Entry]:
+    """The programs of the corpus."""
+    return entries_of(Binary().corpus(corpus.ROOT / "workloads"))
+
+
+def minutes(runs: list[Run]) -> float:
+    return sum(longest_minutes(runs).values())
+
+
+def test_the_reduced_form_takes_at_most_an_hour(entries: list[Entry]) -> None:
+    assert minutes(runs_of(entries, Form(reduced=True))) <= 60
+
+
+def test_the_whole_takes_at_most_two_evenings_of_eight_hours(entries: list[Entry]) -> None:
+    assert minutes(runs_of(entries, Form())) <= 2 * 8 * 60
+
+
+def test_the_reduced_form_has_twelve_contended_programs_of_all_chips_and_splits(
+    entries: list[Entry],
+) -> None:
+    runs = runs_of(entries, Form(reduced=True))
+    programs = {run.entry for run in runs}
+    assert len(programs) == 12
+    assert all(entry.contended for entry in programs)
+    assert {entry.chip for entry in programs} == {"tpu_v6e", "tpu_v5e", "tpu_v4i"}
+    assert {entry.split for entry in programs} == {"train", "validation", "test"}
+    assert runs[0].entry.chip == "tpu_v6e"
+
+
+def test_programs_of_the_test_split_have_three_seeds_and_others_one(entries: list[Entry]) -> None:
+    seeds = collections.defaultdict(set)
+    for run in runs_of(entries, Form()):
+        if run.mode is EVERYTHING and run.seconds == 300:
+            seeds[run.entry].add(run.seed)
+    assert set(seeds) == {entry for entry in entries if entry.contended}
+    for entry, found in seeds.items():
+        assert found == ({0, 1, 2} if entry.split == "test" else {0})
+
+
+def test_ten_programs_have_all_budgets(entries: list[Entry]) -> None:
+    runs = runs_of(entries, Form())
+    assert len(TEN) == 10
+    for key in TEN:
+        found = {run.seconds for run in runs if run.entry.key == key and run.mode is EVERYTHING}
+        assert found == set(BUDGETS) == {60, 120, 300, 600}
+
+
+def test_the_twelve_are_compared_in_all_modes_of_their_chip(entries: list[Entry]) -> None:
+    runs = runs_of(entries, Form())
+    shared = {"limit", "flags_98304", "flags_81920", "options", "placed", "everything"}
+    expected = {
+        "tpu_v6e": shared | {"flags_131072_fusion"},
+        "tpu_v5e": shared | {"flags_50000", "flags_65536_fusion"},
+        "tpu_v4i": {"options", "placed", "everything"},
+    }
+    for chip, program in TWELVE:
+        found = {run.mode.name for run in runs if run.entry.key == (chip, program)}
+        assert found == expected[chip]
+
+
+@pytest.mark.parametrize("form", [Form(), Form(reduced=True), Form(every_mode=True)])
+def test_no_run_is_in_the_list_twice(entries: list[Entry], form: Form) -> None:
+    keys = [run.key for run in runs_of(entries, form)]
+    assert len(keys) == len(set(keys))
+
+
+def test_programs_that_are_not_short_of_memory_come_only_when_asked_for() -> None:
+    few = entries_of([described("tpu_v4i", "small", contended=False)])
+    assert runs_of(few, Form()) == []
+    (run,) = runs_of(few, Form(uncontended=True))
+    assert (run.mode.name, run.seconds) == ("everything", 300)
+
+
+def test_all_programs_are_compared_in_every_mode_when_asked_for() -> None:
+    few = entries_of([described("tpu_v4i", "another")])
+    assert {run.mode.name for run in runs_of(few, Form())} == {"everything"}
+    modes = {run.mode.name for run in runs_of(few, Form(every_mode=True))}
+    assert modes == {"everything", "options", "placed"}
