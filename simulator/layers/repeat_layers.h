@@ -1,0 +1,37 @@
+// A program with more layers than were compiled.
+
+#ifndef MALLOCMUZERO_SIMULATOR_LAYERS_REPEAT_LAYERS_H_
+#define MALLOCMUZERO_SIMULATOR_LAYERS_REPEAT_LAYERS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "simulator/core/program.h"
+
+namespace mallocmuzero {
+
+// The number of layers that FindLayers finds in the program. The compiler may have made more: it
+// fuses the first and the last one with what is around them. 0 if there are no layers.
+int32_t CountLayers(const Program& program);
+
+// The program with `count` copies of a layer from its middle, each with instructions, weights and
+// activations of its own. A copy reads what the layer before it wrote, and its backward pass reads
+// what its forward pass kept. Each instruction stands where the layer after it has the same
+// instruction, so the parts of the schedule grow in which the compiler visits all layers:
+//
+//     forward 0 1 2, backward 2 1 0, updates 0 1 2
+//     forward 0 1 a b 2, backward 2 b a 1 0, updates 0 1 a b 2          (count 2; layer 1 copied)
+//
+// Latencies are those of the copied layer. The new program has the name `name`, no baseline, no
+// source and no match reports, since the compiler has not compiled it. Names of copies end in
+// ".copy" and a number.
+//
+// InvalidArgument if count is not positive, if the program has no layers, or if the compiler has
+// mixed each layer with its neighbours in such a way that no order of the copies is right.
+absl::StatusOr<Program> RepeatLayers(const Program& program, int32_t count,
+                                     const std::string& name);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_SIMULATOR_LAYERS_REPEAT_LAYERS_H_
