@@ -38,7 +38,8 @@ IndexVector<InstructionIndex, int32_t> Numbers(const std::vector<int32_t>& numbe
 
 TEST(LongestPeriodicPart, IsTheLongestOfSeveral) {
   // 7 0 0 0 | 1 2 3 1 2 3 1 2 3 | 9: three times "0" has 3 instructions, three times "1 2 3" has 9
-  const PeriodicPart part = LongestPeriodicPart(Numbers({7, 0, 0, 0, 1, 2, 3, 1, 2, 3, 1, 2, 3, 9}));
+  const PeriodicPart part =
+      LongestPeriodicPart(Numbers({7, 0, 0, 0, 1, 2, 3, 1, 2, 3, 1, 2, 3, 9}));
   EXPECT_EQ(part.begin, 4);
   EXPECT_EQ(part.period, 3);
   EXPECT_EQ(part.end, 13);
@@ -110,9 +111,8 @@ TEST(FindLayers, GivesTheInstructionsOfOneLayerOneNumber) {
   }
   ASSERT_EQ(names.size(), 6) << ::testing::PrintToString(names);
   const std::string layer = names.front().substr(names.front().find('.'));
-  EXPECT_THAT(names,
-              UnorderedElementsAre("convert" + layer, "product" + layer, "add" + layer,
-                                   "gradient" + layer, "error" + layer, "update" + layer));
+  EXPECT_THAT(names, UnorderedElementsAre("convert" + layer, "product" + layer, "add" + layer,
+                                          "gradient" + layer, "error" + layer, "update" + layer));
 }
 
 }  // namespace

@@ -136,7 +136,8 @@ class LayerMatcher {
     }
   }
 
-  // Pairs instructions without accesses, to which no buffer leads: those beside two that are a pair.
+  // Pairs instructions without accesses, to which no buffer leads: those beside two that are a
+  // pair.
   void PairNeighbours() {
     for (size_t k = 0; k < paired_.size(); ++k) {
       const InstructionIndex i = paired_[k];

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/index.h"
-#include "base/size32.h"
+#include "base/rounding.h"
 #include "base/status_macros.h"
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/indices.h"
@@ -45,7 +45,6 @@ class Repeater {
     MMZ_RETURN_IF_ERROR(SetLiveRanges());
     new_.add_notes(
         absl::StrCat("no compile has this program: ", count_, " of its layers are copies"));
-    SealProgram(new_);
     return std::move(new_);
   }
 
@@ -260,29 +259,63 @@ absl::StatusOr<Program> RepeatLayer(const Program& program, const LayerMap& map,
   return Program::FromProto(*std::move(repeated));
 }
 
-}  // namespace
+absl::Status NoLayers(const Program& program) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      program.proto().name(), ": expected three or more layers of equal instructions, found none"));
+}
 
-int32_t CountLayers(const Program& program) { return FindLayers(program).layer_count(); }
-
-absl::StatusOr<Program> RepeatLayers(const Program& program, int32_t count,
-                                     const std::string& name) {
-  const std::string& old_name = program.proto().name();
-  if (count < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(old_name, ": expected a positive number of layers to add, found ", count));
-  }
-  const LayerMap map = FindLayers(program);
-  absl::Status first_error = absl::OkStatus();
+// Copies the layer that has the most instructions, or the next best one where that is impossible.
+absl::StatusOr<Program> RepeatSomeLayer(const Program& program, const LayerMap& map, int32_t count,
+                                        const std::string& name) {
+  absl::Status first_error = NoLayers(program);
+  bool is_first = true;
   for (const int32_t layer : map.LayersByRepeatability()) {
     absl::StatusOr<Program> repeated = RepeatLayer(program, map, layer, count, name);
     if (repeated.ok()) return repeated;
-    first_error.Update(repeated.status());
+    if (std::exchange(is_first, false)) {
+      first_error = absl::InvalidArgumentError(
+          absl::StrCat(program.proto().name(), ": ", repeated.status().message()));
+    }
   }
-  if (first_error.ok()) {
+  return first_error;
+}
+
+// The number of layers of the model in one layer of the map. The instructions outside of layers
+// count for the layers, too, so that the share is too small, but not by half.
+int32_t ModelLayersIn(const Program& program, const LayerMap& map, int32_t model_layers) {
+  const std::vector<int32_t> layers = map.LayersByRepeatability();
+  if (layers.empty()) return 0;
+  const auto repeated = static_cast<double>(map.RepeatableInstructions(layers.front()).size());
+  const double of_model = static_cast<double>(program.instruction_count()) / model_layers;
+  return std::max<int32_t>(1, static_cast<int32_t>(RoundToZero(repeated / of_model + 0.5)));
+}
+
+}  // namespace
+
+absl::StatusOr<Program> RepeatLayers(const Program& program, int32_t count,
+                                     const std::string& name) {
+  if (count < 1) {
     return absl::InvalidArgumentError(absl::StrCat(
-        old_name, ": expected three or more layers of equal instructions, found none"));
+        program.proto().name(), ": expected a positive number of layers to add, found ", count));
   }
-  return absl::Status(first_error.code(), absl::StrCat(old_name, ": ", first_error.message()));
+  return RepeatSomeLayer(program, FindLayers(program), count, name);
+}
+
+absl::StatusOr<Program> WithModelLayers(const Program& program, int32_t from, int32_t to,
+                                        const std::string& name) {
+  if (from < 1 || to <= from) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(program.proto().name(), ": expected more than ", from, " layers, found ", to));
+  }
+  const LayerMap map = FindLayers(program);
+  const int32_t step = ModelLayersIn(program, map, from);
+  if (step == 0) return NoLayers(program);
+  if ((to - from) % step != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        program.proto().name(), ": expected ", from, " layers and a multiple of ", step,
+        ", since the compiler fuses instructions of ", step, " layers; found ", to));
+  }
+  return RepeatSomeLayer(program, map, (to - from) / step, name);
 }
 
 }  // namespace mallocmuzero

@@ -11,10 +11,6 @@
 
 namespace mallocmuzero {
 
-// The number of layers that FindLayers finds in the program. The compiler may have made more: it
-// fuses the first and the last one with what is around them. 0 if there are no layers.
-int32_t CountLayers(const Program& program);
-
 // The program with `count` copies of a layer from its middle, each with instructions, weights and
 // activations of its own. A copy reads what the layer before it wrote, and its backward pass reads
 // what its forward pass kept. Each instruction stands where the layer after it has the same
@@ -31,6 +27,14 @@ int32_t CountLayers(const Program& program);
 // mixed each layer with its neighbours in such a way that no order of the copies is right.
 absl::StatusOr<Program> RepeatLayers(const Program& program, int32_t count,
                                      const std::string& name);
+
+// The program of the model with `to` layers, made of the program of the same model with `from`
+// layers, by RepeatLayers. The compiler may fuse instructions of two layers of the model, so that
+// the program repeats itself only every second layer. Then one copy stands for two layers of the
+// model, and `to` - `from` must be a multiple of that number: InvalidArgument otherwise, and for
+// the reasons above.
+absl::StatusOr<Program> WithModelLayers(const Program& program, int32_t from, int32_t to,
+                                        const std::string& name);
 
 }  // namespace mallocmuzero
 

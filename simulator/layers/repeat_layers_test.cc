@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "simulator/core/simulate.h"
 #include "simulator/core/testing/program_builder.h"
+#include "simulator/layers/layer_map.h"
 #include "simulator/layers/testing/training_step.h"
 
 namespace mallocmuzero {
@@ -40,8 +41,7 @@ std::vector<std::string> Describe(const Program& program) {
   int names = 0;
   std::vector<std::string> lines;
   for (const InstructionIndex i : program.instructions().indices()) {
-    std::string line = absl::StrCat(
-        "cycles ", program.latency().Cycles(i, 0));
+    std::string line = absl::StrCat("cycles ", program.latency().Cycles(i, 0));
     for (const Access& access : program.AccessesOfInstruction(i)) {
       const Buffer& buffer = program.buffers()[access.buffer];
       int& name = name_of[access.buffer];
@@ -75,7 +75,7 @@ TEST(RepeatLayers, RepeatsARepeatedProgram) {
   ASSERT_TRUE(once.ok()) << once.status();
   const absl::StatusOr<Program> twice = RepeatLayers(*once, 4, "twelve");
   ASSERT_TRUE(twice.ok()) << twice.status();
-  EXPECT_EQ(CountLayers(*twice), 12);
+  EXPECT_EQ(FindLayers(*twice).layer_count(), 12);
   EXPECT_THAT(Describe(*twice), ElementsAreArray(Describe(Checked(TrainingStep(12)))));
 }
 
@@ -134,6 +134,28 @@ TEST(RepeatLayers, RefusesAProgramWithoutLayers) {
 TEST(RepeatLayers, RefusesACountThatIsNotPositive) {
   EXPECT_THAT(RepeatLayers(Checked(TrainingStep(4)), 0, "x").status().message(),
               HasSubstr("expected a positive number of layers to add, found 0"));
+}
+
+TEST(WithModelLayers, AddsTheLayersThatAreMissing) {
+  const absl::StatusOr<Program> deeper = WithModelLayers(Checked(TrainingStep(5)), 5, 11, "eleven");
+  ASSERT_TRUE(deeper.ok()) << deeper.status();
+  EXPECT_THAT(Describe(*deeper), ElementsAreArray(Describe(Checked(TrainingStep(11)))));
+}
+
+TEST(WithModelLayers, CountsTwoLayersOfTheModelWhereTheCompilerFusesTwo) {
+  // A model of 8 layers whose program repeats itself 4 times.
+  const Program program = Checked(TrainingStep(4));
+  const absl::StatusOr<Program> deeper = WithModelLayers(program, 8, 14, "fourteen");
+  ASSERT_TRUE(deeper.ok()) << deeper.status();
+  EXPECT_EQ(deeper->instruction_count(), TrainingStepSize(7));
+  EXPECT_THAT(WithModelLayers(program, 8, 13, "x").status().message(),
+              HasSubstr("expected 8 layers and a multiple of 2, since the compiler fuses "
+                        "instructions of 2 layers; found 13"));
+}
+
+TEST(WithModelLayers, RefusesToTakeLayersAway) {
+  EXPECT_THAT(WithModelLayers(Checked(TrainingStep(4)), 4, 4, "x").status().message(),
+              HasSubstr("expected more than 4 layers, found 4"));
 }
 
 }  // namespace
