@@ -2,12 +2,13 @@
 
     python3 bench/solvers/ladder.py --output /tmp/ladder              # writes the programs
     python3 bench/solvers/ladder.py --output /tmp/ladder --check      # and compares with captures
-    python3 bench/solvers/ladder.py --output /tmp/ladder --budget 30s # and searches each program
+    python3 bench/solvers/ladder.py --output /tmp/ladder --seconds 10 # and searches each program
 
 Programs in --captured (`CHIP/MODEL_LAYERSxREST.program`) are captured ones. Every other depth is
 made of the deepest captured program that is less deep, by `mallocmuzero variant`, which repeats
 layers. Each program is also written with a quarter of the chip's fast memory. `--check` makes
-captured depths once more, of less deep captured programs, and prints how both differ.
+captured depths once more, of less deep captured programs, and prints how both differ. Local search
+is `search_trace`, which has one thread and counts its processor time.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPTHS = (7, 14, 28, 56, 112)
 QUARTER = 0.25
+CHECK_SECONDS = 5.0
 NAME = re.compile(r"(?P<model>[a-z0-9_]*[a-z])_(?P<layers>\d+)x(?P<rest>.*)")
 
 
@@ -61,6 +63,8 @@ class Binary:
     """The binary of the project."""
 
     path: pathlib.Path
+    trace: pathlib.Path  # search_trace
+    seconds: float  # processor time of a local search
 
     def run(self, *arguments: str | pathlib.Path) -> subprocess.CompletedProcess[str]:
         """Runs a command."""
@@ -74,6 +78,13 @@ class Binary:
             raise SystemExit(ran.stderr.strip())
         report: dict[str, Any] = json.loads(ran.stdout)
         return report
+
+    def local_search(self, program: pathlib.Path) -> float:
+        """Returns the cycles of the mapping that local search finds with seed 0."""
+        command = [str(self.trace), str(program), "0", str(self.seconds)]
+        ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        cycles: float = json.loads(ran.stdout.splitlines()[-1])["cycles"]
+        return cycles
 
     def repeat(
         self, model: Model, layers: int, base: tuple[int, pathlib.Path], output: pathlib.Path
@@ -141,35 +152,37 @@ class Facts:
     decisions: int
     bytes_accessed: int
     all_hbm: float
-    unlimited: float
+    bound: float
     greedy: float
     xla_like: float
+    local_search: float
 
 
 def facts_of(binary: Binary, program: pathlib.Path) -> Facts:
-    """Prices the program, plays it once, and solves it by two solvers without randomness."""
+    """Prices the program, plays it once, and solves it."""
     priced = binary.report("simulate", "--program", program, "--mapping", "all_hbm")
     game = ("--games", "1", "--player", "eager")
     played = binary.report("bench", "game", "--program", program, *game)
-    greedy = search(binary, program, "greedy", "1s")
-    xla_like = search(binary, program, "xla_like", "1s")
+    greedy = solve(binary, program, "greedy")
+    xla_like = solve(binary, program, "xla_like")
     return Facts(
         instructions=priced["instructions"],
         decisions=played["players"][0]["decisions"],
         bytes_accessed=priced["bytes_accessed"],
         all_hbm=priced["total_cycles"],
-        unlimited=greedy["unlimited_cycles"],
+        bound=max(greedy["bound_cycles"], greedy["unlimited_cycles"]),
         greedy=greedy["total_cycles"],
         xla_like=xla_like["total_cycles"],
+        local_search=binary.local_search(program),
     )
 
 
-def search(binary: Binary, program: pathlib.Path, solver: str, budget: str) -> dict[str, Any]:
-    """Returns the report of `map` with one thread."""
+def solve(binary: Binary, program: pathlib.Path, solver: str) -> dict[str, Any]:
+    """Returns the report of `map` with a solver that needs no time. The bound gets a second."""
     with tempfile.TemporaryDirectory() as folder:
         return binary.report(
-            *("map", "--program", program, "--solver", solver, "--budget", budget),
-            *("--threads", "1", "--output", f"{folder}/m.mapping"),
+            *("map", "--program", program, "--solver", solver, "--budget", "10s"),
+            *("--output", f"{folder}/m.mapping"),
         )
 
 
@@ -208,14 +221,12 @@ SEARCH_HEADER = (
 )
 
 
-def search_row(binary: Binary, program: pathlib.Path, budget: str) -> str:
+def search_row(binary: Binary, program: pathlib.Path) -> str:
     """What each solver saves against everything in HBM, and what none can save more than."""
     facts = facts_of(binary, program)
-    report = search(binary, program, "local_search", budget)
-    bound = max(report["bound_cycles"], report["unlimited_cycles"])
     cells = [
         f"{100 * (1 - cycles / facts.all_hbm):.2f} %"
-        for cycles in (facts.greedy, facts.xla_like, report["total_cycles"], bound)
+        for cycles in (facts.greedy, facts.xla_like, facts.local_search, facts.bound)
     ]
     sizes = f"{facts.instructions:,} | {facts.decisions:,}"
     return f"| {program.parent.name} | {program.stem} | {sizes} | {' | '.join(cells)} |"
@@ -230,10 +241,11 @@ def main() -> None:
     parser.add_argument("--depths", default=list(DEPTHS), type=int, nargs="+", metavar="LAYERS")
     parser.add_argument("--only", default="", help="a part of the names of the programs to make")
     parser.add_argument("--check", action="store_true", help="compare with captured programs")
-    parser.add_argument("--budget", help="search each program for this time, such as 30s")
+    parser.add_argument("--seconds", type=float, help="search each program for this time")
+    parser.add_argument("--trace", default=ROOT / "build/bin/search_trace", type=pathlib.Path)
     arguments = parser.parse_args()
 
-    binary = Binary(arguments.binary)
+    binary = Binary(arguments.binary, arguments.trace, arguments.seconds or CHECK_SECONDS)
     captured = {
         model: known
         for model, known in find_captured(arguments.captured).items()
@@ -244,10 +256,10 @@ def main() -> None:
         print(CHECK_HEADER)
         for row in check(binary, captured):
             print(row, flush=True)
-    if arguments.budget:
+    if arguments.seconds:
         print(SEARCH_HEADER)
         for program in programs:
-            print(search_row(binary, program, arguments.budget), flush=True)
+            print(search_row(binary, program), flush=True)
 
 
 if __name__ == "__main__":
