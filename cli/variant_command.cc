@@ -35,7 +35,7 @@ struct VariantFlags {
   std::string output;
 };
 
-// What has changed, such as "gpt_56: 3,296 instructions instead of 454".
+// The text about the changes, such as "gpt_56: 3,296 instructions instead of 454".
 std::string VariantText(const Program& before, const Program& after) {
   std::string text;
   if (after.instruction_count() != before.instruction_count()) {

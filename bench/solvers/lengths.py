@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-# What is measured, and the flags of the command. MAPPING and SCRATCH stand for paths.
+# The measured commands with their flags. MAPPING and SCRATCH stand for paths.
 COMMANDS = {
     "price": ("simulate", "--mapping", "MAPPING"),
     "check": ("validate", "--mapping", "MAPPING"),

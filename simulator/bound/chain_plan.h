@@ -17,9 +17,9 @@ namespace mallocmuzero::bound {
 
 // The memory, bandwidth and accesses of plans, summed over all buffers.
 struct Usage {
-  // Bytes of fast memory during an instruction, less those during the instruction before: a buffer
-  // that stays long changes only two entries. n + 1 entries of whole numbers, so that sums of them
-  // are exact.
+  // Bytes of fast memory during an instruction, less those during the instruction before. So a
+  // buffer that stays long changes only two entries. There are n + 1 entries. They are whole
+  // numbers, so that their sums are exact.
   IndexVector<InstructionIndex, double> memory_change;
   // Likewise for the large buffers of each limit.
   std::array<IndexVector<InstructionIndex, double>, kLargeLimits> large_change;

@@ -32,9 +32,9 @@ struct LayerChain {
 };
 
 // Layers are numbered in the order of the schedule of the part that was found first. If that part
-// is a backward pass, layer 0 is the last one of the model. The layers that an instruction and its
-// buffers are in differ by at most a constant of the chain: an instruction that reads what the
-// layer before wrote has a buffer of that layer.
+// is a backward pass, layer 0 is the last one of the model. An instruction and its
+// buffer may be of different layers: one that reads what the layer before wrote has a buffer of
+// that layer. The difference is the same for all members of a chain.
 struct LayerMap {
   std::vector<LayerChain<InstructionIndex>> instruction_chains;
   std::vector<LayerChain<BufferIndex>> buffer_chains;

@@ -17,7 +17,7 @@ namespace {
 // A layer must be there this often before it counts as one.
 constexpr int32_t kLeastLayers = 3;
 
-// What must be equal in two instructions that are alike, as text.
+// A text that two instructions share if they are alike.
 std::string KindOf(const Program& program, InstructionIndex i) {
   const v1::Instruction& message = program.MessageOf(i);
   const Instruction& instruction = program.instructions()[i];

@@ -34,8 +34,8 @@ Program Checked(v1::Program proto) {
   return *std::move(program);
 }
 
-// What the game sees of a program, with buffers named by their first accesses. Two programs with
-// equal descriptions differ only in the numbers and names of their buffers.
+// The text describes the game of a program, with buffers named by their first accesses. Two
+// programs with equal descriptions differ only in the numbers and names of their buffers.
 std::vector<std::string> Describe(const Program& program) {
   IndexVector<BufferIndex, int> name_of(program.buffers().end_index(), -1);
   int names = 0;
