@@ -113,7 +113,7 @@ class LayerMatcher {
   using Use = std::pair<int32_t, int32_t>;
 
   // The instructions that use a buffer, by the way in which they use it, in the order of the
-  // schedule. `paired` has for each instruction its pair, and paired ones are left out.
+  // schedule. `paired` has the pair of each instruction. Instructions with a pair are left out.
   std::map<Use, std::vector<InstructionIndex>> UnpairedUsers(
       BufferIndex buffer, const IndexVector<InstructionIndex, InstructionIndex>& paired) const {
     std::map<Use, std::vector<InstructionIndex>> users;

@@ -7,8 +7,9 @@
 namespace mallocmuzero {
 namespace {
 
-// Neighbouring instructions of one layer whose distance to the next layer is the same: the layer's
-// forward pass, its backward pass, or its share of a group such as the conversions of all weights.
+// Neighbouring instructions of one layer whose distance to the next layer is the same. A region is
+// the layer's forward pass, its backward pass, or its share of a group, such as the conversions of
+// all weights.
 struct Region {
   InstructionIndex first;  // of the layer
   InstructionIndex last;

@@ -54,7 +54,7 @@ TEST_F(Variant, RefusesWhatIsNoSize) {
 }
 
 TEST_F(Variant, HasAsManyLayersAsAskedFor) {
-  // gpt_small has too few layers to repeat; this corpus program has 7.
+  // A program of 7 layers.
   const std::string seven =
       std::string(MALLOCMUZERO_SOURCE_DIR) + "/workloads/tpu_v4i/gpt_7x512_train_b4x256.program";
   const Arguments make = {"variant",     "--program", seven,    "--from-layers", "7",
@@ -75,10 +75,12 @@ TEST_F(Variant, HasAsManyLayersAsAskedFor) {
   EXPECT_LT(GreedyCycles(variant_), GreedyCycles(folder_.Path("small.program")));
 }
 
-TEST_F(Variant, RefusesAProgramWithoutThreeLayers) {
-  ExpectOneErrorLine(RunMallocmuzero({"variant", "--program", program_, "--from-layers", "2",
+TEST_F(Variant, RefusesAProgramWithoutLayers) {
+  const std::string no_layers = folder_.Path("dlrm.program");
+  ASSERT_EQ(RunMallocmuzero(ImportArguments("dlrm", no_layers)).exit_code, 0);
+  ExpectOneErrorLine(RunMallocmuzero({"variant", "--program", no_layers, "--from-layers", "2",
                                       "--to-layers", "4", "--output", variant_}),
-                     "--to-layers");
+                     "--to-layers: dlrm");
 }
 
 TEST_F(Variant, NeedsSomethingToChange) {
