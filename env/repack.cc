@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <utility>
 
 namespace mallocmuzero {
@@ -15,51 +14,51 @@ struct Bytes {
   int64_t end = 0;
 };
 
+// When a block is there. Next to the wanted block, it may be there for a shorter time.
+struct Times {
+  InstructionIndex first = 0;
+  InstructionIndex end = 0;
+  InstructionIndex end_beside_wanted = 0;
+  bool is_wanted = false;
+};
+
+// Whether two blocks are there at one time.
+bool Meet(const Times& a, const Times& b) {
+  if (a.is_wanted || b.is_wanted) {
+    return a.first <= b.end_beside_wanted && b.first <= a.end_beside_wanted;
+  }
+  return a.first <= b.end && b.first <= a.end;
+}
+
 class Packer {
  public:
   Packer(const std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values)
       : capacity_(capacity) {
+    const auto times = [&](uint32_t b) {
+      return Times{.first = blocks[b].first,
+                   .end = blocks[b].kept_until,
+                   .end_beside_wanted = keep_values ? blocks[b].kept_until : blocks[b].last,
+                   .is_wanted = b + 1 == blocks.size()};
+    };
     InstructionIndex earliest = std::numeric_limits<int32_t>::max();
     for (uint32_t b = 0; b < blocks.size(); ++b) {
       if (!blocks[b].moves) continue;
-      movers_.push_back({b, blocks[b].bytes});
+      movers_.push_back({.block = b, .bytes = blocks[b].bytes, .times = times(b)});
       earliest = std::min(earliest, blocks[b].first);
     }
     // In a long game most blocks end before the first block that moves begins.
-    std::vector<uint32_t> fixed;
     for (uint32_t b = 0; b < blocks.size(); ++b) {
-      if (!blocks[b].moves && blocks[b].kept_until >= earliest) fixed.push_back(b);
+      if (blocks[b].moves || blocks[b].kept_until < earliest) continue;
+      fixed_.push_back({{blocks[b].offset, blocks[b].offset + blocks[b].bytes}, times(b)});
     }
     std::stable_sort(movers_.begin(), movers_.end(),
                      [](const Mover& a, const Mover& b) { return a.bytes > b.bytes; });
-    std::sort(fixed.begin(), fixed.end(),
-              [&](uint32_t a, uint32_t b) { return blocks[a].offset < blocks[b].offset; });
-    const auto meet = [&](uint32_t a, uint32_t b) {
-      const bool is_wanted = a + 1 == blocks.size() || b + 1 == blocks.size();
-      const auto end = [&](const AddressBlock& block) {
-        return keep_values || !is_wanted ? block.kept_until : block.last;
-      };
-      return blocks[a].first <= end(blocks[b]) && blocks[b].first <= end(blocks[a]);
-    };
-    for (Mover& mover : movers_) {
-      for (const uint32_t b : fixed) {
-        if (!meet(mover.block, b)) continue;
-        const Bytes bytes = {blocks[b].offset, blocks[b].offset + blocks[b].bytes};
-        if (mover.taken.empty() || mover.taken.back().end < bytes.begin) {
-          mover.taken.push_back(bytes);
-        } else {
-          mover.taken.back().end = std::max(mover.taken.back().end, bytes.end);
-        }
-      }
-      for (uint32_t m = 0; m < movers_.size(); ++m) {
-        const uint32_t b = movers_[m].block;
-        if (b != mover.block && meet(mover.block, b)) mover.neighbours.push_back(m);
-      }
-    }
+    std::sort(fixed_.begin(), fixed_.end(), &IsBelow);
   }
 
   // True if all blocks that move get a place.
   bool Pack(int attempts) {
+    if (!WantedFitsAlone()) return false;
     std::vector<size_t> order(movers_.size());
     for (size_t m = 0; m < order.size(); ++m) order[m] = m;
     for (int attempt = 0; attempt < attempts; ++attempt) {
@@ -72,51 +71,92 @@ class Packer {
   }
 
   void MoveBlocks(std::vector<AddressBlock>& blocks) const {
-    for (const Mover& mover : movers_) blocks[mover.block].offset = *mover.offset;
+    for (const Mover& mover : movers_) blocks[mover.block].offset = mover.offset;
   }
 
  private:
   struct Mover {
     uint32_t block = 0;
     int64_t bytes = 0;
-    std::optional<int64_t> offset;     // none: not placed yet
-    std::vector<Bytes> taken;          // taken by blocks that do not move, ascending
-    std::vector<uint32_t> neighbours;  // blocks that move and are there at the same time
+    Times times;
+    int64_t offset = 0;        // once it is placed
+    bool knows_taken = false;  // whether `taken` has been found
+    std::vector<Bytes> taken;  // taken by blocks that do not move, ascending
   };
+
+  // A block that has its place.
+  struct Placed {
+    Bytes bytes;
+    Times times;
+  };
+
+  static bool IsBelow(const Placed& a, const Placed& b) { return a.bytes.begin < b.bytes.begin; }
+
+  // A search that fails is the usual case. It often does so because of blocks that do not move.
+  bool WantedFitsAlone() {
+    placed_.clear();
+    for (Mover& mover : movers_) {
+      if (mover.times.is_wanted) return Place(mover);
+    }
+    return true;
+  }
 
   // Returns the number of blocks that found a place. If it is less than all, the next one found
   // none.
   size_t PlaceInOrder(const std::vector<size_t>& order) {
-    for (Mover& mover : movers_) mover.offset.reset();
+    placed_.clear();
     for (size_t k = 0; k < order.size(); ++k) {
       if (!Place(movers_[order[k]])) return k;
     }
     return order.size();
   }
 
+  const std::vector<Bytes>& TakenFor(Mover& mover) const {
+    if (mover.knows_taken) return mover.taken;
+    mover.knows_taken = true;
+    for (const auto& [bytes, times] : fixed_) {
+      if (!Meet(mover.times, times)) continue;
+      if (mover.taken.empty() || mover.taken.back().end < bytes.begin) {
+        mover.taken.push_back(bytes);
+      } else {
+        mover.taken.back().end = std::max(mover.taken.back().end, bytes.end);
+      }
+    }
+    return mover.taken;
+  }
+
+  // Goes up through the taken bytes to the first gap that is large enough.
   bool Place(Mover& mover) {
-    taken_ = mover.taken;
-    for (const uint32_t n : mover.neighbours) {
-      const Mover& other = movers_[n];
-      if (other.offset) taken_.push_back({*other.offset, *other.offset + other.bytes});
-    }
-    const auto placed = taken_.begin() + mover.taken.size();
-    const auto by_begin = [](const Bytes& a, const Bytes& b) { return a.begin < b.begin; };
-    std::sort(placed, taken_.end(), by_begin);
-    std::inplace_merge(taken_.begin(), placed, taken_.end(), by_begin);
+    const std::vector<Bytes>& taken = TakenFor(mover);
+    auto fixed = taken.begin();
     int64_t offset = 0;
-    for (const Bytes& bytes : taken_) {
-      if (bytes.begin - offset >= mover.bytes) break;
+    // Steps over the bytes; false if the gap before them is large enough.
+    const auto step_over = [&](const Bytes& bytes) {
+      if (bytes.begin - offset >= mover.bytes) return false;
       offset = std::max(offset, bytes.end);
+      return true;
+    };
+    bool is_found = false;
+    for (const Placed& other : placed_) {
+      if (!Meet(mover.times, other.times)) continue;
+      while (fixed != taken.end() && fixed->begin <= other.bytes.begin && !is_found) {
+        is_found = !step_over(*fixed++);
+      }
+      is_found = is_found || !step_over(other.bytes);
+      if (is_found) break;
     }
+    while (fixed != taken.end() && !is_found) is_found = !step_over(*fixed++);
     if (offset + mover.bytes > capacity_) return false;
     mover.offset = offset;
+    const Placed placed = {{offset, offset + mover.bytes}, mover.times};
+    placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), placed, &IsBelow), placed);
     return true;
   }
 
   const int64_t capacity_;
   std::vector<Mover> movers_;
-  std::vector<Bytes> taken_;
+  std::vector<Placed> fixed_;   // blocks that do not move, ascending by offset
+  std::vector<Placed> placed_;  // blocks that move and have a place, ascending by offset
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ struct AddressBlock {
 // Each attempt places the blocks one after the other, the largest first, at the lowest offset that
 // blocks which do not move, and blocks placed before, leave free. A block that finds no place goes
 // first in the next attempt. Returns false and changes nothing if `attempts` attempts fail.
-// In O(moving x blocks + attempts x moving x neighbours).
+// In O(moving x fixed + attempts x moving x moving) steps, which are few if an attempt fails early.
 bool Repack(std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values, int attempts);
 
 }  // namespace mallocmuzero

@@ -188,14 +188,18 @@ double ChainPlanner::Plan(const BufferChain& chain, Usage& usage) {
 
 void ChainPlanner::UseBytes(double bytes, InstructionIndex begin, InstructionIndex end,
                             Usage& usage) {
-  for (InstructionIndex i = begin; i < end; ++i) usage.memory[i] += bytes;
+  if (begin >= end) return;
+  usage.memory_change[begin] += bytes;
+  usage.memory_change[end] -= bytes;
 }
 
 void ChainPlanner::UseHold(const BufferChain& chain, InstructionIndex begin, InstructionIndex end,
                            Usage& usage) {
+  if (begin >= end) return;
   UseBytes(chain.size, begin, end, usage);
   for (size_t k = chain.first_large_limit; k < kLargeLimits; ++k) {
-    for (InstructionIndex i = begin; i < end; ++i) usage.large[k][i] += 1;
+    usage.large_change[k][begin] += 1;
+    usage.large_change[k][end] -= 1;
   }
 }
 

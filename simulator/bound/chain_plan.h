@@ -17,9 +17,12 @@ namespace mallocmuzero::bound {
 
 // The memory, bandwidth and accesses of plans, summed over all buffers.
 struct Usage {
-  IndexVector<InstructionIndex, double> memory;  // bytes during each instruction
-  // large buffers of each limit during each instruction
-  std::array<IndexVector<InstructionIndex, double>, kLargeLimits> large;
+  // Bytes of fast memory during an instruction, less those during the instruction before. So a
+  // buffer that stays long changes only two entries. There are n + 1 entries. They are whole
+  // numbers, so that their sums are exact.
+  IndexVector<InstructionIndex, double> memory_change;
+  // Likewise for the large buffers of each limit.
+  std::array<IndexVector<InstructionIndex, double>, kLargeLimits> large_change;
   IndexVector<InstructionIndex, double>
       bandwidth;                              // bytes that copies move during each instruction
   IndexVector<AccessIndex, double> accesses;  // 1 for each access in fast memory

@@ -33,8 +33,8 @@ Prices Dual::FirstPrices() const {
 
 double Dual::Evaluate(const Prices& prices, Prices& subgradient) {
   const InstructionIndex n = program_.instructions().end_index();
-  usage_.memory.assign(n, 0);
-  for (IndexVector<InstructionIndex, double>& large : usage_.large) large.assign(n, 0);
+  usage_.memory_change.assign(n + 1, 0);
+  for (IndexVector<InstructionIndex, double>& large : usage_.large_change) large.assign(n + 1, 0);
   usage_.bandwidth.assign(n, 0);
   usage_.accesses.assign(program_.access_count(), 0);
   chosen_.assign(program_.access_count(), 0);
@@ -45,19 +45,23 @@ double Dual::Evaluate(const Prices& prices, Prices& subgradient) {
   subgradient.memory.resize(n);
   subgradient.bandwidth.resize(n);
   subgradient.access.resize(program_.access_count());
+  double memory = 0;
   for (InstructionIndex i = 0; i < n; ++i) {
+    memory += usage_.memory_change[i];
     const InstructionChoice choice = instructions_.Best(i, prices.bandwidth[i], prices.access,
                                                         IndexSpan<AccessIndex, double>(chosen_));
     value += choice.worth + prices.memory[i] * capacity_;
-    subgradient.memory[i] = counts_memory_[i] != 0 ? capacity_ - usage_.memory[i] : 0;
+    subgradient.memory[i] = counts_memory_[i] != 0 ? capacity_ - memory : 0;
     subgradient.bandwidth[i] = choice.idle_bytes - usage_.bandwidth[i];
   }
   for (size_t k = 0; k < kLargeLimits; ++k) {
     const double limit = static_cast<double>(k + 1);
     subgradient.large[k].resize(n);
+    double large = 0;
     for (InstructionIndex i = 0; i < n; ++i) {
+      large += usage_.large_change[k][i];
       value += prices.large[k][i] * limit;
-      subgradient.large[k][i] = counts_memory_[i] != 0 ? limit - usage_.large[k][i] : 0;
+      subgradient.large[k][i] = counts_memory_[i] != 0 ? limit - large : 0;
     }
   }
   for (const AccessIndex a : program_.accesses().indices()) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "simulator/validate/carried_place.h"
@@ -17,6 +18,9 @@ class GeometryCheck {
       : program_(program), mapping_(mapping), report_(report) {}
 
   void Run() {
+    // The intervals before the current one that have not ended. Intervals ascend by their first
+    // instruction, so that no later one can overlap with one that has ended.
+    std::vector<size_t> open;
     for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
       CheckAddress(k);
       CheckLiveRange(k);
@@ -25,7 +29,11 @@ class GeometryCheck {
         report_.Add(Rule::kPinnedToHbm, k,
                     absl::StrCat(report_.DescribeInterval(k), ": the buffer is pinned to HBM"));
       }
-      for (size_t j = 0; j < k; ++j) CheckOverlap(j, k);
+      std::erase_if(open, [&](size_t j) {
+        return LastPoint(mapping_.intervals[j]) < PointsBefore(mapping_.intervals[k].first);
+      });
+      for (const size_t j : open) CheckOverlap(j, k);
+      open.push_back(k);
     }
     CheckCrossProgramPrefetch();
     for (const CarriedGroupIndex g : program_.carried_groups().indices()) CheckGroup(g);

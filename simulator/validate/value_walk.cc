@@ -14,10 +14,8 @@ bool MadeElsewhere(const Program& program, BufferIndex buffer) {
     if (group.parameter_buffer == buffer && !is_initial) return false;
     if (group.result_buffer == buffer && !is_initial) return false;
   }
-  for (const Access& access : program.accesses()) {
-    if (access.buffer == buffer) return access.kind != AccessKind::kWrite;
-  }
-  return true;
+  const absl::Span<const AccessIndex> accesses = program.AccessesOfBuffer(buffer);
+  return accesses.empty() || program.accesses()[accesses.front()].kind != AccessKind::kWrite;
 }
 
 // The point at which the last piece of a copy in is queued.
@@ -32,7 +30,20 @@ ValueWalk::ValueWalk(const Program& program, const Mapping& mapping, Report& rep
       mapping_(mapping),
       report_(report),
       buffers_(program.buffer_count()),
-      intervals_(mapping.intervals.size()) {}
+      intervals_(mapping.intervals.size()),
+      intervals_of_(program.buffer_count()),
+      events_before_(size_t{program.instruction_count()} + 1) {
+  for (size_t k = 0; k < mapping.intervals.size(); ++k) {
+    const Interval& it = mapping.intervals[k];
+    intervals_of_[it.buffer].push_back(k);
+    for (const InstructionIndex point :
+         {it.first, it.copy_in_start, it.copy_in_done, it.copy_out_start, it.copy_out_done}) {
+      if (point < 0) continue;
+      std::vector<size_t>& events = events_before_[point];
+      if (events.empty() || events.back() != k) events.push_back(k);
+    }
+  }
+}
 
 void ValueWalk::Run() {
   for (const BufferIndex b : program_.buffers().indices()) {
@@ -82,22 +93,22 @@ void ValueWalk::RunLoop(LoopIndex loop) {
 }
 
 void ValueWalk::RunCopiesBefore(InstructionIndex instruction) {
-  for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+  for (const size_t k : events_before_[instruction]) {
     const Interval& it = mapping_.intervals[k];
     if (it.first != instruction) continue;
     intervals_[k] = IntervalState();
     if (it.cross_program_prefetch) intervals_[k].content = buffers_[it.buffer].current;
   }
-  for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+  for (const size_t k : events_before_[instruction]) {
     const Interval& it = mapping_.intervals[k];
     if (it.copy_in_done == instruction && LastSliceStart(it) < instruction) FinishCopyIn(k);
     if (it.copy_out_done == instruction && it.copy_out_start < instruction) FinishCopyOut(k);
   }
-  for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+  for (const size_t k : events_before_[instruction]) {
     if (mapping_.intervals[k].copy_in_start == instruction) QueueCopyIn(k);
     if (mapping_.intervals[k].copy_out_start == instruction) QueueCopyOut(k);
   }
-  for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+  for (const size_t k : events_before_[instruction]) {
     if (mapping_.intervals[k].copy_in_done == instruction) FinishCopyIn(k);
     if (mapping_.intervals[k].copy_out_done == instruction) FinishCopyOut(k);
   }
@@ -154,9 +165,18 @@ void ValueWalk::RunAccess(AccessIndex access) {
   }
 }
 
+std::vector<size_t> ValueWalk::IntervalsAt(const Access& access) const {
+  std::vector<size_t> found;
+  for (const size_t k : intervals_of_[access.buffer]) {
+    const Interval& it = mapping_.intervals[k];
+    if (it.first <= access.instruction && access.instruction <= it.last) found.push_back(k);
+  }
+  return found;
+}
+
 void ValueWalk::ReadInFastMemory(AccessIndex access) {
   const Access& a = program_.accesses()[access];
-  const std::vector<size_t> found = IntervalsContaining(mapping_, a.buffer, a.instruction);
+  const std::vector<size_t> found = IntervalsAt(a);
   if (found.empty()) {
     Complain(Rule::kNoInterval, access,
              absl::StrCat(report_.DescribeAccess(access),
@@ -181,7 +201,7 @@ void ValueWalk::ReadInFastMemory(AccessIndex access) {
 
 void ValueWalk::WriteInFastMemory(AccessIndex access) {
   const Access& a = program_.accesses()[access];
-  const std::vector<size_t> found = IntervalsContaining(mapping_, a.buffer, a.instruction);
+  const std::vector<size_t> found = IntervalsAt(a);
   if (found.size() != 1) {
     Complain(found.empty() ? Rule::kNoInterval : Rule::kAmbiguousInterval, access,
              absl::StrCat(report_.DescribeAccess(access), " in fast memory: ",
@@ -217,9 +237,8 @@ void ValueWalk::WriteInHbm(AccessIndex access) {
   const Version made = NewVersion();
   buffers_[a.buffer].hbm = made;
   buffers_[a.buffer].current = made;
-  for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+  for (const size_t k : intervals_of_[a.buffer]) {
     IntervalState& state = intervals_[k];
-    if (mapping_.intervals[k].buffer != a.buffer) continue;
     if (state.inbound == kNone && state.outbound == kNone) continue;
     Complain(Rule::kWriteDuringCopy, access,
              absl::StrCat(report_.DescribeAccess(access), " in HBM while the copy ",
@@ -319,8 +338,8 @@ void ValueWalk::CheckLiveOuts() {
 }
 
 bool ValueWalk::WriteBackInFlight(BufferIndex buffer) const {
-  for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
-    if (mapping_.intervals[k].buffer == buffer && intervals_[k].outbound != kNone) return true;
+  for (const size_t k : intervals_of_[buffer]) {
+    if (intervals_[k].outbound != kNone) return true;
   }
   return false;
 }
@@ -328,8 +347,7 @@ bool ValueWalk::WriteBackInFlight(BufferIndex buffer) const {
 void ValueWalk::AssumeCurrentEverywhere(BufferIndex buffer) {
   const Version value = NewVersion();
   buffers_[buffer] = {value, value};
-  for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
-    if (mapping_.intervals[k].buffer != buffer) continue;
+  for (const size_t k : intervals_of_[buffer]) {
     IntervalState& state = intervals_[k];
     state.content = value;
     if (state.inbound != kNone) state.inbound = value;

@@ -63,6 +63,9 @@ class ValueWalk {
   void FinishCopyIn(size_t interval);
   void FinishCopyOut(size_t interval);
 
+  // The intervals of the access's buffer that contain its instruction, ascending.
+  std::vector<size_t> IntervalsAt(const Access& access) const;
+
   void RunAccess(AccessIndex access);
   void ReadInFastMemory(AccessIndex access);
   void WriteInFastMemory(AccessIndex access);
@@ -101,6 +104,12 @@ class ValueWalk {
   Version last_version_ = kNone;
   IndexVector<BufferIndex, BufferState> buffers_;
   std::vector<IntervalState> intervals_;
+
+  // The intervals of each buffer, and those that begin or copy just before an instruction (the last
+  // entry is for the end of the program). Both are ascending.
+  IndexVector<BufferIndex, std::vector<size_t>> intervals_of_;
+  IndexVector<InstructionIndex, std::vector<size_t>> events_before_;
+
   std::vector<LoopIndex> later_passes_;  // loops whose second pass is running, outermost first
   int depth_ = 0;                        // number of loops around the current instruction
 };

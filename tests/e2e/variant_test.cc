@@ -53,6 +53,41 @@ TEST_F(Variant, RefusesWhatIsNoSize) {
   }
 }
 
+TEST_F(Variant, HasAsManyLayersAsAskedFor) {
+  // A program of 7 layers.
+  const std::string seven =
+      std::string(MALLOCMUZERO_SOURCE_DIR) + "/workloads/tpu_v4i/gpt_7x512_train_b4x256.program";
+  const Arguments make = {"variant",     "--program", seven,    "--from-layers", "7",
+                          "--to-layers", "9",         "--name", "gpt_9",         "--output"};
+  Arguments plain = make;
+  plain.push_back(variant_);
+  const RunResult made = RunMallocmuzero(plain);
+  ASSERT_EQ(made.exit_code, 0) << made.err;
+  // 454 instructions, and 58 for each further layer.
+  EXPECT_THAT(made.out, HasSubstr("gpt_9: 570 instructions"));
+  EXPECT_LT(GreedyCycles(seven), GreedyCycles(variant_));
+
+  Arguments small = make;
+  small.insert(small.end(), {folder_.Path("small.program"), "--fast-memory", "0.25"});
+  const RunResult made_small = RunMallocmuzero(small);
+  ASSERT_EQ(made_small.exit_code, 0) << made_small.err;
+  EXPECT_THAT(made_small.out, HasSubstr("32.0 MiB of fast memory instead of 128.0"));
+  EXPECT_LT(GreedyCycles(variant_), GreedyCycles(folder_.Path("small.program")));
+}
+
+TEST_F(Variant, RefusesAProgramWithoutLayers) {
+  const std::string no_layers = folder_.Path("dlrm.program");
+  ASSERT_EQ(RunMallocmuzero(ImportArguments("dlrm", no_layers)).exit_code, 0);
+  ExpectOneErrorLine(RunMallocmuzero({"variant", "--program", no_layers, "--from-layers", "2",
+                                      "--to-layers", "4", "--output", variant_}),
+                     "--to-layers: dlrm");
+}
+
+TEST_F(Variant, NeedsSomethingToChange) {
+  ExpectOneErrorLine(RunMallocmuzero({"variant", "--program", program_, "--output", variant_}),
+                     "expected --fast-memory, --to-layers or both");
+}
+
 class BenchPlay : public Variant {
  protected:
   RunResult Play(Arguments more) const {

@@ -1,0 +1,266 @@
+"""Makes one model's programs at many depths, up to 20,000 decisions and more.
+
+    python3 bench/solvers/ladder.py --output /tmp/ladder              # writes the programs
+    python3 bench/solvers/ladder.py --output /tmp/ladder --check      # and compares with captures
+    python3 bench/solvers/ladder.py --output /tmp/ladder --seconds 10 # and searches each program
+
+Programs in --captured (`CHIP/MODEL_LAYERSxREST.program`) are captured ones. Every other depth is
+made of the deepest captured program that is less deep, by `mallocmuzero variant`, which repeats
+layers. Each program is also written with a quarter of the chip's fast memory. `--check` makes
+captured depths once more, of less deep captured programs, and prints how both differ. Local search
+is `search_trace`, which has one thread and counts its processor time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEPTHS = (7, 14, 28, 56, 112)
+QUARTER = 0.25
+CHECK_SECONDS = 5.0
+NAME = re.compile(r"(?P<model>[a-z0-9_]*[a-z])_(?P<layers>\d+)x(?P<rest>.*)")
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """A model on a chip; `name` has a gap for the number of layers, such as `gpt_{}x512_train`."""
+
+    chip: str
+    name: str
+
+    def program(self, layers: int) -> str:
+        """The name of the program with so many layers."""
+        return self.name.format(layers)
+
+
+Captured = dict[Model, dict[int, pathlib.Path]]
+
+
+def find_captured(folder: pathlib.Path) -> Captured:
+    """Returns the captured programs of each model by their number of layers."""
+    captured: Captured = {}
+    for path in sorted(folder.glob("*/*.program")):
+        match = NAME.fullmatch(path.stem)
+        if match is None:
+            raise SystemExit(f"{path}: expected a name such as gpt_14x512.program")
+        model = Model(path.parent.name, f"{match['model']}_{{}}x{match['rest']}")
+        captured.setdefault(model, {})[int(match["layers"])] = path
+    return captured
+
+
+@dataclasses.dataclass(frozen=True)
+class Binary:
+    """The binary of the project."""
+
+    path: pathlib.Path
+    trace: pathlib.Path  # search_trace
+    seconds: float  # processor time of a local search
+
+    def run(self, *arguments: str | pathlib.Path) -> subprocess.CompletedProcess[str]:
+        """Runs a command."""
+        command = [self.path, *arguments]
+        return subprocess.run(command, check=False, capture_output=True, text=True)
+
+    def report(self, *arguments: str | pathlib.Path) -> dict[str, Any]:
+        """Runs a command with --json and returns its report."""
+        ran = self.run(*arguments, "--json")
+        if ran.returncode != 0:
+            raise SystemExit(ran.stderr.strip())
+        report: dict[str, Any] = json.loads(ran.stdout)
+        return report
+
+    def local_search(self, program: pathlib.Path) -> float:
+        """Returns the cycles of the mapping that local search finds with seed 0."""
+        command = [str(self.trace), str(program), "0", str(self.seconds)]
+        ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        cycles: float = json.loads(ran.stdout.splitlines()[-1])["cycles"]
+        return cycles
+
+    def repeat(
+        self, model: Model, layers: int, base: tuple[int, pathlib.Path], output: pathlib.Path
+    ) -> str:
+        """Makes a deeper program of the base; returns why it cannot be made, or nothing."""
+        depth, path = base
+        ran = self.run(
+            *("variant", "--program", path, "--output", output),
+            *("--from-layers", str(depth), "--to-layers", str(layers)),
+            *("--name", model.program(layers)),
+        )
+        return ran.stderr.strip()
+
+    def shrink(self, program: pathlib.Path, share: float, output: pathlib.Path) -> None:
+        """Writes the program with a share of its fast memory."""
+        arguments = ("--program", program, "--fast-memory", str(share), "--output", output)
+        ran = self.run("variant", *arguments)
+        if ran.returncode != 0:
+            raise SystemExit(ran.stderr.strip())
+
+
+def bases(depths: dict[int, pathlib.Path], layers: int) -> Iterator[tuple[int, pathlib.Path]]:
+    """The captured programs that are less deep, the deepest first."""
+    for depth in sorted(depths, reverse=True):
+        if depth < layers:
+            yield depth, depths[depth]
+
+
+def make(
+    binary: Binary, captured: Captured, depths: Sequence[int], output: pathlib.Path
+) -> list[pathlib.Path]:
+    """Writes all programs to OUTPUT/CHIP and OUTPUT/CHIP_25pct; returns their paths."""
+    made = []
+    for model, known in captured.items():
+        for layers in sorted({*depths, *known}):
+            path = output / model.chip / f"{model.program(layers)}.program"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if layers in known:
+                shutil.copyfile(known[layers], path)
+                print(f"{model.chip}/{path.stem}: captured", flush=True)
+            else:
+                whys = []
+                for base in bases(known, layers):
+                    why = binary.repeat(model, layers, base, path)
+                    if not why:
+                        print(f"{model.chip}/{path.stem}: from {base[0]} layers", flush=True)
+                        break
+                    whys.append(why)
+                else:
+                    reason = whys[0] if whys else "no less deep program is captured"
+                    print(f"{model.chip}/{path.stem}: not made: {reason}", flush=True)
+                    continue
+            small = output / f"{model.chip}_25pct" / path.name
+            small.parent.mkdir(parents=True, exist_ok=True)
+            binary.shrink(path, QUARTER, small)
+            made += [path, small]
+    return made
+
+
+@dataclasses.dataclass(frozen=True)
+class Facts:
+    """What a program is like: sizes, and what placements of it take in cycles."""
+
+    instructions: int
+    decisions: int
+    bytes_accessed: int
+    all_hbm: float
+    bound: float
+    greedy: float
+    xla_like: float
+    local_search: float
+
+
+def facts_of(binary: Binary, program: pathlib.Path) -> Facts:
+    """Prices the program, plays it once, and solves it."""
+    priced = binary.report("simulate", "--program", program, "--mapping", "all_hbm")
+    game = ("--games", "1", "--player", "eager")
+    played = binary.report("bench", "game", "--program", program, *game)
+    greedy = solve(binary, program, "greedy")
+    xla_like = solve(binary, program, "xla_like")
+    return Facts(
+        instructions=priced["instructions"],
+        decisions=played["players"][0]["decisions"],
+        bytes_accessed=priced["bytes_accessed"],
+        all_hbm=priced["total_cycles"],
+        bound=max(greedy["bound_cycles"], greedy["unlimited_cycles"]),
+        greedy=greedy["total_cycles"],
+        xla_like=xla_like["total_cycles"],
+        local_search=binary.local_search(program),
+    )
+
+
+def solve(binary: Binary, program: pathlib.Path, solver: str) -> dict[str, Any]:
+    """Returns the report of `map` with a solver that needs no time. The bound gets a second."""
+    with tempfile.TemporaryDirectory() as folder:
+        return binary.report(
+            *("map", "--program", program, "--solver", solver, "--budget", "10s"),
+            *("--output", f"{folder}/m.mapping"),
+        )
+
+
+CHECK_HEADER = (
+    "| chip | program | made of | "
+    + " | ".join(field.name.replace("_", " ") for field in dataclasses.fields(Facts))
+    + " |\n| --- | --- | ---: |"
+    + " ---: |" * len(dataclasses.fields(Facts))
+)
+
+
+def check(binary: Binary, captured: Captured) -> Iterator[str]:
+    """Rows: by how many per cent a repeated program differs from the captured one."""
+    with tempfile.TemporaryDirectory() as folder:
+        for model, known in captured.items():
+            for layers in sorted(known):
+                real = None
+                for base in bases(known, layers):
+                    path = pathlib.Path(folder) / f"{model.program(layers)}.program"
+                    if binary.repeat(model, layers, base, path):
+                        continue
+                    real = real or facts_of(binary, known[layers])
+                    yield check_row(model, layers, base[0], facts_of(binary, path), real)
+
+
+def check_row(model: Model, layers: int, base: int, repeated: Facts, real: Facts) -> str:
+    """The differences of all facts, in per cent."""
+    pairs = zip(dataclasses.astuple(repeated), dataclasses.astuple(real), strict=True)
+    cells = [f"{100 * (ours / theirs - 1):+.2f} %" for ours, theirs in pairs]
+    return f"| {model.chip} | {model.program(layers)} | {base} | {' | '.join(cells)} |"
+
+
+SEARCH_HEADER = (
+    "| chip | program | instructions | decisions | greedy | XLA's heuristic | local search |"
+    " no mapping |\n| --- | --- |" + " ---: |" * 6
+)
+
+
+def search_row(binary: Binary, program: pathlib.Path) -> str:
+    """What each solver saves against everything in HBM, and what none can save more than."""
+    facts = facts_of(binary, program)
+    cells = [
+        f"{100 * (1 - cycles / facts.all_hbm):.2f} %"
+        for cycles in (facts.greedy, facts.xla_like, facts.local_search, facts.bound)
+    ]
+    sizes = f"{facts.instructions:,} | {facts.decisions:,}"
+    return f"| {program.parent.name} | {program.stem} | {sizes} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    """Parses the flags, makes the programs, and checks or searches them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", required=True, type=pathlib.Path, help="folder of the programs")
+    parser.add_argument("--captured", default=ROOT / "bench/solvers/captured", type=pathlib.Path)
+    parser.add_argument("--binary", default=ROOT / "build/bin/mallocmuzero", type=pathlib.Path)
+    parser.add_argument("--depths", default=list(DEPTHS), type=int, nargs="+", metavar="LAYERS")
+    parser.add_argument("--only", default="", help="a part of the names of the programs to make")
+    parser.add_argument("--check", action="store_true", help="compare with captured programs")
+    parser.add_argument("--seconds", type=float, help="search each program for this time")
+    parser.add_argument("--trace", default=ROOT / "build/bin/search_trace", type=pathlib.Path)
+    arguments = parser.parse_args()
+
+    binary = Binary(arguments.binary, arguments.trace, arguments.seconds or CHECK_SECONDS)
+    captured = {
+        model: known
+        for model, known in find_captured(arguments.captured).items()
+        if arguments.only in f"{model.chip}/{model.name}"
+    }
+    programs = make(binary, captured, arguments.depths, arguments.output)
+    if arguments.check:
+        print(CHECK_HEADER)
+        for row in check(binary, captured):
+            print(row, flush=True)
+    if arguments.seconds:
+        print(SEARCH_HEADER)
+        for program in programs:
+            print(search_row(binary, program), flush=True)
+
+
+if __name__ == "__main__":
+    main()

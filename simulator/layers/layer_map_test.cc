@@ -1,0 +1,119 @@
+#include "simulator/layers/layer_map.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/testing/program_builder.h"
+#include "simulator/layers/layer_matcher.h"
+#include "simulator/layers/testing/training_step.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+using testing::ProgramBuilder;
+using testing::Read;
+using testing::TrainingStep;
+using testing::Write;
+
+Program Step(uint32_t layers) {
+  absl::StatusOr<Program> program = Program::FromProto(TrainingStep(layers));
+  EXPECT_TRUE(program.ok()) << program.status();
+  return *std::move(program);
+}
+
+IndexVector<InstructionIndex, int32_t> Numbers(const std::vector<int32_t>& numbers) {
+  return IndexVector<InstructionIndex, int32_t>(numbers);
+}
+
+TEST(LongestPeriodicPart, IsTheLongestOfSeveral) {
+  // 7 0 0 0 | 1 2 3 1 2 3 1 2 3 | 9: three times "0" has 3 instructions, three times "1 2 3" has 9
+  const PeriodicPart part =
+      LongestPeriodicPart(Numbers({7, 0, 0, 0, 1, 2, 3, 1, 2, 3, 1, 2, 3, 9}));
+  EXPECT_EQ(part.begin, 4);
+  EXPECT_EQ(part.period, 3);
+  EXPECT_EQ(part.end, 13);
+}
+
+TEST(LongestPeriodicPart, NeedsThreePeriods) {
+  EXPECT_EQ(LongestPeriodicPart(Numbers({1, 2, 3, 1, 2, 3})).period, 0);
+}
+
+TEST(LongestPeriodicPart, LeavesOutInstructionsThatAreAlikeToNone) {
+  EXPECT_EQ(LongestPeriodicPart(Numbers({-1, -1, -1, -1})).period, 0);
+}
+
+TEST(PairLayers, FollowsActivationsWeightsAndUpdates) {
+  const Program program = Step(5);
+  const LayerPairs pairs = PairLayers(program);
+  // Either the forward or the backward pass gives the direction; both lead away from layer 2.
+  std::map<std::string, std::string> next_of;
+  for (const InstructionIndex i : program.instructions().indices()) {
+    const InstructionIndex next = pairs.next_instruction[i];
+    if (next >= 0) next_of[program.MessageOf(i).name()] = program.MessageOf(next).name();
+  }
+  const std::string next = absl::EndsWith(next_of["gradient.2"], "3") ? "3" : "1";
+  for (const std::string kind : {"convert", "product", "add", "gradient", "error", "update"}) {
+    EXPECT_EQ(next_of[absl::StrCat(kind, ".2")], absl::StrCat(kind, ".", next)) << kind;
+  }
+  EXPECT_FALSE(next_of.contains("embed.0"));
+  EXPECT_FALSE(next_of.contains("loss.0"));
+}
+
+TEST(PairLayers, PairsASharedBufferWithItself) {
+  const Program program = Step(4);
+  EXPECT_EQ(PairLayers(program).next_buffer[0], BufferIndex(0));  // the mask
+}
+
+TEST(FindLayers, CountsTheLayers) {
+  EXPECT_EQ(FindLayers(Step(3)).layer_count(), 3);
+  EXPECT_EQ(FindLayers(Step(9)).layer_count(), 9);
+}
+
+TEST(FindLayers, FindsNoneInAProgramWithoutLayers) {
+  ProgramBuilder builder;
+  const BufferIndex a = builder.AddBuffer(10, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(20);
+  const BufferIndex c = builder.AddBuffer(30, {.live_out = true});
+  builder.AddInstruction(10, {Read(a), Write(b)});
+  builder.AddInstruction(10, {Read(b), Write(c)});
+  const LayerMap map = FindLayers(builder.Build());
+  EXPECT_EQ(map.layer_count(), 0);
+  EXPECT_THAT(map.LayersByRepeatability(), IsEmpty());
+}
+
+TEST(FindLayers, FindsNoneInLoops) {
+  ProgramBuilder builder;
+  const LoopIndex loop = builder.BeginLoop(3);
+  for (int k = 0; k < 6; ++k) builder.AddModelled(10, {});
+  builder.EndLoop();
+  EXPECT_EQ(loop, LoopIndex(0));
+  EXPECT_EQ(FindLayers(builder.Build()).layer_count(), 0);
+}
+
+TEST(FindLayers, GivesTheInstructionsOfOneLayerOneNumber) {
+  const Program program = Step(5);
+  const LayerMap map = FindLayers(program);
+  const int32_t middle = map.LayersByRepeatability().front();
+  std::vector<std::string> names;
+  for (const InstructionIndex i : map.RepeatableInstructions(middle)) {
+    names.push_back(program.MessageOf(i).name());
+  }
+  ASSERT_EQ(names.size(), 6) << ::testing::PrintToString(names);
+  const std::string layer = names.front().substr(names.front().find('.'));
+  EXPECT_THAT(names, UnorderedElementsAre("convert" + layer, "product" + layer, "add" + layer,
+                                          "gradient" + layer, "error" + layer, "update" + layer));
+}
+
+}  // namespace
+}  // namespace mallocmuzero

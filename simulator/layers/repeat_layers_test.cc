@@ -1,0 +1,162 @@
+#include "simulator/layers/repeat_layers.h"
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "simulator/core/simulate.h"
+#include "simulator/core/testing/program_builder.h"
+#include "simulator/layers/layer_map.h"
+#include "simulator/layers/testing/training_step.h"
+
+namespace mallocmuzero {
+namespace {
+
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+
+using testing::ProgramBuilder;
+using testing::Read;
+using testing::TrainingStep;
+using testing::TrainingStepSize;
+using testing::Write;
+
+Program Checked(v1::Program proto) {
+  absl::StatusOr<Program> program = Program::FromProto(std::move(proto));
+  EXPECT_TRUE(program.ok()) << program.status();
+  return *std::move(program);
+}
+
+// The text describes the game of a program, with buffers named by their first accesses. Two
+// programs with equal descriptions differ only in the numbers and names of their buffers.
+std::vector<std::string> Describe(const Program& program) {
+  IndexVector<BufferIndex, int> name_of(program.buffers().end_index(), -1);
+  int names = 0;
+  std::vector<std::string> lines;
+  for (const InstructionIndex i : program.instructions().indices()) {
+    std::string line = absl::StrCat("cycles ", program.latency().Cycles(i, 0));
+    for (const Access& access : program.AccessesOfInstruction(i)) {
+      const Buffer& buffer = program.buffers()[access.buffer];
+      int& name = name_of[access.buffer];
+      if (name < 0) name = names++;
+      absl::StrAppend(&line, " ", static_cast<int>(access.kind), " of ", name, " (", buffer.bytes,
+                      " bytes, ", buffer.first.number(), " to ", buffer.last.number(), ", ",
+                      buffer.live_in, buffer.live_out, ")");
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+TEST(RepeatLayers, MakesTheProgramThatTheDeeperModelHas) {
+  for (const uint32_t layers : {4, 5, 8}) {
+    for (const int32_t count : {1, 2, 7}) {
+      SCOPED_TRACE(absl::StrCat(layers, " layers and ", count));
+      const Program deeper = Checked(TrainingStep(layers + count));
+      const absl::StatusOr<Program> repeated =
+          RepeatLayers(Checked(TrainingStep(layers)), count, "deep");
+      ASSERT_TRUE(repeated.ok()) << repeated.status();
+      EXPECT_THAT(Describe(*repeated), ElementsAreArray(Describe(deeper)));
+      EXPECT_EQ(SimulateAllHbm(*repeated).total_cycles, SimulateAllHbm(deeper).total_cycles);
+      EXPECT_EQ(repeated->buffer_count(), deeper.buffer_count());
+    }
+  }
+}
+
+TEST(RepeatLayers, RepeatsARepeatedProgram) {
+  const absl::StatusOr<Program> once = RepeatLayers(Checked(TrainingStep(5)), 3, "eight");
+  ASSERT_TRUE(once.ok()) << once.status();
+  const absl::StatusOr<Program> twice = RepeatLayers(*once, 4, "twelve");
+  ASSERT_TRUE(twice.ok()) << twice.status();
+  EXPECT_EQ(FindLayers(*twice).layer_count(), 12);
+  EXPECT_THAT(Describe(*twice), ElementsAreArray(Describe(Checked(TrainingStep(12)))));
+}
+
+TEST(RepeatLayers, KeepsTheActivationOfEachCopyForItsBackwardPass) {
+  const absl::StatusOr<Program> repeated = RepeatLayers(Checked(TrainingStep(4)), 5, "nine");
+  ASSERT_TRUE(repeated.ok()) << repeated.status();
+  // A "gradient" has its error, the kept activation and the gradient. The k-th one in the schedule
+  // reads what the k-th last "product" wrote.
+  std::vector<BufferIndex> written;
+  std::vector<BufferIndex> read;
+  for (const InstructionIndex i : repeated->instructions().indices()) {
+    const std::string& name = repeated->MessageOf(i).name();
+    if (name.find("product") != std::string::npos) {
+      written.push_back(repeated->AccessesOfInstruction(i)[3].buffer);
+    } else if (name.starts_with("gradient")) {
+      read.push_back(repeated->AccessesOfInstruction(i)[1].buffer);
+    }
+  }
+  ASSERT_EQ(written.size(), 9);
+  EXPECT_EQ(std::set<BufferIndex>(written.begin(), written.end()).size(), 9);
+  EXPECT_EQ(read, std::vector<BufferIndex>(written.rbegin(), written.rend()));
+}
+
+TEST(RepeatLayers, GivesNewNamesAndLeavesOutWhatOnlyACompileHas) {
+  v1::Program proto = TrainingStep(4);
+  ASSERT_TRUE(proto.has_header());
+  const absl::StatusOr<Program> repeated = RepeatLayers(Checked(proto), 2, "six");
+  ASSERT_TRUE(repeated.ok()) << repeated.status();
+  EXPECT_EQ(repeated->proto().name(), "six");
+  EXPECT_EQ(repeated->instruction_count(), TrainingStepSize(6));
+  EXPECT_FALSE(repeated->proto().has_baseline());
+  EXPECT_FALSE(repeated->proto().has_source());
+  EXPECT_THAT(repeated->proto().notes(repeated->proto().notes_size() - 1), HasSubstr("2"));
+  std::set<std::string> names;
+  for (const v1::Instruction& i : repeated->proto().instructions()) names.insert(i.name());
+  EXPECT_EQ(names.size(), TrainingStepSize(6));
+}
+
+TEST(RepeatLayers, CountsTheInstructionsOfEachLatencyClass) {
+  const absl::StatusOr<Program> repeated = RepeatLayers(Checked(TrainingStep(4)), 3, "seven");
+  ASSERT_TRUE(repeated.ok()) << repeated.status();
+  uint32_t members = 0;
+  for (const v1::LatencyClass& c : repeated->proto().latency().classes()) members += c.members();
+  EXPECT_EQ(members, TrainingStepSize(7));
+}
+
+TEST(RepeatLayers, RefusesAProgramWithoutLayers) {
+  ProgramBuilder builder;
+  const BufferIndex a = builder.AddBuffer(10, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(20, {.live_out = true});
+  builder.AddInstruction(10, {Read(a), Write(b)});
+  EXPECT_THAT(RepeatLayers(builder.Build(), 2, "x").status().message(),
+              HasSubstr("expected three or more layers of equal instructions, found none"));
+}
+
+TEST(RepeatLayers, RefusesACountThatIsNotPositive) {
+  EXPECT_THAT(RepeatLayers(Checked(TrainingStep(4)), 0, "x").status().message(),
+              HasSubstr("expected a positive number of layers to add, found 0"));
+}
+
+TEST(WithModelLayers, AddsTheLayersThatAreMissing) {
+  const absl::StatusOr<Program> deeper = WithModelLayers(Checked(TrainingStep(5)), 5, 11, "eleven");
+  ASSERT_TRUE(deeper.ok()) << deeper.status();
+  EXPECT_THAT(Describe(*deeper), ElementsAreArray(Describe(Checked(TrainingStep(11)))));
+}
+
+TEST(WithModelLayers, CountsTwoLayersOfTheModelWhereTheCompilerFusesTwo) {
+  // A model of 8 layers whose program repeats itself 4 times.
+  const Program program = Checked(TrainingStep(4));
+  const absl::StatusOr<Program> deeper = WithModelLayers(program, 8, 14, "fourteen");
+  ASSERT_TRUE(deeper.ok()) << deeper.status();
+  EXPECT_EQ(deeper->instruction_count(), TrainingStepSize(7));
+  EXPECT_THAT(WithModelLayers(program, 8, 13, "x").status().message(),
+              HasSubstr("expected 8 layers and a multiple of 2, since the compiler fuses "
+                        "instructions of 2 layers; found 13"));
+}
+
+TEST(WithModelLayers, RefusesToTakeLayersAway) {
+  EXPECT_THAT(WithModelLayers(Checked(TrainingStep(4)), 4, 4, "x").status().message(),
+              HasSubstr("expected more than 4 layers, found 4"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero
