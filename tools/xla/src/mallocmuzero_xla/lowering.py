@@ -17,7 +17,7 @@ import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mallocmuzero_xla.chips import Chip, chip_devices
+from mallocmuzero_xla.chips import Chip, chip_devices, known_topology
 from mallocmuzero_xla.environment import prepare_environment, recorded_options
 from mallocmuzero_xla.errors import (
     CaptureError,
@@ -251,9 +251,13 @@ def _check_devices(lowered: Any, chip: Chip, devices: Sequence[Any]) -> None:
     known = {(device.id, device.device_kind) for device in devices}
     wanted = [(device.id, device.device_kind) for device in lowered._lowering._device_list]
     if not known.issuperset(wanted):
+        remedy = f"build its mesh from topology_devices({chip.name!r})"
+        theirs = known_topology(lowered._lowering._device_list[0])
+        if theirs is not None and theirs.name == chip.name:
+            remedy = f"give topology={theirs.topology_name!r}"
         raise UsageError(
             f"the function is sharded over devices that {chip.topology_name!r} does not have: "
-            f"build its mesh from topology_devices({chip.name!r})"
+            f"{remedy}"
         )
 
 
