@@ -104,6 +104,7 @@ class Game {
   void AdvanceToDecision();
   void EnterInstruction();
   void LeaveInstruction();
+  double PassLinks(double cycles);
   void SetFast(AccessIndex access);
 
   // game_apply.cc
@@ -129,7 +130,7 @@ class Game {
 
   GameState state_;
   Options options_;  // at the current access
-  double latency_cycles_ = 0;
+  double latency_cycles_ = 0;  // of instructions, and of waits for collectives
   double initial_return_ = 0;
   uint64_t fast_mask_ = 0;  // accesses of the current instruction in fast memory
   IndexVector<WriteBackIndex, StayIndex> write_back_stays_;  // by write-back of the timeline

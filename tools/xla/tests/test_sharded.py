@@ -118,9 +118,9 @@ def test_devices_are_known_by_their_topology(monkeypatch: pytest.MonkeyPatch) ->
     chip = dataclasses.replace(CHIPS["tpu_v6e"], topology_name="v6e:2x4")
     known: dict[Any, Chip] = {"one of them": chip}
     monkeypatch.setattr("mallocmuzero_xla.chips._topology_of_device", known)
-    found: Any = known_topology("one of them")  # type: ignore[arg-type]
+    found: Any = known_topology("one of them")
     assert found.topology_name == "v6e:2x4"
-    assert known_topology("another") is None  # type: ignore[arg-type]
+    assert known_topology("another") is None
 
 
 def tensor_parallel(chip: str, topology: str) -> tuple[Any, list[Any]]:
