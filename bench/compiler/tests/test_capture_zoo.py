@@ -125,14 +125,13 @@ def test_program_of_several_devices_is_captured_for_its_topology(
     registry: pathlib.Path, fake_compiler: FakeCompiler
 ) -> None:
     fake_compiler({})
-    (registry / "__init__.py").write_text(
-        REGISTRY
-        + "PROGRAMS['gpt_b'].sharding = types.SimpleNamespace(topologies={'tpu_v4i': 'four'})\n",
-        encoding="utf-8",
-    )
-    assert capture_zoo(request(registry), Limits()) == {}
+    package = registry.with_name("sharded_program_zoo")  # python imports each name once
+    package.mkdir()
+    sharded = "PROGRAMS['gpt_b'].sharding = types.SimpleNamespace(topologies={'tpu_v4i': 'four'})"
+    (package / "__init__.py").write_text(f"{REGISTRY}{sharded}\n", encoding="utf-8")
+    assert capture_zoo(request(package), Limits()) == {}
     captured = [
-        json.loads((registry.parent / "corpus" / name / "capture.json").read_text())["topology"]
+        json.loads((package.parent / "corpus" / name / "capture.json").read_text())["topology"]
         for name in ("gpt_a", "gpt_b")
     ]
     assert captured == [CHIPS["tpu_v4i"].topology_name, "four"]
