@@ -23,6 +23,7 @@ from mallocmuzero_xla.chips import CHIPS, Chip, known_topology, topology_devices
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.optimize import optimize
+from mallocmuzero_xla.placing import place
 
 if HAS_JAX:
     import jax
@@ -171,6 +172,44 @@ def test_real_search_over_eight_devices_is_applied_to_the_same_mesh(
     assert found.optimized_cycles > 2 * 7 / 8 * 2**20 / 102.9
     compiled = found.jit().lower(*args).compile().as_text()
     assert "all-reduce" in compiled
+
+
+@pytest.mark.compiler
+def test_real_placed_module_over_eight_devices_is_as_promised(tmp_path: pathlib.Path) -> None:
+    fn, args = tensor_parallel("tpu_v6e", "v6e:2x4")
+    found = place(
+        fn,
+        *args,
+        chip="tpu_v6e",
+        topology="v6e:2x4",
+        budget="60s",
+        rounds=1,
+        scoped_limit=False,
+        cache_dir=tmp_path,
+        progress=False,
+    )
+    rounds = [each for each in found.report["rounds"] if not each["error"]]
+    assert rounds
+    assert all(each["accesses_elsewhere"] == 0 for each in rounds)
+
+
+@pytest.mark.compiler
+def test_real_pallas_kernel_is_placed(tmp_path: pathlib.Path) -> None:
+    from jax.experimental.pallas.ops.tpu.flash_attention import flash_attention
+
+    heads = jax.ShapeDtypeStruct((2, 4, 512, 128), jnp.bfloat16)
+    found = place(
+        lambda q, k, v: jnp.tanh(flash_attention(q, k, v, causal=True)),
+        *(heads, heads, heads),
+        chip="tpu_v6e",
+        budget="60s",
+        rounds=1,
+        scoped_limit=False,
+        cache_dir=tmp_path,
+        progress=False,
+    )
+    assert found.default_cycles is not None
+    assert found.optimized_cycles <= found.default_cycles
 
 
 @pytest.mark.compiler

@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import io
 import json
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
@@ -292,12 +293,22 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
         function=computation._name.removeprefix("jit(").removesuffix(")"),
         topology_name=chip.topology_name,
         device_ids=device_ids,
-        module=mlir.module_to_bytecode(module),
+        module=_bytecode(module),
         compile_options=serialised_options,
         base_options=base_options,
         sha256=hashlib.sha256(repr(identity).encode()).hexdigest(),
         fingerprint=fingerprint(text, len(device_ids)),
     )
+
+
+def _bytecode(module: Any) -> bytes:
+    """Returns an MLIR module as bytecode in a version of the format that libtpu reads.
+
+    libtpu 0.0.52 does not read a module with a Pallas kernel in the newest version.
+    """
+    output = io.BytesIO()
+    module.operation.write_bytecode(file=output, desired_version=1)
+    return output.getvalue()
 
 
 def compile_to_text(
