@@ -129,7 +129,7 @@ class Game {
   void TakeOver(CarriedGroupIndex group);
 
   GameState state_;
-  Options options_;  // at the current access
+  Options options_;            // at the current access
   double latency_cycles_ = 0;  // of instructions, and of waits for collectives
   double initial_return_ = 0;
   uint64_t fast_mask_ = 0;  // accesses of the current instruction in fast memory

@@ -50,7 +50,7 @@ struct GameState {
   InstructionIndex instruction = -1;  // of that access; the instructions before have run
   Residency residency;
   CopyTimeline timeline;
-  Links links;  // after the events of the current point
+  Links links;                             // after the events of the current point
   IndexVector<BufferIndex, HbmValue> hbm;  // by buffer
 };
 

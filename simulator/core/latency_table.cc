@@ -213,8 +213,7 @@ class LatencyTable::Builder {
     return {.fast_read = bytes / 2, .fast_written = bytes / 2};
   }
 
-  void MakeRoofline(const Instruction& instruction, const v1::LatencyClass& cls,
-                    Formula& formula) {
+  void MakeRoofline(const Instruction& instruction, const v1::LatencyClass& cls, Formula& formula) {
     formula.first_saving = Size32<uint32_t>(table_.savings_);
     const auto fixed = static_cast<double>(instruction.fixed_hbm_bytes);
     formula.base = CyclesToMove({.hbm = fixed}, hardware_);

@@ -21,21 +21,21 @@ bool IsAsyncCollectiveStart(const hlo::Instruction& instruction);
 // the collective in it, with the same channel_id.
 enum class CollectiveFusion : uint8_t { kNone, kStart, kDone };
 
-// What the instruction is in such a chain; kNone for all that neither start nor end one.
+// The part of an instruction in such a chain; kNone if it neither starts nor ends one.
 CollectiveFusion CollectiveFusionOf(const hlo::Module& module, const hlo::Instruction& instruction);
 
 // The channel_id of the first collective in the computation that a fusion calls; empty if there is
 // none.
 absl::string_view ChannelOfFusion(const hlo::Module& module, const hlo::Instruction& fusion);
 
-// The number of devices in each group of a collective: from replica_groups in any of its forms
-// (simulator/hlo/print_groups.h), or from the first group if their sizes differ. nullopt if the
-// instruction does not say, as when all devices form one group.
+// The number of devices in a group of a collective. It comes from replica_groups, which has several
+// forms (simulator/hlo/print_groups.h); the first group counts if their sizes differ. nullopt if
+// the instruction does not say, as when all devices form one group.
 absl::optional<int64_t> GroupSize(const hlo::Instruction& collective);
 
 // Bytes that one execution of `instruction`, which must be in `computation`, carries past each
-// device of a ring in both directions together, if every transfer takes the shortest way. A ring
-// sends half of an array each way, so with n devices in a group:
+// device of a ring. Both directions count together: a ring sends half of an array each way. With n
+// devices in a group, they are these shares:
 //   all-gather, collective-broadcast   (n-1)/n of the result
 //   reduce-scatter                     (n-1)/n of the operand
 //   all-reduce                         twice (n-1)/n of the operand: a reduce-scatter, a gather

@@ -20,9 +20,9 @@ struct ModulePrice {
   double modelled_cycles = 0;   // of instructions without one
   double stall_cycles = 0;  // waiting at the done of a copy or a collective that is not finished
   double collective_cycles = 0;  // the part of modelled and stall cycles that is for collectives
-  double bytes_accessed = 0;    // by instructions; copies are not counted
-  double hbm_bytes = 0;         // the part of them from or to HBM
-  uint32_t copies = 0;          // without cross-program prefetches
+  double bytes_accessed = 0;     // by instructions; copies are not counted
+  double hbm_bytes = 0;          // the part of them from or to HBM
+  uint32_t copies = 0;           // without cross-program prefetches
 
   double total_cycles() const { return estimated_cycles + modelled_cycles + stall_cycles; }
 };

@@ -242,8 +242,9 @@ class BaselineMaker {
       Serve(a, stay);
     }
     if (pinned > 0) {
-      baseline_.add_notes(absl::StrCat(pinned, " accesses of the default are in fast memory, to ",
-                                       "arrays of collectives in flight; mappings leave them in HBM"));
+      baseline_.add_notes(
+          absl::StrCat(pinned, " accesses of the default are in fast memory, to ",
+                       "arrays of collectives in flight; mappings leave them in HBM"));
     }
     if (foreign > 0) {
       baseline_.add_notes(absl::StrCat(
