@@ -43,13 +43,14 @@ Placement MakePlacement(const std::vector<std::pair<Set, double>>& observed) {
   return placement;
 }
 
-// Puts every instruction into a class of its own, with 0 flops.
+// Puts every instruction into a class of its own, with 0 flops and no traffic between chips.
 LatencyClasses OwnClasses(const v1::Program& program) {
   LatencyClasses classes;
   for (int i = 0; i < program.instructions_size(); ++i) {
     classes.class_of.push_back(i);
     classes.representative.push_back(i);
     classes.flops.push_back(0);
+    classes.link_bytes.push_back(0);
   }
   return classes;
 }
@@ -186,7 +187,8 @@ Twins MakeTwins() {
   const BufferIndex a = builder.AddBuffer(100, {.live_in = true});
   builder.AddInstruction(50, {Read(a)});
   builder.AddInstruction(50, {Read(a)});
-  return {builder.BuildProto(), {.class_of = {0, 0}, .representative = {0}, .flops = {0}}};
+  return {builder.BuildProto(),
+          {.class_of = {0, 0}, .representative = {0}, .flops = {0}, .link_bytes = {0}}};
 }
 
 TEST(LatencyFit, WhatWasSeenOfOneHoldsForItsLike) {
