@@ -176,6 +176,18 @@ TEST(LatencyFit, WithoutAnEstimateTheRooflineRules) {
   EXPECT_NEAR(fitted(0, 0), 70, 1e-9);  // 700 bytes at 10 a cycle
 }
 
+TEST(LatencyFit, ACollectiveWithoutAnEstimateTakesAtLeastTheTimeOfTheLinks) {
+  v1::Program program = ThreeReads();
+  program.mutable_hardware()->set_link_bytes_per_cycle(5);
+  SealProgram(program);
+  LatencyClasses classes = OwnClasses(program);
+  classes.link_bytes[0] = 200;  // 40 cycles
+  const Fitted fitted(program, classes, {MakePlacement({{0, -1}})});
+  EXPECT_EQ(fitted.proto().classes(0).link_cycles(), 40);
+  EXPECT_NEAR(fitted(0, 0), 70, 1e-9);      // 700 bytes at 10 a cycle
+  EXPECT_NEAR(fitted(0, 0b111), 40, 1e-9);  // fast memory alone would take 7
+}
+
 // Two instructions of one class, each of which reads one buffer of 100 bytes.
 struct Twins {
   v1::Program program;
