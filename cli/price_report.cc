@@ -44,6 +44,22 @@ std::string FastOfAll(uint64_t mask, uint32_t access_count) {
   return absl::StrCat(__builtin_popcountll(mask), " of ", access_count);
 }
 
+// Cycles of the collectives that are no asynchronous ones, times executions.
+double CollectiveCycles(const Program& program, const Mapping& mapping) {
+  const v1::LatencyTable& latency = program.proto().latency();
+  double cycles = 0;
+  for (const InstructionIndex i : program.instructions().indices()) {
+    const uint32_t latency_class = ElementOf(latency.instructions(), i).latency_class();
+    if (IsMarker(program.instructions()[i].kind) ||
+        latency.classes(latency_class).link_cycles() == 0) {
+      continue;
+    }
+    cycles += program.latency().Cycles(i, FastMask(program, i, mapping.in_fast_memory)) *
+              program.instructions()[i].execution_count;
+  }
+  return cycles;
+}
+
 }  // namespace
 
 v1::PriceReport MakePriceReport(const Program& program, const Mapping& mapping) {
@@ -65,6 +81,7 @@ v1::PriceReport MakePriceReport(const Program& program, const Mapping& mapping) 
   if (traffic.bytes_accessed > 0) {
     report.set_hbm_share(traffic.hbm_bytes / traffic.bytes_accessed);
   }
+  report.set_collective_cycles(CollectiveCycles(program, mapping) + price.collective_stall_cycles);
   report.set_instructions(program.instruction_count());
   report.set_copies(price.copies);
   return report;
@@ -78,6 +95,10 @@ std::string PriceText(const v1::PriceReport& report) {
       {"  estimated", FormatCycles(report.estimated_cycles())},
       {"  modelled", FormatCycles(report.modelled_cycles())},
       {"  stalls", FormatCycles(report.stall_cycles())}};
+  if (report.collective_cycles() > 0) {
+    facts.push_back({"collectives", absl::StrCat(FormatCycles(report.collective_cycles()),
+                                                 " of modelled and stalls")});
+  }
   const auto add_reference = [&](const std::string& name, double cycles) {
     facts.push_back({name, absl::StrCat(FormatCycles(cycles), "; the total is ",
                                         FormatChange(total, cycles), " it")});

@@ -105,7 +105,7 @@ void AddSteps(const Program& program, const Trace& trace, const view::Timeline& 
     if (!program.instructions().contains(i)) break;
     const view::BandwidthUse use = view::UseWhileRunning(step, rate);
     to.add_cycles(Position(step.cycles));
-    to.add_wait_cycles(Position(step.wait_before_queueing + step.wait_after_queueing));
+    to.add_wait_cycles(Position(step.WaitCycles()));
     to.add_own_share(Share(use.own));
     to.add_copy_share(Share(use.copies));
   }

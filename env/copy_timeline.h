@@ -44,6 +44,9 @@ class CopyTimeline {
   // Cycles that the program waits for write-backs so far, over all executions.
   double stall_cycles() const { return stall_cycles_; }
 
+  // Cycles that one execution of the current point waits for write-backs.
+  double StallNow() const { return stall_bytes_[point_] / bytes_per_cycle_; }
+
   struct CopyIn {
     InstructionIndex start = 0;  // queued at this point
     InstructionIndex done = 0;   // needed at this point

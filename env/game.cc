@@ -40,6 +40,7 @@ double Game::Apply(Action action) {
 void Game::AdvanceToDecision() {
   if (state_.instruction < 0) {
     state_.instruction = 0;
+    state_.links.Reach(0, program().link_events());
     EnterInstruction();
   }
   while (true) {
@@ -69,9 +70,26 @@ void Game::LeaveInstruction() {
   const InstructionIndex i = state_.instruction;
   const double cycles = program().latency().Cycles(i, fast_mask_);
   const WriteBackIndex first_pending = timeline().first_pending();
-  state_.timeline.Advance(IdleBytes(program(), i, fast_mask_, cycles));
+  double idle_bytes = IdleBytes(program(), i, fast_mask_, cycles);
+  if (!program().link_events().empty()) {
+    idle_bytes += PassLinks(cycles) * program().hardware().hbm_bytes_per_cycle();
+  }
+  state_.timeline.Advance(idle_bytes);
   ++state_.instruction;
   if (timeline().first_pending() != first_pending) SettleWriteBacks(first_pending);
+}
+
+// Lets the links work while the current instruction runs for `cycles`, and moves them to the next
+// point. Returns the cycles that the program waits there for collectives.
+double Game::PassLinks(double cycles) {
+  const InstructionIndex next = state_.instruction + 1;
+  state_.links.Advance(timeline().StallNow() + cycles);
+  const double wait = state_.links.Reach(next, program().link_events());
+  const double executions = next == program().instructions().end_index()
+                                ? 1
+                                : program().instructions()[next].execution_count;
+  latency_cycles_ += (wait - rules().AllHbmCollectiveWait(next)) * executions;
+  return wait;
 }
 
 void Game::SetFast(AccessIndex access) {

@@ -104,6 +104,7 @@ class Game {
   void AdvanceToDecision();
   void EnterInstruction();
   void LeaveInstruction();
+  double PassLinks(double cycles);
   void SetFast(AccessIndex access);
 
   // game_apply.cc
@@ -128,8 +129,8 @@ class Game {
   void TakeOver(CarriedGroupIndex group);
 
   GameState state_;
-  Options options_;  // at the current access
-  double latency_cycles_ = 0;
+  Options options_;            // at the current access
+  double latency_cycles_ = 0;  // of instructions, and of waits for collectives
   double initial_return_ = 0;
   uint64_t fast_mask_ = 0;  // accesses of the current instruction in fast memory
   IndexVector<WriteBackIndex, StayIndex> write_back_stays_;  // by write-back of the timeline

@@ -80,6 +80,10 @@ TEST(GameProperty, ReturnIsWhatSimulateSaysOnRandomPrograms) {
   ExpectTruthOnRandomPrograms(RandomGames() - RandomGames() / 3, RandomGameProgram);
 }
 
+TEST(GameProperty, ReturnIsWhatSimulateSaysWithCollectivesInFlight) {
+  ExpectTruthOnRandomPrograms(RandomGames() / 3, testing::RandomProgramWithCollectives);
+}
+
 // Faults of a program that uses values before they are made. No mapping mends them.
 std::set<std::string> FaultsOfTheProgram(const Program& program) {
   Mapping all_hbm;

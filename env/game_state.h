@@ -9,6 +9,7 @@
 #include "env/copy_timeline.h"
 #include "env/program_rules.h"
 #include "env/residency.h"
+#include "simulator/core/links.h"
 
 namespace mallocmuzero {
 
@@ -49,6 +50,7 @@ struct GameState {
   InstructionIndex instruction = -1;  // of that access; the instructions before have run
   Residency residency;
   CopyTimeline timeline;
+  Links links;                             // after the events of the current point
   IndexVector<BufferIndex, HbmValue> hbm;  // by buffer
 };
 

@@ -9,6 +9,7 @@
 #include "env/savings_bound.h"
 #include "simulator/core/hardware.h"
 #include "simulator/core/savings.h"
+#include "simulator/core/simulate.h"
 
 namespace mallocmuzero {
 
@@ -16,6 +17,7 @@ ProgramRules ProgramRules::Builder::Build() {
   MarkLoops();
   MakeBuffers();
   rules_.all_hbm_cycles_ = CyclesBefore(program_).back();
+  MakeCollectiveWaits();
   savings_ = SavingsBounds(program_);
   CountRoles();
   for (const CarriedGroupIndex g : program_.carried_groups().indices()) CheckGroupShape(g);
@@ -42,6 +44,16 @@ void ProgramRules::Builder::MarkLoops() {
     rules_.group_inside_[group.parameter_buffer] = g;
     rules_.group_inside_[group.root_buffer] = g;
   }
+}
+
+// The waits for collectives with everything in HBM, and the cycles that they take.
+void ProgramRules::Builder::MakeCollectiveWaits() {
+  if (program_.link_events().empty()) return;
+  const Trace trace = SimulateTrace(program_, AllHbmMapping(program_));
+  for (const TraceStep& step : trace.steps) {
+    rules_.all_hbm_collective_waits_.push_back(step.wait_for_collectives);
+  }
+  rules_.all_hbm_cycles_ += trace.price.collective_stall_cycles;
 }
 
 void ProgramRules::Builder::MakeBuffers() {

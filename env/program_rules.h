@@ -81,6 +81,12 @@ class ProgramRules {
   AccessIndex end_access() const { return program_->accesses().end_index(); }
   double all_hbm_cycles() const { return all_hbm_cycles_; }
 
+  // Cycles that one execution waits for collectives just before the instruction, or at the end of
+  // the program, with everything in HBM. 0 for a program without asynchronous collectives.
+  double AllHbmCollectiveWait(InstructionIndex point) const {
+    return all_hbm_collective_waits_.empty() ? 0 : all_hbm_collective_waits_[point];
+  }
+
   // Share of the all-HBM cycles; 0 if the program takes no time.
   double ShareOfAllHbm(double cycles) const {
     return all_hbm_cycles_ > 0 ? cycles / all_hbm_cycles_ : 0;
@@ -143,6 +149,7 @@ class ProgramRules {
 
   const Program* program_ = nullptr;
   double all_hbm_cycles_ = 0;
+  IndexVector<InstructionIndex, double> all_hbm_collective_waits_;  // by point, or empty
   IndexVector<AccessIndex, AccessRule> accesses_;
   IndexVector<BufferIndex, BufferRule> buffers_;
   IndexVector<CarriedGroupIndex, GroupRule> groups_;

@@ -45,6 +45,7 @@ class ProgramRules::Builder {
 
   // program_rules.cc
   void MarkLoops();
+  void MakeCollectiveWaits();
   void MakeBuffers();
   void DropBuffersBeyondTheRules();
   void DropNegligibleBuffers();

@@ -42,7 +42,7 @@ std::vector<Stall> StallsOf(const Scene& scene) {
   std::vector<Stall> stalls;
   for (const InstructionIndex i : scene.trace.steps.indices()) {
     const TraceStep& step = scene.trace.steps[i];
-    const double cycles = step.wait_before_queueing + step.wait_after_queueing;
+    const double cycles = step.WaitCycles();
     if (cycles > 0) {
       stalls.push_back({i, cycles, {scene.timeline.Reached(i), scene.timeline.Running(i)}});
     }

@@ -20,6 +20,9 @@ Timeline::Timeline(const Program& program, const Trace& trace, Axis axis) {
     const double scale = !in_cycles ? 0 : at_end ? 1 : program.instructions()[i].execution_count;
     Marks& marks = marks_.emplace_back();
     marks.reached = position;
+    if (step.wait_for_collectives > 0) {
+      advance(step.wait_for_collectives * scale, step.moved_after_collectives);
+    }
     advance(step.wait_before_queueing * scale, step.moved_before_queueing);
     marks.queueing = position;
     advance(step.wait_after_queueing * scale, step.moved_after_queueing);

@@ -52,9 +52,10 @@ def capture_zoo(request: ZooRequest, limits: Limits) -> dict[str, dict[str, str]
     Raises UsageError before the first compile if a program's folder belongs to another program.
     """
     prepare_environment()
-    names = selected_programs(load_registry(str(request.registry)), request)
+    programs = load_registry(str(request.registry))
+    names = selected_programs(programs, request)
     with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
-        subjects = [_subject(name, request, pathlib.Path(scratch)) for name in names]
+        subjects = [_subject(programs[name], request, pathlib.Path(scratch)) for name in names]
         for subject in subjects:
             subject.store.check_owner()
         tasks = ordered_tasks(subjects, request)
@@ -98,11 +99,20 @@ def ordered_tasks(subjects: list[Subject], request: ZooRequest) -> list[Task]:
     return [Task(subject, item) for subject, item in pairs if id(subject) in incomplete]
 
 
-def _subject(name: str, request: ZooRequest, scratch: pathlib.Path) -> Subject:
+def chip_of(program: Any, chip: Chip) -> Chip:
+    """Returns `chip` with the topology that a program of several devices names for it."""
+    sharding = getattr(program, "sharding", None)
+    topology = sharding.topologies.get(chip.name) if sharding is not None else None
+    return dataclasses.replace(chip, topology_name=topology) if topology else chip
+
+
+def _subject(program: Any, request: ZooRequest, scratch: pathlib.Path) -> Subject:
+    name = program.name
+    chip = chip_of(program, request.chip)
     lowered_path = scratch / f"{name}.json"
-    job = lower_job(name, request.chip, lowered_path, request.registry.resolve())
-    store = CaptureStore(request.output.resolve() / name, name, request.chip)
-    return Subject(store, request.chip, lowered_path, job)
+    job = lower_job(name, chip, lowered_path, request.registry.resolve())
+    store = CaptureStore(request.output.resolve() / name, name, chip)
+    return Subject(store, chip, lowered_path, job)
 
 
 def _failures(subjects: list[Subject], variants: list[Variant]) -> dict[str, dict[str, str]]:

@@ -17,9 +17,13 @@ class Search {
   Search(const ProgramFacts& facts, BudgetMeter& meter) : rules_(facts.rules()), meter_(meter) {
     const Program& program = facts.program();
     most_saved_after_.assign(program.instruction_count() + 1, 0);
+    most_saved_after_.back() = rules_.AllHbmCollectiveWait(program.instructions().end_index());
     for (InstructionIndex i = program.instructions().end_index(); i-- > 0;) {
       fewest_cycles_.push_back(FewestCycles(rules_, i));
-      most_saved_after_[i] = most_saved_after_[i + 1] + MostSaved(i, 0, fewest_cycles_.back());
+      const double wait =
+          rules_.AllHbmCollectiveWait(i) * program.instructions()[i].execution_count;
+      most_saved_after_[i] =
+          most_saved_after_[i + 1] + MostSaved(i, 0, fewest_cycles_.back()) + wait;
     }
     std::reverse(fewest_cycles_.begin(), fewest_cycles_.end());
     Keep(PlayGreedy(facts));
@@ -73,7 +77,8 @@ class Search {
   BudgetMeter& meter_;
   IndexVector<InstructionIndex, double> fewest_cycles_;  // by instruction, one execution
   IndexVector<InstructionIndex, double>
-      most_saved_after_;  // by instruction: the sum over it and all later ones
+      most_saved_after_;  // by instruction: the sum over it and all later ones, and their waits
+                          // for collectives, which may end
   double best_cycles_ = 0;
   std::vector<Action> best_;
 };

@@ -13,6 +13,9 @@ namespace {
 // Bytes of write-backs differ by rounding only, by less than this.
 constexpr double kSlackBytes = 1e-3;
 
+// Cycles of work on collectives, too.
+constexpr double kSlackCycles = 1e-6;
+
 bool HaveSameBuffer(const Game& a, const Game& b, BufferIndex buffer) {
   const Residency& of_a = a.state().residency;
   const Residency& of_b = b.state().residency;
@@ -28,6 +31,7 @@ bool HaveSameBuffer(const Game& a, const Game& b, BufferIndex buffer) {
 bool HaveSameFuture(const Game& a, const Game& b) {
   if (a.access() != b.access() || a.legal_actions() != b.legal_actions()) return false;
   if (std::abs(a.timeline().PendingOut() - b.timeline().PendingOut()) > kSlackBytes) return false;
+  if (std::abs(a.state().links.Pending() - b.state().links.Pending()) > kSlackCycles) return false;
   const Program& program = a.program();
   for (const CarriedGroupIndex g : program.carried_groups().indices()) {
     if (a.state().residency.group(g) != b.state().residency.group(g)) return false;

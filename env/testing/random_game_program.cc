@@ -215,6 +215,24 @@ class GameProgramMaker {
 
 Program RandomGameProgram(std::mt19937_64& random) { return GameProgramMaker(random).Make(); }
 
+Program RandomProgramWithCollectives(std::mt19937_64& random) {
+  v1::Program proto = RandomGameProgram(random).proto();
+  const auto uniform = [&random](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  std::vector<int64_t> starts(uniform(1, 6));
+  for (int64_t& start : starts) start = uniform(0, proto.instructions_size());
+  std::sort(starts.begin(), starts.end());
+  for (const int64_t start : starts) {
+    v1::Collective& collective = *proto.add_collectives();
+    collective.set_start(start);
+    collective.set_done(std::min<int64_t>(start + uniform(0, 9), proto.instructions_size()));
+    collective.set_cycles(static_cast<double>(uniform(0, 150)));
+  }
+  SealProgram(proto);
+  return *Program::FromProto(std::move(proto));
+}
+
 Program LayeredProgram(uint32_t blocks) {
   v1::Hardware hardware = SmallHardware();
   hardware.set_fast_memory_bytes(16384);

@@ -16,6 +16,9 @@ namespace mallocmuzero::testing {
 // place, new or from an earlier loop.
 Program RandomGameProgram(std::mt19937_64& random);
 
+// The same with asynchronous collectives. Some start in a loop and end behind it.
+Program RandomProgramWithCollectives(std::mt19937_64& random);
+
 // A chain of `blocks` equal layers. Each reads its own weights, the result of the layer before, and
 // the result of a much earlier layer.
 Program LayeredProgram(uint32_t blocks);

@@ -67,6 +67,18 @@ TEST(UpperBound, IsAtLeastTheBestKnownGameOfRandomPrograms) {
   }
 }
 
+TEST(UpperBound, HoldsForMappingsThatCollectivesWaitBehind) {
+  std::mt19937_64 random(5);
+  for (int k = 0; k < ProgramCount(100); ++k) {
+    const std::unique_ptr<PlayedProgram> played =
+        Played(testing::RandomProgramWithCollectives(random));
+    const double saved = SavedBy(solver_name::kLocalSearch, *played, {.max_games = 50});
+    const UpperBound bound = FindUpperBound(played->program(), {.steps = 300});
+    EXPECT_GE(bound.saved_cycles, saved - kRounding * played->rules().all_hbm_cycles())
+        << "program " << k;
+  }
+}
+
 // Two values of 600 bytes in a memory of 1024: one of them can be in fast memory, and the better
 // one saves 30 cycles.
 TEST(UpperBound, KnowsThatTwoValuesDoNotFit) {

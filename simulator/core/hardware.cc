@@ -49,6 +49,10 @@ absl::Status CheckHardware(const v1::Hardware& hardware, absl::string_view sourc
       return error(field, "a number from 1e-6 to 1e15", rate);
     }
   }
+  const double links = hardware.link_bytes_per_cycle();
+  if (links != 0 && !(links >= kMinRate && links <= kMaxRate)) {
+    return error("link_bytes_per_cycle", "0 or a number from 1e-6 to 1e15", links);
+  }
   return absl::OkStatus();
 }
 

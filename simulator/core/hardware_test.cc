@@ -100,6 +100,19 @@ TEST(Hardware, RefusesEveryFieldThatCannotBe) {
   EXPECT_THAT(
       error([](v1::Hardware& h) { h.set_clock_hz(std::numeric_limits<double>::infinity()); }),
       HasSubstr("chip: clock_hz: "));
+  EXPECT_THAT(error([](v1::Hardware& h) { h.set_link_bytes_per_cycle(-1); }),
+              HasSubstr("chip: link_bytes_per_cycle: 0 or a number from 1e-6 to 1e15 expected"));
+  EXPECT_EQ(error([](v1::Hardware& h) { h.set_link_bytes_per_cycle(0); }), "");
+}
+
+TEST(Hardware, ChipsThatModelsAreShardedOverKnowTheirLinks) {
+  for (const char* name : {"tpu_v4", "tpu_v5e", "tpu_v5p", "tpu_v6e", "tpu7x"}) {
+    const absl::StatusOr<v1::Hardware> chip = LoadHardware(name);
+    ASSERT_TRUE(chip.ok()) << chip.status();
+    // 90 or 180 GB/s in both directions of a link.
+    const double gigabytes = chip->link_bytes_per_cycle() * chip->clock_hz() / 1e9;
+    EXPECT_NEAR(gigabytes, gigabytes < 100 ? 90 : 180, 1e-3) << name;
+  }
 }
 
 }  // namespace

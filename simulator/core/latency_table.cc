@@ -59,6 +59,9 @@ absl::Status CheckClass(const v1::LatencyClass& cls, absl::string_view field) {
   if (!InRange(cls.base_cycles(), 0))
     return Error(absl::StrCat(field, ".base_cycles"), "0 to 2^53");
   if (!InRange(cls.flops(), 0)) return Error(absl::StrCat(field, ".flops"), "0 to 2^53");
+  if (!InRange(cls.link_cycles(), 0)) {
+    return Error(absl::StrCat(field, ".link_cycles"), "0 to 2^53");
+  }
   if (!InRange(cls.floor_cycles(), 0)) {
     return Error(absl::StrCat(field, ".floor_cycles"), "0 to 2^53");
   }
@@ -183,7 +186,7 @@ class LatencyTable::Builder {
     formula.first_observation = shared.first_observation;
     formula.observation_count = cls.observed_size();
     if (cls.modelled()) {
-      MakeRoofline(instructions_[i], cls.flops(), formula);
+      MakeRoofline(instructions_[i], cls, formula);
       return formula;
     }
     formula.base = cls.base_cycles();
@@ -210,7 +213,7 @@ class LatencyTable::Builder {
     return {.fast_read = bytes / 2, .fast_written = bytes / 2};
   }
 
-  void MakeRoofline(const Instruction& instruction, double flops, Formula& formula) {
+  void MakeRoofline(const Instruction& instruction, const v1::LatencyClass& cls, Formula& formula) {
     formula.first_saving = Size32<uint32_t>(table_.savings_);
     const auto fixed = static_cast<double>(instruction.fixed_hbm_bytes);
     formula.base = CyclesToMove({.hbm = fixed}, hardware_);
@@ -221,7 +224,7 @@ class LatencyTable::Builder {
       formula.base += in_hbm;
       table_.savings_.push_back(in_hbm - CyclesToMove(FastBytes(access.kind, bytes), hardware_));
     }
-    formula.floor = CyclesToCompute(flops, hardware_);
+    formula.floor = std::max(CyclesToCompute(cls.flops(), hardware_), cls.link_cycles());
     formula.ceiling = std::numeric_limits<double>::infinity();
   }
 

@@ -48,10 +48,10 @@ class LatencyTable {
   // The first of these rules that applies gives the cycles:
   // - An exception of this instruction, or an observation of its class, for exactly this set of
   //   accesses.
-  // - For a modelled instruction: max(flops / flops_per_cycle, HBM bytes / HBM rate + fast-memory
-  //   bytes / fast-memory rates). Half of an update's bytes count as read and half as written;
-  //   fixed_hbm_bytes count as HBM bytes (XLA memory_space_assignment/cost_analysis.cc,
-  //   GetInstructionElapsedInAlternateMemory).
+  // - For a modelled instruction: max(flops / flops_per_cycle, cycles of the links, HBM bytes / HBM
+  //   rate + fast-memory bytes / fast-memory rates). Half of an update's bytes count as read and
+  //   half as written; fixed_hbm_bytes count as HBM bytes (XLA
+  //   memory_space_assignment/cost_analysis.cc, GetInstructionElapsedInAlternateMemory).
   // - clamp(base - savings of the accesses in fast memory - savings of the pairs among them, floor,
   //   ceiling).
   //

@@ -137,6 +137,7 @@ absl::StatusOr<Program> Program::FromProto(v1::Program proto) {
       checked.latency(), program.instructions_, program.accesses_, checked.hardware());
   if (!latency.ok()) return latency.status();
   program.latency_ = *std::move(latency);
+  program.link_events_ = LinkEvents(checked.collectives());
   program.baseline_ = BaselineFromProto(checked);
   program.IndexAccessesByBuffer();
   return program;

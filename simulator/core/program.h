@@ -17,6 +17,7 @@
 #include "simulator/core/index_fields.h"
 #include "simulator/core/indices.h"
 #include "simulator/core/latency_table.h"
+#include "simulator/core/links.h"
 #include "simulator/core/mapping_types.h"
 #include "simulator/core/program_types.h"
 
@@ -48,6 +49,9 @@ class Program {
   }
   IndexSpan<LoopIndex, const Loop> loops() const { return loops_; }
   const LatencyTable& latency() const { return latency_; }
+
+  // Starts of asynchronous collectives, and waits for them. Empty for a program of one device.
+  absl::Span<const LinkEvent> link_events() const { return link_events_; }
 
   // The compiler's own placement; null if the program has none.
   const Baseline* baseline() const { return baseline_ ? &*baseline_ : nullptr; }
@@ -102,6 +106,7 @@ class Program {
       buffer_access_starts_;  // buffer_count() + 1 positions in buffer_accesses_
   std::vector<AccessIndex> buffer_accesses_;
   LatencyTable latency_;
+  std::vector<LinkEvent> link_events_;
   std::optional<Baseline> baseline_;
 };
 

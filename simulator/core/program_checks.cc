@@ -31,6 +31,9 @@ using field_checks::kMaxExecutions;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
+// As for instructions in the latency table.
+constexpr double kMaxCycles = 9007199254740992.0;  // 2^53
+
 // Indices are stored as int32_t in places, with -1 for none.
 constexpr int kMaxCount = 1 << 28;
 
@@ -299,6 +302,23 @@ absl::Status CheckCarriedGroups(const v1::Program& program) {
   return absl::OkStatus();
 }
 
+absl::Status CheckCollectives(const v1::Program& program) {
+  int64_t previous = 0;
+  for (int c = 0; c < program.collectives_size(); ++c) {
+    const v1::Collective& collective = program.collectives(c);
+    const auto field = [c](absl::string_view member) { return Element("collectives", c, member); };
+    MMZ_RETURN_IF_ERROR(
+        CheckRange(collective.done(), 0, program.instructions_size(), field("done")));
+    MMZ_RETURN_IF_ERROR(
+        CheckRange(collective.start(), previous, collective.done(), field("start")));
+    if (!(collective.cycles() >= 0 && collective.cycles() <= kMaxCycles)) {
+      return Error(field("cycles"), "0 to 2^53", collective.cycles());
+    }
+    previous = collective.start();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckSource(const v1::Program& program) {
   if (!program.has_source()) return absl::OkStatus();
   const v1::Source& source = program.source();
@@ -328,6 +348,7 @@ absl::Status CheckProgram(const v1::Program& program) {
   MMZ_RETURN_IF_ERROR(CheckInstructions(program));
   MMZ_RETURN_IF_ERROR(LoopWalk(program).Run());
   MMZ_RETURN_IF_ERROR(CheckCarriedGroups(program));
+  MMZ_RETURN_IF_ERROR(CheckCollectives(program));
   MMZ_RETURN_IF_ERROR(CheckSource(program));
   if (program.has_baseline() && program.baseline().has_mapping()) {
     return CheckMappingIndices(program.baseline().mapping(), program, "baseline.mapping.");

@@ -198,6 +198,7 @@ double IdleBytesOf(double cycles, double hbm_bytes_per_cycle, int64_t hbm_bytes)
 // Ignores the reports of Walk.
 struct NoObserver {
   static void Waited(const CopySchedule::Event&, double) {}
+  static void WaitedForCollectives(double, const CopyQueues&) {}
   static void WaitedBeforeQueueing(double, const CopyQueues&) {}
   static void Queued(const CopySchedule::Event&, InstructionIndex, const CopyTicket&) {}
   static void WaitedAfterQueueing(double, const CopyQueues&) {}
@@ -216,6 +217,12 @@ class Tracer {
 
   void Waited(const CopySchedule::Event& event, double bytes) {
     trace_.copies[LastCopyOf(event)].wait_cycles = bytes / bytes_per_cycle_;
+  }
+
+  void WaitedForCollectives(double cycles, const CopyQueues& queues) {
+    TraceStep& step = trace_.steps.back();
+    step.wait_for_collectives = cycles;
+    step.moved_after_collectives = Moved(queues);
   }
 
   void WaitedBeforeQueueing(double bytes, const CopyQueues& queues) {
@@ -274,21 +281,34 @@ Price Walk(const Program& program, const Mapping& mapping, Observer& observer) {
   Price price;
   Copies copies(program, mapping);
   price.copies = copies.count();
+  Links links;
   const double hbm_bytes_per_cycle = program.hardware().hbm_bytes_per_cycle();
+  const auto reach_collectives = [&](InstructionIndex point, double executions) {
+    const double wait = links.Reach(point, program.link_events());
+    if (wait > 0) copies.Advance(wait * hbm_bytes_per_cycle);
+    observer.WaitedForCollectives(wait, copies.queues());
+    price.collective_stall_cycles += wait * executions;
+  };
   for (const InstructionIndex i : program.instructions().indices()) {
     const Instruction& instruction = program.instructions()[i];
-    price.stall_cycles += copies.Reach(i, observer) * instruction.execution_count;
+    reach_collectives(i, instruction.execution_count);
+    const double stall = copies.Reach(i, observer);
+    links.Advance(stall);
+    price.stall_cycles += stall * instruction.execution_count;
     const Placement placement =
         PlacementOf(instruction, program.accesses(), mapping.in_fast_memory);
     const double cycles = program.latency().Cycles(i, placement.fast_mask);
     const double idle_bytes = IdleBytesOf(cycles, hbm_bytes_per_cycle, placement.hbm_bytes);
     copies.Advance(idle_bytes);
+    links.Advance(cycles);
     observer.Ran(cycles, placement.hbm_bytes, idle_bytes, copies.queues());
     double& part = instruction.kind == InstructionKind::kModelled ? price.modelled_cycles
                                                                   : price.estimated_cycles;
     part += cycles * instruction.execution_count;
   }
+  reach_collectives(program.instructions().end_index(), 1);
   price.stall_cycles += copies.Reach(program.instructions().end_index(), observer);
+  price.stall_cycles += price.collective_stall_cycles;
   price.total_cycles = price.estimated_cycles + price.modelled_cycles + price.stall_cycles;
   return price;
 }

@@ -18,7 +18,8 @@ struct Price {
   double total_cycles = 0;
   double estimated_cycles = 0;  // of instructions with a compiler's estimate, times executions
   double modelled_cycles = 0;   // of instructions without one, times executions
-  double stall_cycles = 0;      // waiting for copies, times executions
+  double stall_cycles = 0;      // waiting for copies and collectives, times executions
+  double collective_stall_cycles = 0;  // the part of them for asynchronous collectives
   // in and out; a sliced copy counts once, a cross-program prefetch does not count
   uint32_t copies = 0;
 };
@@ -33,14 +34,20 @@ struct Traffic {
 // One step of the walk that Simulate describes: what happens just before an instruction, and then
 // one execution of the instruction.
 struct TraceStep {
+  double wait_for_collectives = 0;  // cycles of step 0
   double wait_before_queueing = 0;  // cycles of step 1
   double wait_after_queueing = 0;   // cycles of step 3
   double cycles = 0;                // latency of one execution, step 4
   double hbm_bytes = 0;             // traffic of the instruction's own accesses
   double idle_bytes = 0;            // bytes that copies could move meanwhile
 
-  // Bytes that the queues {in, out} have moved since the program began, at the end of step 1, of
-  // step 3 and of step 4.
+  double WaitCycles() const {
+    return wait_for_collectives + wait_before_queueing + wait_after_queueing;
+  }
+
+  // Bytes that the queues {in, out} have moved since the program began, at the end of step 0, of
+  // step 1, of step 3 and of step 4.
+  std::array<double, 2> moved_after_collectives = {0, 0};
   std::array<double, 2> moved_before_queueing = {0, 0};
   std::array<double, 2> moved_after_queueing = {0, 0};
   std::array<double, 2> moved = {0, 0};
@@ -67,6 +74,8 @@ struct Trace {
 
 // Prices a mapping, valid or not; its indices must lie in the program (MappingFromProto checks
 // that). For each instruction i in order:
+//   0. Start the collectives with start == i, and wait for those with done == i. Copies move
+//      meanwhile at the full HBM rate. The wait is a stall, too.
 //   1. Wait for the copies with copy_in_done == i or copy_out_done == i that were queued earlier.
 //   2. Queue the copies with copy_in_start == i or copy_out_start == i, and of a sliced copy the
 //      slices with start == i. A copy that is needed earlier is queued earlier; copies needed at
@@ -75,8 +84,10 @@ struct Trace {
 //      are stalls and count execution_count(i) times.
 //   4. Execute i. Its latency for the accesses in fast memory counts execution_count(i) times. The
 //      copies move IdleBytes(...) once, however often i runs.
+// The links work on collectives during steps 1 to 4.
 //
-// At the end, wait once for the copies with copy_out_done == instruction_count. A cross-program
+// At the end, wait once for the collectives with done == instruction_count and for the copies with
+// copy_out_done == instruction_count. A cross-program
 // prefetch neither moves bytes nor stalls (docs/cost-model.md).
 Price Simulate(const Program& program, const Mapping& mapping);
 

@@ -81,6 +81,17 @@ bool ReadAliasingOperands(Lexer& lexer, Instruction& instruction) {
   });
 }
 
+// Reads the flops of `"cost_estimate":{"flops":"17"}` in the configuration of a kernel.
+bool ReadKernel(Lexer& lexer, Instruction& instruction) {
+  return ForEachMember(lexer, [&](absl::string_view key) {
+    if (key != "cost_estimate") return lexer.SkipValue(nullptr);
+    return ForEachMember(lexer, [&](absl::string_view cost_key) {
+      if (cost_key != "flops") return lexer.SkipValue(nullptr);
+      return ReadKnown(lexer, instruction.kernel_flops);
+    });
+  });
+}
+
 bool ReadConfig(Lexer& lexer, Instruction& instruction) {
   return ForEachMember(lexer, [&](absl::string_view key) {
     if (key == "window_config") {
@@ -98,6 +109,7 @@ bool ReadConfig(Lexer& lexer, Instruction& instruction) {
     if (key == "estimated_cycles") return ReadKnown(lexer, instruction.estimated_cycles);
     if (key == "used_scoped_memory_configs") return ReadScopedMemory(lexer, instruction);
     if (key == "aliasing_operands") return ReadAliasingOperands(lexer, instruction);
+    if (key == "custom_call_config") return ReadKernel(lexer, instruction);
     return lexer.SkipValue(nullptr);
   });
 }
@@ -107,6 +119,7 @@ bool ReadConfig(Lexer& lexer, Instruction& instruction) {
 void MoveConfig(Instruction&& from, Instruction& to) {
   to.known_trip_count = from.known_trip_count;
   to.estimated_cycles = from.estimated_cycles;
+  to.kernel_flops = from.kernel_flops;
   to.scoped_memory = std::move(from.scoped_memory);
   to.aliasing_operands = std::move(from.aliasing_operands);
 }

@@ -42,6 +42,16 @@ TEST(BackendConfig, ReadsTripCounts) {
   EXPECT_EQ(Get(module, "a").estimated_cycles, absl::nullopt);
 }
 
+TEST(BackendConfig, ReadsTheFlopsThatAKernelStates) {
+  const Module module = ParseConfig(
+      R"({"custom_call_config":{"body":"TUzv","cost_estimate":{"flops":"17314086912",)"
+      R"("transcendentals":"33554432","bytes_accessed":"33554432"},"needs_layout_passes":true}})");
+  EXPECT_EQ(Get(module, "a").kernel_flops, 17314086912);
+  EXPECT_EQ(Get(module, "a").estimated_cycles, absl::nullopt);
+  EXPECT_EQ(Get(ParseConfig(R"({"custom_call_config":{"body":"TUzv"}})"), "a").kernel_flops,
+            absl::nullopt);
+}
+
 TEST(BackendConfig, IgnoresEstimatesOfOtherThings) {
   const Module module = ParseConfig(
       R"({"other_config":{"estimated_cycles":"5","n":"3"},"debug":"\"estimated_cycles\":\"7\" }"})");

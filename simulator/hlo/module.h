@@ -96,6 +96,8 @@ struct Instruction {
   // The fields below come from backend_config.
   absl::optional<int64_t> known_trip_count;  // iterations of a while
   absl::optional<int64_t> estimated_cycles;
+  // The floating-point operations of one execution of a kernel (Pallas), as its author states them.
+  absl::optional<int64_t> kernel_flops;
   std::vector<ScopedMemory> scoped_memory;
   // Lists of positions that share one buffer. With n operands, a position i < n is operand i, and n
   // + k is leaf k of the result (in the order of ForEachLeaf; k = 0 for an array). For example, {1,

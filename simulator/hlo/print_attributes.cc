@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "simulator/hlo/lexer.h"
 #include "simulator/hlo/opcode.h"
+#include "simulator/hlo/print_groups.h"
 #include "simulator/hlo/print_numbers.h"
 #include "simulator/hlo/shape_from_proto.h"
 
@@ -137,6 +138,8 @@ void AppendCollective(const HloInstructionProto& instruction, std::string& out) 
   if (instruction.channel_id() > 0) {
     absl::StrAppend(&out, ", channel_id=", instruction.channel_id());
   }
+  AppendReplicaGroups(instruction, out);
+  AppendSourceTargetPairs(instruction, out);
   AppendFlag("is_host_transfer", instruction.is_host_transfer(), out);
   AppendAnyNumbers("dimensions", instruction.dimensions(), out);
   AppendFlag("use_global_device_ids", instruction.use_global_device_ids(), out);

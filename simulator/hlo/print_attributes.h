@@ -16,9 +16,9 @@ namespace mallocmuzero::hlo {
 // printed module equals one that XLA printed. Calls and control predecessors need the names of
 // other instructions and are not appended here.
 //
-// The simulator needs no other attributes, and leaves out these: replica groups and the like,
-// epsilon, configurations of infeed and outfeed, options of triangular-solve and cholesky, domains,
-// literals of custom calls, and dot algorithms.
+// The simulator needs no other attributes, and leaves out these: epsilon, configurations of infeed
+// and outfeed, options of triangular-solve and cholesky, domains, literals of custom calls, and dot
+// algorithms.
 //
 // InvalidArgument, one line, if a shape is malformed.
 absl::Status AppendOwnAttributes(const xla::HloInstructionProto& instruction, std::string& out);

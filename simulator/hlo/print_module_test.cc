@@ -187,6 +187,68 @@ TEST(PrintModule, AsynchronousInstructionThatWouldReadDifferentlyStaysACall) {
   }
 }
 
+// The attributes of a collective with these fields, as printed.
+std::string Collective(absl::string_view fields) {
+  xla::HloModuleProto module = Proto(kSum);
+  xla::HloInstructionProto& instruction = *module.mutable_computations(0)->mutable_instructions(2);
+  EXPECT_TRUE(google::protobuf::TextFormat::MergeFromString(
+      absl::StrCat("opcode: \"all-reduce\" channel_id: 3 ", fields), &instruction));
+  const std::string text = MustPrint(module);
+  const std::string start = "all-reduce(%a, %b), ";
+  const size_t begin = text.find(start) + start.size();
+  // The parser reads the groups as they are printed.
+  const Module parsed = MustParse(text);
+  EXPECT_EQ(Get(parsed, "c").FindAttribute("channel_id"), "3");
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+TEST(PrintModule, WritesTheGroupsOfCollectivesInTheirForm) {
+  EXPECT_EQ(Collective(R"pb(collective_device_list {
+                              replica_groups { replica_ids: [ 0, 1 ] }
+                              replica_groups { replica_ids: [ 2, 3 ] }
+                            })pb"),
+            "channel_id=3, replica_groups={{0,1},{2,3}}");
+  EXPECT_EQ(Collective("replica_groups { replica_ids: [ 0, 1 ] }"),
+            "channel_id=3, replica_groups={{0,1}}");
+  EXPECT_EQ(Collective(R"pb(iota_collective_device_list {
+                              num_replica_groups: 2
+                              num_devices_per_group: 4
+                              iota_reshape_dims: [ 4, 2 ]
+                              iota_transpose_perm: [ 1, 0 ]
+                            })pb"),
+            "channel_id=3, replica_groups=[2,4]<=[4,2]T(1,0)");
+  EXPECT_EQ(Collective(R"pb(mesh_axes_replica_group_list {
+                              mesh {
+                                axes { name: "x" size: 2 }
+                                axes { name: "y" size: 4 }
+                              }
+                              axes { mesh_axis_index: 1 }
+                            })pb"),
+            "channel_id=3, replica_groups=mesh['x'=2,'y'=4] {'y'}");
+  EXPECT_EQ(Collective(R"pb(mesh_axes_replica_group_list {
+                              mesh {
+                                axes { name: "x" size: 4 }
+                                device_ids: [ 0, 2, 1, 3 ]
+                              }
+                              axes { sub_axis_info { pre_size: 2 size: 2 } }
+                            })pb"),
+            "channel_id=3, replica_groups=mesh['x'=4], device_ids=(0,2,1,3) {'x':(2)2}");
+  EXPECT_EQ(Collective("source_target_pairs { source: 0 target: 1 } "
+                       "source_target_pairs { source: 1 target: 0 }"),
+            "channel_id=3, source_target_pairs={{0,1},{1,0}}");
+}
+
+// Names and indices come from outside.
+TEST(PrintModule, OddGroupsCanStillBeRead) {
+  EXPECT_EQ(Collective(R"pb(mesh_axes_replica_group_list {
+                              mesh { axes { name: "a,b]} {'" size: 2 } }
+                              axes { mesh_axis_index: 0 }
+                              axes { mesh_axis_index: 7 }
+                              axes { mesh_axis_index: -1 }
+                            })pb"),
+            "channel_id=3, replica_groups=mesh['ab'=2] {'ab'}");
+}
+
 TEST(PrintModule, QuotesABackendConfigThatIsNoJson) {
   xla::HloModuleProto module = Proto(kSum);
   auto& instruction = *module.mutable_computations(0)->mutable_instructions(2);

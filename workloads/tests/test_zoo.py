@@ -44,9 +44,13 @@ def test_architectures_have_at_most_three_variants_and_one_family() -> None:
     assert len(families) == len(variants)
 
 
-def test_chips_are_known_and_every_program_is_for_tpu_v4i() -> None:
+# Programs of several devices, and with a Pallas kernel, are for the chips that such models run on.
+NOT_FOR_TPU_V4I = {"sharded_language_model", "flash_attention"}
+
+
+def test_chips_are_known_and_every_other_program_is_for_tpu_v4i() -> None:
     for program in PROGRAMS.values():
-        assert "tpu_v4i" in program.chips
+        assert ("tpu_v4i" in program.chips) == (program.family not in NOT_FOR_TPU_V4I)
         assert set(program.chips) <= CHIPS
 
 
@@ -85,3 +89,23 @@ def test_donated_arguments_come_back_with_the_same_shapes(program: Program) -> N
     for index in program.donate_argnums:
         donated = collections.Counter((a.shape, a.dtype) for a in jax.tree.leaves(args[index]))
         assert donated <= outputs
+
+
+SHARDED = [program for program in PROGRAMS.values() if program.sharding is not None]
+
+
+@pytest.mark.parametrize("program", SHARDED, ids=lambda program: program.name)
+def test_sharded_arguments_can_be_split_and_come_back_as_they_went(program: Program) -> None:
+    assert program.sharding is not None
+    assert set(program.sharding.topologies) == set(program.chips)
+    fn, args, options = program.build_over(jax.devices())
+    split = [leaf for leaf in jax.tree.leaves(args) if "x" in tuple(leaf.sharding.spec)]
+    assert len(split) > len(jax.tree.leaves(args)) / 3
+    for leaf in split:
+        axis = list(leaf.sharding.spec).index("x")
+        assert leaf.shape[axis] % 8 == 0, leaf
+    (donated,) = program.donate_argnums
+    shardings = jax.tree.map(lambda leaf: leaf.sharding, args[donated])
+    assert options["out_shardings"] == (shardings, None)
+    first = jax.eval_shape(fn, *args)[0]
+    assert jax.tree.structure(first) == jax.tree.structure(args[donated])

@@ -26,6 +26,7 @@ _MODULES = (
     "nerf",
     "attention2d",
     "gan",
+    "sharded",
 )
 
 

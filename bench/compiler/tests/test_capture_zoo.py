@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import pathlib
 
 import pytest
@@ -118,3 +119,19 @@ def test_pattern_that_matches_nothing_is_a_usage_error(
     fake_compiler({})
     with pytest.raises(UsageError, match="is for tpu_v4i and matches net"):
         capture_zoo(request(registry, False, "net"), Limits())
+
+
+def test_program_of_several_devices_is_captured_for_its_topology(
+    registry: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    fake_compiler({})
+    package = registry.with_name("sharded_program_zoo")  # python imports each name once
+    package.mkdir()
+    sharded = "PROGRAMS['gpt_b'].sharding = types.SimpleNamespace(topologies={'tpu_v4i': 'four'})"
+    (package / "__init__.py").write_text(f"{REGISTRY}{sharded}\n", encoding="utf-8")
+    assert capture_zoo(request(package), Limits()) == {}
+    captured = [
+        json.loads((package.parent / "corpus" / name / "capture.json").read_text())["topology"]
+        for name in ("gpt_a", "gpt_b")
+    ]
+    assert captured == [CHIPS["tpu_v4i"].topology_name, "four"]

@@ -181,6 +181,15 @@ uint32_t ProgramBuilder::AddCarriedGroup(LoopIndex loop, BufferIndex initial, Bu
   return proto_.carried_groups_size() - 1;
 }
 
+ProgramBuilder& ProgramBuilder::AddCollective(InstructionIndex start, InstructionIndex done,
+                                              double cycles) {
+  v1::Collective& collective = *proto_.add_collectives();
+  collective.set_start(start.number());
+  collective.set_done(done.number());
+  collective.set_cycles(cycles);
+  return *this;
+}
+
 ProgramBuilder& ProgramBuilder::SetName(InstructionIndex instruction, const std::string& name) {
   InstructionAt(instruction).set_name(name);
   return *this;

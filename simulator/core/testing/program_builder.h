@@ -70,6 +70,10 @@ class ProgramBuilder {
   uint32_t AddCarriedGroup(LoopIndex loop, BufferIndex initial, BufferIndex parameter,
                            BufferIndex root, BufferIndex result);
 
+  // A collective that starts just before one instruction and is waited for just before another one,
+  // which may be the number of all instructions. Calls must be in the order of `start`.
+  ProgramBuilder& AddCollective(InstructionIndex start, InstructionIndex done, double cycles);
+
   // These set details of an instruction that was added before.
   ProgramBuilder& SetName(InstructionIndex instruction, const std::string& name);
   ProgramBuilder& SetFixedHbmBytes(InstructionIndex instruction, int64_t bytes);

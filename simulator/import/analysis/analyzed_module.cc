@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
@@ -10,6 +11,7 @@
 #include "base/utf8.h"
 #include "simulator/core/field_checks.h"
 #include "simulator/hlo/read_module.h"
+#include "simulator/import/analysis/collectives.h"
 
 namespace mallocmuzero {
 namespace {
@@ -67,6 +69,9 @@ absl::Status CollectPricedSteps(AnalyzedModule& analyzed) {
       if (!CostsSomething(*priced.instruction)) continue;
       const hlo::Computation& computation = schedule.ComputationOf(step.instance);
       priced.traffic = CountTraffic(analyzed.module, computation, *priced.instruction);
+      if (CollectiveFusionOf(analyzed.module, *priced.instruction) == CollectiveFusion::kNone) {
+        priced.link_bytes = CountLinkBytes(analyzed.module, computation, *priced.instruction);
+      }
       if (checked.insert(priced.instruction).second) {
         MMZ_RETURN_IF_ERROR(CheckWork(analyzed, computation, priced));
       }
@@ -75,6 +80,67 @@ absl::Status CollectPricedSteps(AnalyzedModule& analyzed) {
   }
   return absl::OkStatus();
 }
+
+// Finds the asynchronous collectives of a module, with their starts and dones.
+class AsyncCollector {
+ public:
+  explicit AsyncCollector(AnalyzedModule& analyzed) : analyzed_(analyzed) {}
+
+  void Run() {
+    const Schedule& schedule = analyzed_.schedule;
+    for (int32_t s = 0; s < schedule.steps.size(); ++s) {
+      const Step& step = schedule.steps[s];
+      if (step.kind != Step::Kind::kInstruction) continue;
+      const hlo::Instruction& instruction = schedule.InstructionAt(step);
+      if (instruction.opcode == hlo::Opcode::kFusion) {
+        VisitFusion(s, step, instruction);
+      } else if (IsAsyncCollectiveStart(instruction)) {
+        started_[{step.instance, step.instruction}] = Start(s, step, instruction);
+      } else if (IsAsyncDone(instruction.opcode) && !instruction.operands.empty()) {
+        VisitDone(s, step, instruction);
+      }
+    }
+  }
+
+ private:
+  size_t Start(int32_t s, const Step& step, const hlo::Instruction& instruction) {
+    const hlo::Computation& computation = analyzed_.schedule.ComputationOf(step.instance);
+    analyzed_.async_collectives.push_back(
+        {.start = s,
+         .done = Size32(analyzed_.schedule.steps),
+         .link_bytes = CountLinkBytes(analyzed_.module, computation, instruction)});
+    return analyzed_.async_collectives.size() - 1;
+  }
+
+  void VisitDone(int32_t s, const Step& step, const hlo::Instruction& instruction) {
+    const auto started = started_.find({step.instance, instruction.operands[0]});
+    if (started == started_.end()) return;
+    const size_t collective = started->second;
+    if (instruction.opcode == hlo::Opcode::kAsyncUpdate) {
+      // The operand of the done is the update instead of the start.
+      started_[{step.instance, step.instruction}] = collective;
+    } else {
+      analyzed_.async_collectives[collective].done = s;
+    }
+  }
+
+  void VisitFusion(int32_t s, const Step& step, const hlo::Instruction& fusion) {
+    const CollectiveFusion part = CollectiveFusionOf(analyzed_.module, fusion);
+    if (part == CollectiveFusion::kNone) return;
+    const std::pair channel(step.instance, ChannelOfFusion(analyzed_.module, fusion));
+    if (part == CollectiveFusion::kStart) {
+      started_on_channel_[channel] = Start(s, step, fusion);
+    } else if (const auto started = started_on_channel_.find(channel);
+               started != started_on_channel_.end()) {
+      analyzed_.async_collectives[started->second].done = s;
+    }
+  }
+
+  AnalyzedModule& analyzed_;
+  // Indices into async_collectives: by the instance, and the start or the channel.
+  absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, size_t> started_;
+  absl::flat_hash_map<std::pair<int32_t, absl::string_view>, size_t> started_on_channel_;
+};
 
 }  // namespace
 
@@ -102,6 +168,7 @@ absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(hlo::Module module
   if (!flow.ok()) return flow.status();
   analyzed->flow = *std::move(flow);
   MMZ_RETURN_IF_ERROR(CollectPricedSteps(*analyzed));
+  AsyncCollector(*analyzed).Run();
   return analyzed;
 }
 

@@ -25,6 +25,14 @@ struct PricedStep {
   int64_t execution_count = 1;
   int32_t loop = -1;  // innermost enclosing loop, index into Schedule::loops; -1: none
   ArrayTraffic traffic;
+  double link_bytes = 0;  // of a collective (CountLinkBytes)
+};
+
+// An asynchronous collective. Steps are indices into Schedule::steps.
+struct AsyncCollective {
+  int32_t start = 0;
+  int32_t done = 0;  // the number of steps if the program does not wait for it
+  double link_bytes = 0;
 };
 
 // The results of AnalyzeModule. Not movable, because they point into each other.
@@ -34,6 +42,7 @@ struct AnalyzedModule {
   Schedule schedule;  // points into `module`
   Dataflow flow;
   std::vector<PricedStep> priced;
+  std::vector<AsyncCollective> async_collectives;  // ordered by start
   // For each step of the schedule: the number of priced steps before it. If the step is a priced
   // step, this is its own index in `priced`, else the index of the next priced step.
   std::vector<int32_t> priced_at_or_after;

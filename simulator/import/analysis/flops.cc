@@ -191,6 +191,8 @@ double Flops(const hlo::Module& module, const hlo::Computation& computation,
       }
       return flops;
     }
+    case Opcode::kCustomCall:
+      return static_cast<double>(instruction.kernel_flops.value_or(0));
     case Opcode::kReduce: {
       if (instruction.operands.empty()) return 0;
       const hlo::Shape& input = computation.instructions[instruction.operands[0]].shape;

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/size32.h"
 #include "simulator/core/copy_queue.h"
+#include "simulator/core/links.h"
 #include "simulator/core/roofline.h"
+#include "simulator/import/analysis/collectives.h"
 #include "simulator/import/analysis/traffic.h"
 
 namespace mallocmuzero {
@@ -25,6 +29,7 @@ class SchedulePricer {
 
   ModulePrice Run() && {
     size_t next_priced = 0;
+    FindLinkSteps();
     for (int32_t s = 0; s < analyzed_.schedule.steps.size(); ++s) {
       const Step& step = analyzed_.schedule.steps[s];
       const hlo::Instruction& instruction = analyzed_.schedule.InstructionAt(step);
@@ -34,10 +39,12 @@ class SchedulePricer {
           FinishCopy(step, instruction);
         }
       }
+      ReachCollectives(s);
       if (next_priced < analyzed_.priced.size() && analyzed_.priced[next_priced].step == s) {
         Execute(analyzed_.priced[next_priced++]);
       }
     }
+    ReachCollectives(Size32(analyzed_.schedule.steps));
     return price_;
   }
 
@@ -65,6 +72,33 @@ class SchedulePricer {
     }
   }
 
+  // Collects the starts and the waits of asynchronous collectives, in the order of the schedule.
+  void FindLinkSteps() {
+    double end = 0;
+    for (const AsyncCollective& collective : analyzed_.async_collectives) {
+      const double cycles = CyclesOfLinks(collective.link_bytes, hardware_);
+      end += cycles;
+      link_steps_.push_back({InstructionIndex(collective.start), cycles, end});
+      link_steps_.push_back({InstructionIndex(collective.done), 0, end});
+    }
+    std::stable_sort(link_steps_.begin(), link_steps_.end(),
+                     [](const LinkEvent& a, const LinkEvent& b) { return a.point < b.point; });
+  }
+
+  // Starts the collective that step `s` starts, or waits for the one for which it waits.
+  void ReachCollectives(int32_t s) {
+    const double wait = links_.Reach(InstructionIndex(s), link_steps_);
+    if (wait <= 0) return;
+    queues_.Advance(wait * hardware_.hbm_bytes_per_cycle());
+    const std::vector<Step>& steps = analyzed_.schedule.steps;
+    const double count =
+        s < std::ssize(steps)
+            ? static_cast<double>(analyzed_.schedule.instances[steps[s].instance].execution_count)
+            : 1;
+    price_.stall_cycles += count * wait;
+    price_.collective_cycles += count * wait;
+  }
+
   void FinishCopy(const Step& step, const hlo::Instruction& done) {
     const hlo::Computation& computation = analyzed_.schedule.ComputationOf(step.instance);
     hlo::InstructionIndex start = done.operands.empty() ? -1 : done.operands[0];
@@ -76,8 +110,9 @@ class SchedulePricer {
     if (ticket == tickets_.end()) return;
     const double count =
         static_cast<double>(analyzed_.schedule.instances[step.instance].execution_count);
-    price_.stall_cycles +=
-        count * queues_.WaitFor(ticket->second) / hardware_.hbm_bytes_per_cycle();
+    const double wait = queues_.WaitFor(ticket->second);
+    price_.stall_cycles += count * wait / hardware_.hbm_bytes_per_cycle();
+    links_.Advance(wait / hardware_.hbm_bytes_per_cycle());
   }
 
   MemoryBytes BytesOf(const PricedStep& priced) const {
@@ -111,7 +146,8 @@ class SchedulePricer {
     const MovedBytes moved = {.hbm = static_cast<double>(bytes.hbm),
                               .fast_read = static_cast<double>(bytes.fast_read),
                               .fast_written = static_cast<double>(bytes.fast_write)};
-    return std::max(CyclesToCompute(flops, hardware_), CyclesToMove(moved, hardware_));
+    return std::max({CyclesToCompute(flops, hardware_), CyclesToMove(moved, hardware_),
+                     CyclesOfLinks(priced.link_bytes, hardware_)});
   }
 
   void Execute(const PricedStep& priced) {
@@ -122,17 +158,21 @@ class SchedulePricer {
     const double cycles = estimated ? static_cast<double>(*priced.instruction->estimated_cycles)
                                     : Roofline(priced, bytes);
     (estimated ? price_.estimated_cycles : price_.modelled_cycles) += count * cycles;
+    if (!estimated && priced.link_bytes > 0) price_.collective_cycles += count * cycles;
     const auto hbm = static_cast<double>(bytes.hbm);
     price_.hbm_bytes += count * hbm;
     price_.bytes_accessed += count * (hbm + static_cast<double>(bytes.fast_read) +
                                       static_cast<double>(bytes.fast_write));
     queues_.Advance(std::max(0.0, cycles * hardware_.hbm_bytes_per_cycle() - hbm));
+    links_.Advance(cycles);
   }
 
   const AnalyzedModule& analyzed_;
   const v1::Hardware& hardware_;
   ModulePrice price_;
   CopyQueues queues_;
+  std::vector<LinkEvent> link_steps_;  // points are steps of the schedule
+  Links links_;
   absl::flat_hash_map<StepKey, CopyTicket> tickets_;
 };
 
@@ -159,6 +199,7 @@ absl::StatusOr<v1::PriceReport> PriceModule(const std::string& path, const v1::H
   report.set_seconds(price.total_cycles() / hardware.clock_hz());
   report.set_bytes_accessed(price.bytes_accessed);
   report.set_hbm_share(price.bytes_accessed > 0 ? price.hbm_bytes / price.bytes_accessed : 0);
+  report.set_collective_cycles(price.collective_cycles);
   report.set_instructions((*analyzed)->priced.size());
   report.set_copies(price.copies);
   return report;

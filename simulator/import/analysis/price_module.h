@@ -18,10 +18,11 @@ namespace mallocmuzero {
 struct ModulePrice {
   double estimated_cycles = 0;  // of instructions with an estimate
   double modelled_cycles = 0;   // of instructions without one
-  double stall_cycles = 0;      // waiting at a copy-done for a copy that is not finished
-  double bytes_accessed = 0;    // by instructions; copies are not counted
-  double hbm_bytes = 0;         // the part of them from or to HBM
-  uint32_t copies = 0;          // without cross-program prefetches
+  double stall_cycles = 0;  // waiting at the done of a copy or a collective that is not finished
+  double collective_cycles = 0;  // the part of modelled and stall cycles that is for collectives
+  double bytes_accessed = 0;     // by instructions; copies are not counted
+  double hbm_bytes = 0;          // the part of them from or to HBM
+  uint32_t copies = 0;           // without cross-program prefetches
 
   double total_cycles() const { return estimated_cycles + modelled_cycles + stall_cycles; }
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "simulator/import/analysis/collectives.h"
 #include "simulator/import/analysis/dataflow.h"
 
 namespace mallocmuzero {
@@ -213,7 +214,8 @@ ArrayTraffic CountTraffic(const hlo::Module& module, const hlo::Computation& com
   }
   const bool moves = !IsForwarding(instruction.opcode) && !IsAsyncStart(instruction.opcode) &&
                      !IsAsyncDone(instruction.opcode) && !IsConcatBitcast(instruction) &&
-                     instruction.opcode != Opcode::kTuple;
+                     instruction.opcode != Opcode::kTuple &&
+                     CollectiveFusionOf(module, instruction) == CollectiveFusion::kNone;
   for (hlo::InstructionIndex operand : instruction.operands) {
     std::vector<int64_t> bytes = LeafBytes(computation.instructions[operand].shape);
     if (!moves) std::fill(bytes.begin(), bytes.end(), 0);

@@ -39,8 +39,8 @@ ArrayTraffic CountTraffic(const hlo::Module& module, const hlo::Computation& com
                           const hlo::Instruction& instruction);
 
 // Floating-point operations of `instruction`: two for each multiply-add of a dot or a convolution
-// (padding not counted), one for each element of an elementwise result, and for a fusion the sum
-// over its computation.
+// (padding not counted), one for each element of an elementwise result, for a fusion the sum over
+// its computation, and for a kernel (Pallas) what its author says.
 double CountFlops(const hlo::Module& module, const hlo::Computation& computation,
                   const hlo::Instruction& instruction);
 

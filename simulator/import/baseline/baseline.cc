@@ -221,12 +221,17 @@ class BaselineMaker {
   void PlaceAccesses() {
     in_fast_memory_.assign(program_.accesses_size(), false);
     int foreign = 0;
+    int pinned = 0;
     for (int32_t a = 0; a < program_.accesses_size(); ++a) {
       const v1::Access& access = program_.accesses(a);
       const int32_t priced = match_.other_of_base[access.instruction()];
       if (priced < 0) continue;
       const int32_t storage = StayOf(other_.priced[priced], access);
       if (storage < 0) continue;
+      if (program_.collectives_size() > 0 && program_.buffers(access.buffer()).pinned_to_hbm()) {
+        ++pinned;
+        continue;
+      }
       Stay& stay = stays_[storage];
       if (stay.buffer != access.buffer()) {
         ++foreign;
@@ -235,6 +240,11 @@ class BaselineMaker {
         continue;
       }
       Serve(a, stay);
+    }
+    if (pinned > 0) {
+      baseline_.add_notes(
+          absl::StrCat(pinned, " accesses of the default are in fast memory, to ",
+                       "arrays of collectives in flight; mappings leave them in HBM"));
     }
     if (foreign > 0) {
       baseline_.add_notes(absl::StrCat(

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "base/sha256.h"
 #include "base/size32.h"
+#include "simulator/import/analysis/collectives.h"
 #include "simulator/import/latency/savings_fit.h"
 #include "simulator/import/matching/match.h"
 
@@ -208,6 +209,7 @@ class TableFitter {
     const v1::Instruction& instruction = program_.instructions(classes_.representative[c]);
     if (observed.empty()) {
       added.set_modelled(true);
+      added.set_link_cycles(CyclesOfLinks(classes_.link_bytes[c], program_.hardware()));
       for (uint32_t k = 0; k < instruction.access_count(); ++k) added.add_savings_cycles(0);
       return;
     }
@@ -276,6 +278,7 @@ LatencyClasses ClassifyInstructions(const v1::Program& program, const AnalyzedMo
     classes.class_of.push_back(found->second);
     if (!added) continue;
     classes.representative.push_back(i);
+    classes.link_bytes.push_back(priced.link_bytes);
     classes.flops.push_back(step.kind == Step::Kind::kInstruction
                                 ? CountFlops(all_hbm.module,
                                              all_hbm.schedule.ComputationOf(step.instance),

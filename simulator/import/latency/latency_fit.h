@@ -21,6 +21,7 @@ struct LatencyClasses {
   std::vector<uint32_t> class_of;        // for each instruction of the program
   std::vector<uint32_t> representative;  // for each class: its first instruction
   std::vector<double> flops;             // for each class: flops of one execution
+  std::vector<double> link_bytes;        // for each class: those of a collective (CountLinkBytes)
 };
 
 // Groups the instructions of `program`, which was assembled from `all_hbm`, by their Signatures and

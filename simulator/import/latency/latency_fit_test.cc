@@ -43,13 +43,14 @@ Placement MakePlacement(const std::vector<std::pair<Set, double>>& observed) {
   return placement;
 }
 
-// Puts every instruction into a class of its own, with 0 flops.
+// Puts every instruction into a class of its own, with 0 flops and no traffic between chips.
 LatencyClasses OwnClasses(const v1::Program& program) {
   LatencyClasses classes;
   for (int i = 0; i < program.instructions_size(); ++i) {
     classes.class_of.push_back(i);
     classes.representative.push_back(i);
     classes.flops.push_back(0);
+    classes.link_bytes.push_back(0);
   }
   return classes;
 }
@@ -175,6 +176,18 @@ TEST(LatencyFit, WithoutAnEstimateTheRooflineRules) {
   EXPECT_NEAR(fitted(0, 0), 70, 1e-9);  // 700 bytes at 10 a cycle
 }
 
+TEST(LatencyFit, ACollectiveWithoutAnEstimateTakesAtLeastTheTimeOfTheLinks) {
+  v1::Program program = ThreeReads();
+  program.mutable_hardware()->set_link_bytes_per_cycle(5);
+  SealProgram(program);
+  LatencyClasses classes = OwnClasses(program);
+  classes.link_bytes[0] = 200;  // 40 cycles
+  const Fitted fitted(program, classes, {MakePlacement({{0, -1}})});
+  EXPECT_EQ(fitted.proto().classes(0).link_cycles(), 40);
+  EXPECT_NEAR(fitted(0, 0), 70, 1e-9);      // 700 bytes at 10 a cycle
+  EXPECT_NEAR(fitted(0, 0b111), 40, 1e-9);  // fast memory alone would take 7
+}
+
 // Two instructions of one class, each of which reads one buffer of 100 bytes.
 struct Twins {
   v1::Program program;
@@ -186,7 +199,8 @@ Twins MakeTwins() {
   const BufferIndex a = builder.AddBuffer(100, {.live_in = true});
   builder.AddInstruction(50, {Read(a)});
   builder.AddInstruction(50, {Read(a)});
-  return {builder.BuildProto(), {.class_of = {0, 0}, .representative = {0}, .flops = {0}}};
+  return {builder.BuildProto(),
+          {.class_of = {0, 0}, .representative = {0}, .flops = {0}, .link_bytes = {0}}};
 }
 
 TEST(LatencyFit, WhatWasSeenOfOneHoldsForItsLike) {

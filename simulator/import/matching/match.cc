@@ -158,6 +158,7 @@ void Signatures::AppendInstruction(const hlo::Instruction& instruction, std::str
                   instruction.tuple_index.value_or(-1), " ", instruction.custom_call_target, " ");
   AppendShape(instruction.shape, text);
   for (const hlo::Attribute& attribute : instruction.attributes) {
+    if (attribute.name == "channel_id") continue;  // every collective has its own
     absl::StrAppend(&text, attribute.name, "=", attribute.value, " ");
   }
   for (const hlo::CalledComputation& called : instruction.called_computations) {

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/size32.h"
 #include "simulator/core/program_types.h"
+#include "simulator/import/analysis/collectives.h"
 #include "simulator/import/analysis/live_range.h"
 #include "simulator/import/analysis/traffic.h"
 #include "simulator/import/structure/source.h"
@@ -55,6 +57,7 @@ class Assembler {
     AddInstructions();
     AddTensors();
     AddLoops();
+    AddCollectives();
     AddSource(source_, program());
     for (const auto& [opcode, count] : source_.module.unknown_opcodes) {
       program().add_unknown_opcodes(std::string(opcode));
@@ -126,11 +129,18 @@ class Assembler {
   void PinWhatIsNotModelled() {
     PinResultsOfConditionals();
     int async_count = 0;
+    int collective_count = 0;
     for (const Step& step : source_.schedule.steps) {
       const hlo::Instruction& instruction = source_.schedule.InstructionAt(step);
       if (step.kind != Step::Kind::kInstruction) continue;
-      if (!IsAsyncStart(instruction.opcode) && !BindsOperands(instruction)) continue;
-      ++async_count;
+      const CollectiveFusion fusion = CollectiveFusionOf(source_.module, instruction);
+      const bool is_fusion = fusion != CollectiveFusion::kNone;
+      if (!is_fusion && !IsAsyncStart(instruction.opcode) && !BindsOperands(instruction)) continue;
+      if (fusion == CollectiveFusion::kStart || IsAsyncCollectiveStart(instruction)) {
+        ++collective_count;
+      } else if (!is_fusion) {
+        ++async_count;
+      }
       for (hlo::InstructionIndex operand : instruction.operands) {
         for (ValueId value : flow_.ValuesOf(step.instance, operand)) StorageOf(value).pinned = true;
       }
@@ -141,6 +151,10 @@ class Assembler {
     if (async_count > 0) {
       program().add_notes(absl::StrCat(
           async_count, " asynchronous operations take no time and keep their arrays in HBM"));
+    }
+    if (collective_count > 0) {
+      program().add_notes(
+          absl::StrCat(collective_count, " asynchronous collectives keep their arrays in HBM"));
     }
     for (size_t i = 0; i < touches_.size(); ++i) DropSmallestTouches(i);
   }
@@ -320,6 +334,26 @@ class Assembler {
       group.set_parameter_buffer(buffer(1));
       group.set_root_buffer(buffer(2));
       group.set_result_buffer(buffer(3));
+    }
+  }
+
+  void AddCollectives() {
+    for (const AsyncCollective& collective : source_.async_collectives) {
+      const Step& start = source_.schedule.steps[collective.start];
+      v1::Collective& added = *program().add_collectives();
+      added.set_name(std::string(source_.schedule.InstructionAt(start).name));
+      added.set_start(source_.priced_at_or_after[collective.start]);
+      added.set_done(collective.done < source_.schedule.steps.size()
+                         ? source_.priced_at_or_after[collective.done]
+                         : Size32(source_.priced));
+      added.set_cycles(CyclesOfLinks(collective.link_bytes, hardware_));
+    }
+    const bool exchanges =
+        std::any_of(source_.priced.begin(), source_.priced.end(),
+                    [](const PricedStep& priced) { return priced.link_bytes > 0; });
+    // The file of a program of one device does not depend on what is known about links.
+    if (!exchanges && source_.async_collectives.empty()) {
+      program().mutable_hardware()->clear_link_bytes_per_cycle();
     }
   }
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pathlib
 
 import pytest
 
 from mallocmuzero_xla.builders import build_function, build_registered, load_registry
+from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import UsageError
 
 MODEL = """
@@ -34,6 +36,11 @@ def f(x):
     return x
 PROGRAMS = {"{name}": types.SimpleNamespace(
     name="{name}", chips=("tpu_v4i",), donate_argnums=(0,), build=lambda: (f, (3,)))}
+"""
+
+SHARDED = """
+PROGRAMS["p"].sharding = types.SimpleNamespace(topologies={})
+PROGRAMS["p"].build_over = lambda devices: (f, tuple(devices), {"out_shardings": 5})
 """
 
 
@@ -88,8 +95,22 @@ def test_registered_program_carries_its_donated_arguments(tmp_path: pathlib.Path
     package.mkdir()
     (package / "__init__.py").write_text(REGISTRY.replace("{name}", "p"), encoding="utf-8")
     assert list(load_registry(str(package))) == ["p"]
-    built = build_registered(str(package), "p")
+    built = build_registered(str(package), "p", CHIPS["tpu_v6e"])
     assert (built.args, built.jit_options) == ((3,), {"donate_argnums": (0,)})
+
+
+def test_registered_program_of_several_devices_is_built_over_those_of_the_topology(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chip = dataclasses.replace(CHIPS["tpu_v6e"], topology_name="v6e:2x4")
+    monkeypatch.setattr("mallocmuzero_xla.builders.chip_devices", lambda of: [of.topology_name] * 8)
+    package = tmp_path / "sharded_zoo"
+    package.mkdir()
+    sharded = REGISTRY.replace("{name}", "p") + SHARDED
+    (package / "__init__.py").write_text(sharded, encoding="utf-8")
+    built = build_registered(str(package), "p", chip)
+    assert built.args == tuple(["v6e:2x4"] * 8)
+    assert built.jit_options == {"donate_argnums": (0,), "out_shardings": 5}
 
 
 def test_folder_that_is_no_package_is_a_usage_error(tmp_path: pathlib.Path) -> None:
@@ -127,7 +148,7 @@ def test_program_that_is_not_in_the_registry_is_a_usage_error(tmp_path: pathlib.
     package.mkdir()
     (package / "__init__.py").write_text("PROGRAMS = {}", encoding="utf-8")
     with pytest.raises(UsageError, match="zoo_without: no program 'nosuch'"):
-        build_registered(str(package), "nosuch")
+        build_registered(str(package), "nosuch", CHIPS["tpu_v6e"])
 
 
 def test_package_that_cannot_be_imported_is_a_usage_error(tmp_path: pathlib.Path) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
+from mallocmuzero_xla.chips import Chip, chip_devices
 from mallocmuzero_xla.errors import UsageError, in_one_line
 
 
@@ -42,12 +43,17 @@ def build_function(reference: str) -> BuiltFunction:
     return _checked(built, reference)
 
 
-def build_registered(registry: str, name: str) -> BuiltFunction:
-    """Builds program `name` of the registry package at path `registry`."""
+def build_registered(registry: str, name: str, chip: Chip) -> BuiltFunction:
+    """Builds program `name` of the registry package at path `registry`, for `chip`.
+
+    A program with a `sharding` is built over all devices of the chip's topology.
+    """
     program = load_registry(registry).get(name)
     if program is None:
         raise UsageError(f"{registry}: no program {name!r}")
-    built = _checked(program.build(), f"{registry}:{name}")
+    sharded = getattr(program, "sharding", None) is not None
+    built = program.build_over(chip_devices(chip)) if sharded else program.build()
+    built = _checked(built, f"{registry}:{name}")
     donated = tuple(program.donate_argnums)
     jit_options = {**({"donate_argnums": donated} if donated else {}), **built.jit_options}
     return dataclasses.replace(built, jit_options=jit_options)
@@ -57,7 +63,9 @@ def load_registry(registry: str) -> dict[str, Any]:
     """Imports the package at path `registry` and returns its PROGRAMS, by name.
 
     A program has `name`, `chips` (the chips it is for), `donate_argnums` and `build`, a function
-    that returns (fn, args) or (fn, args, jit_options).
+    that returns (fn, args) or (fn, args, jit_options). A program of several devices also has
+    `sharding`, whose `topologies` name a topology for each chip, and `build_over`, a function of
+    the devices that returns the same.
     """
     path = pathlib.Path(registry).resolve()
     if not (path / "__init__.py").is_file():

@@ -111,6 +111,18 @@ def topology_devices(chip: str, topology: str | None = None) -> list[jax.Device]
     return chip_devices(find_chip(chip, topology))
 
 
+# The topologies whose devices this process has asked for, by a device of each.
+_topology_of_device: dict[jax.Device, Chip] = {}
+
+
+def known_topology(device: jax.Device) -> Chip | None:
+    """Returns the chip and the topology that `device` came from, or None.
+
+    Only devices of `topology_devices` and `chip_devices` are known.
+    """
+    return _topology_of_device.get(device)
+
+
 @functools.cache
 def chip_devices(chip: Chip) -> list[jax.Device]:
     """Returns the compile-only devices of `chip`; loads libtpu into this process."""
@@ -124,4 +136,6 @@ def chip_devices(chip: Chip) -> list[jax.Device]:
         raise UsageError(
             f"libtpu does not accept topology {chip.topology_name!r} for {chip.name}: {first_line}"
         ) from error
-    return list(description.devices)
+    devices = list(description.devices)
+    _topology_of_device.update((device, chip) for device in devices)
+    return devices

@@ -29,11 +29,11 @@ from mallocmuzero_xla.store import write_text
 
 def run_lower(job: dict[str, Any]) -> None:
     """Builds the function a job names, lowers it and writes the result."""
+    chip = Chip(**job["chip"])
     if job["registry"]:
-        built = build_registered(job["registry"], job["function"])
+        built = build_registered(job["registry"], job["function"], chip)
     else:
         built = build_function(job["function"])
-    chip = Chip(**job["chip"])
     program = lower(built.fn, built.args, chip, built.jit_options, job["compiler_options"])
     program.write(pathlib.Path(job["output"]))
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import base64
 import dataclasses
 import hashlib
+import io
 import json
 import pathlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mallocmuzero_xla.chips import Chip, chip_devices
+from mallocmuzero_xla.chips import Chip, chip_devices, known_topology
 from mallocmuzero_xla.environment import prepare_environment, recorded_options
 from mallocmuzero_xla.errors import (
     CaptureError,
@@ -251,9 +252,13 @@ def _check_devices(lowered: Any, chip: Chip, devices: Sequence[Any]) -> None:
     known = {(device.id, device.device_kind) for device in devices}
     wanted = [(device.id, device.device_kind) for device in lowered._lowering._device_list]
     if not known.issuperset(wanted):
+        remedy = f"build its mesh from topology_devices({chip.name!r})"
+        theirs = known_topology(lowered._lowering._device_list[0])
+        if theirs is not None and theirs.name == chip.name:
+            remedy = f"give topology={theirs.topology_name!r}"
         raise UsageError(
             f"the function is sharded over devices that {chip.topology_name!r} does not have: "
-            f"build its mesh from topology_devices({chip.name!r})"
+            f"{remedy}"
         )
 
 
@@ -288,12 +293,22 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
         function=computation._name.removeprefix("jit(").removesuffix(")"),
         topology_name=chip.topology_name,
         device_ids=device_ids,
-        module=mlir.module_to_bytecode(module),
+        module=_bytecode(module),
         compile_options=serialised_options,
         base_options=base_options,
         sha256=hashlib.sha256(repr(identity).encode()).hexdigest(),
         fingerprint=fingerprint(text, len(device_ids)),
     )
+
+
+def _bytecode(module: Any) -> bytes:
+    """Returns an MLIR module as bytecode in a version of the format that libtpu reads.
+
+    libtpu 0.0.52 does not read a module with a Pallas kernel in the newest version.
+    """
+    output = io.BytesIO()
+    module.operation.write_bytecode(file=output, desired_version=1)
+    return output.getvalue()
 
 
 def compile_to_text(
