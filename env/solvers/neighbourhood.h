@@ -35,6 +35,12 @@ class NeighbourhoodTables {
   // in fast memory.
   double Regret(InstructionIndex instruction, uint64_t fast_mask) const;
 
+  // Accesses that are alike: in the same role in another layer. `AlikeTo` includes the access.
+  absl::Span<const AccessIndex> AlikeTo(AccessIndex access) const {
+    return classes_[class_of_[access.number()]];
+  }
+  uint32_t ClassOf(AccessIndex access) const { return class_of_[access.number()]; }
+
   // By instruction, with everything in HBM.
   absl::Span<const double> regret_in_hbm() const { return regret_in_hbm_; }
 
@@ -44,7 +50,12 @@ class NeighbourhoodTables {
   std::vector<double> cumulative_weight_;
   IndexVector<InstructionIndex, double> fewest_cycles_;  // by instruction, one execution
   std::vector<double> regret_in_hbm_;
+  void FindClasses();
+  std::vector<uint32_t> class_of_;
+  std::vector<std::vector<AccessIndex>> classes_;
 };
+
+enum class MoveKind : uint8_t { kFlip, kStretch, kMakeRoom, kSwap, kDisplace, kScatter };
 
 // A stretch of NeighbourhoodTables::movable(): positions from `first` up to `end`.
 struct Window {
@@ -96,7 +107,20 @@ class Neighbourhood {
   // The access that the last DrawKick began with.
   AccessIndex kicked_access() const { return kicked_access_; }
 
+  MoveKind last_kind() const { return last_kind_; }
+  bool last_costly() const { return last_costly_; }
+  AccessIndex last_anchor() const { return last_anchor_; }
+
  private:
+  MoveKind last_kind_ = MoveKind::kFlip;
+  bool last_costly_ = false;
+  AccessIndex last_anchor_ = 0;
+
+  // Does to all alike accesses what the changes do.
+  void Spread();
+  // Makes accesses around one that is alike to `access` do what those around `access` do.
+  void CopyLayer(const Incumbent& incumbent, AccessIndex access, Random& random);
+
   enum class Space : uint8_t { kFast, kHbm };
 
   // The position in movable() of this access, or else of the first one after it.
