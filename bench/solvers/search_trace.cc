@@ -16,12 +16,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/string_view.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/random.h"
 #include "env/program_rules.h"
 #include "env/solvers/solve.h"
-#include "simulator/core/fast_memory_share.h"
 #include "simulator/core/program.h"
 #include "simulator/core/testing/program_builder.h"
 
@@ -73,11 +71,7 @@ absl::StatusOr<Program> ReadOrMake(absl::string_view name) {
   if (absl::ConsumePrefix(&name, "layers:") && absl::SimpleAtoi(name, &layers)) {
     return TrainingStep(layers);
   }
-  const std::vector<std::string> parts = absl::StrSplit(name, '@');
-  absl::StatusOr<Program> program = LoadProgram(parts[0]);
-  double share = 1;
-  if (!program.ok() || parts.size() == 1 || !absl::SimpleAtod(parts[1], &share)) return program;
-  return WithFastMemoryShare(*program, share);
+  return LoadProgram(std::string(name));
 }
 
 absl::Status Trace(absl::string_view name, uint64_t seed, double seconds) {

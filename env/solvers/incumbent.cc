@@ -5,8 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "base/enums.h"
-#include "base/random.h"
 #include "env/solvers/have_same_future.h"
 
 namespace mallocmuzero {
@@ -78,19 +76,10 @@ bool Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
 
 AccessIndex Incumbent::FirstEffect(absl::Span<const PlanChange> changes) const {
   for (const PlanChange& change : changes) {
-    if (TakesEffect(change)) return change.access;
+    const Step& step = steps_[change.access];
+    if (step.legal != 0 && Choose(change.action, step.legal) != step.taken) return change.access;
   }
   return rules_.end_access();
-}
-
-uint64_t Incumbent::GameKey() const {
-  uint64_t key = 0;
-  for (const AccessIndex a : steps_.indices()) {
-    if (steps_[a].legal == 0) continue;
-    key ^= SplitMix(uint64_t{static_cast<uint32_t>(a.number())} * 4 + 1 +
-                    Underlying(steps_[a].taken));
-  }
-  return key;
 }
 
 void Incumbent::GoTo(AccessIndex access) {

@@ -43,20 +43,6 @@ class Incumbent {
   // Grows by one with every game that becomes the incumbent.
   uint64_t version() const { return version_; }
 
-  // Whether the change alters a decision of the incumbent's game by itself.
-  bool TakesEffect(const PlanChange& change) const {
-    const Step& step = steps_[change.access];
-    return step.legal != 0 && Choose(change.action, step.legal) != step.taken;
-  }
-
-  // The action that a change takes at a decision.
-  Action Taken(const PlanChange& change) const {
-    return Choose(change.action, steps_[change.access].legal);
-  }
-
-  // A hash of the game's decisions.
-  uint64_t GameKey() const;
-
   // Whether the access is in fast memory in the incumbent's game.
   bool IsFast(AccessIndex access) const { return in_fast_memory_[access] != 0; }
   IndexSpan<AccessIndex, const uint8_t> in_fast_memory() const { return in_fast_memory_; }

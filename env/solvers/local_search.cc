@@ -54,13 +54,12 @@ LocalSearch::LocalSearch(const NeighbourhoodTables& tables, uint64_t seed, Searc
       exchange_(exchange),
       random_(seed),
       neighbourhood_(tables),
-      scorer_(tables),
       incumbent_(tables.rules()) {}
 
 PlayedPlan LocalSearch::Run(absl::Span<const PlayedPlan> starts) {
   best_ = BestOf(starts);
   if (neighbourhood_.empty() || IsOver()) return best_;
-  if (is_long() && !TheMoveSettings().long_selects) {  // the time to climb from several starts grows with the square of the length
+  if (is_long()) {  // the time to climb from several starts grows with the square of the length
     incumbent_.Reset(best_.plan);
   } else {
     Select({starts.begin(), starts.end()});
@@ -95,32 +94,18 @@ void LocalSearch::DisturbAndClimb() {
   const double before = incumbent_.cycles();
   Plan plan = incumbent_.plan();
   neighbourhood_.SetWindow(neighbourhood_.whole());
-  const bool scored = scorer_.is_on();
-  const absl::Span<const PlanChange> kick =
-      scored ? absl::Span<const PlanChange>(scorer_.ChooseKick(neighbourhood_, incumbent_, random_).changes)
-             : neighbourhood_.DrawKick(incumbent_, random_);
-  const AccessIndex kicked =
-      scored ? scorer_.kick().anchor : neighbourhood_.kicked_access();
-  scorer_.SetKicked(kicked, true);
-  const uint32_t local = TheMoveSettings().local;
-  if (local > 0 && !is_long()) {
-    neighbourhood_.SetWindow(neighbourhood_.WindowAround(kicked, local));
-  }
+  const absl::Span<const PlanChange> kick = neighbourhood_.DrawKick(incumbent_, random_);
   if (is_long()) Enter(neighbourhood_.WindowAround(neighbourhood_.kicked_access(), kWindow));
   Try(kick, std::numeric_limits<double>::infinity());
   Climb();
   // The cycles are exact unless they are assumed to be too many. The disturbance itself may have
   // gained something, and no step after it.
   if (incumbent_.cycles() <= before) incumbent_.Confirm();
-  const double after = incumbent_.cycles();
-  if (scored) {
-    scorer_.KickDone(after < before - kLeastGain * before ? before - after : 0, after <= before);
-  }
   if (incumbent_.is_exact()) Remember();
   if (incumbent_.cycles() > before) incumbent_.Reset(std::move(plan));
 }
 
-bool LocalSearch::is_long() const { return neighbourhood_.size() > TheMoveSettings().longest_whole; }
+bool LocalSearch::is_long() const { return neighbourhood_.size() > kLongestWhole; }
 
 void LocalSearch::Sweep() {
   if (!is_long()) return Climb();
@@ -151,44 +136,27 @@ void LocalSearch::Follow() {
 }
 
 void LocalSearch::Climb() {
-  const float cost = TheMoveSettings().idle;
-  const auto size = static_cast<float>(neighbourhood_.window().size());
-  for (float idle = 0; idle < size && !IsOver(); idle += cost) {
-    idle_share_ = idle / size;
+  for (uint64_t idle = 0; idle < neighbourhood_.window().size() && !IsOver(); ++idle) {
     if (Step()) idle = 0;
   }
 }
 
 bool LocalSearch::Step() {
   const double before = incumbent_.cycles();
-  const uint32_t strict =
-      idle_kicks_ > 0 ? TheMoveSettings().strict_kick : TheMoveSettings().strict;
-  const bool must_gain = strict > 0 && random_.Below(100) < strict;
-  const double limit = must_gain ? before - kLeastGain * before : before;
-  if (scorer_.is_on()) {
-    const uint64_t version = incumbent_.version();
-    const bool played =
-        Try(scorer_.ChooseStep(neighbourhood_, incumbent_, random_, idle_share_).changes, limit);
-    const double gain = before - incumbent_.cycles();
-    scorer_.StepDone(played, gain > kLeastGain * before ? gain : 0, incumbent_.version() != version);
-  } else {
-    Try(neighbourhood_.Draw(incumbent_, random_), limit);
-  }
+  Try(neighbourhood_.Draw(incumbent_, random_), before);
   if (incumbent_.cycles() >= before - kLeastGain * before) return false;
   if (incumbent_.is_exact()) Remember();
   return true;
 }
 
-bool LocalSearch::Try(absl::Span<const PlanChange> changes, double limit) {
+void LocalSearch::Try(absl::Span<const PlanChange> changes, double limit) {
   if (incumbent_.Try(changes, limit)) {
     empty_tries_ = 0;
     meter_.CountGame();
-    return true;
   } else {
     ++empty_tries_;
     meter_.CountStep();
   }
-  return false;
 }
 
 bool LocalSearch::IsOver() const {

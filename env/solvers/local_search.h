@@ -9,7 +9,6 @@
 #include "absl/types/span.h"
 #include "base/random.h"
 #include "env/solvers/incumbent.h"
-#include "env/solvers/move_scorer.h"
 #include "env/solvers/neighbourhood.h"
 #include "env/solvers/plan.h"
 #include "env/solvers/plan_exchange.h"
@@ -65,7 +64,7 @@ class LocalSearch {
   bool Step();
 
   // Tries these changes with a limit. Counts the try as a game if it plays one.
-  bool Try(absl::Span<const PlanChange> changes, double limit);
+  void Try(absl::Span<const PlanChange> changes, double limit);
 
   // The budget is spent, or tries play nothing any more.
   bool IsOver() const;
@@ -77,8 +76,6 @@ class LocalSearch {
   PlanExchange* exchange_;
   Random random_;
   Neighbourhood neighbourhood_;
-  MoveScorer scorer_;
-  float idle_share_ = 0;
   Incumbent incumbent_;
   PlayedPlan best_;
   uint64_t empty_tries_ = 0;  // the last tries in a row that played nothing

@@ -5,14 +5,10 @@
 #include <limits>
 #include <utility>
 
-#include <cstdlib>
-#include <unordered_map>
-
 #include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
 #include "base/enums.h"
 #include "env/solvers/fewest_cycles.h"
-#include "env/solvers/move_scorer.h"
 #include "simulator/core/mapping.h"
 
 namespace mallocmuzero {
@@ -22,11 +18,17 @@ namespace {
 // searched for.
 constexpr uint32_t kMostVictims = 16;
 constexpr uint32_t kReach = 20;
+
+// Per cent of the draws that change all alike accesses. More than so many accesses are changed one
+// by one: they are hardly layers of a model.
+constexpr uint32_t kAlikeShare = 10;
+constexpr size_t kMostAlike = 64;
+
 constexpr int64_t kAnyBytes = std::numeric_limits<int64_t>::max();
 
 }  // namespace
 
-NeighbourhoodTables::NeighbourhoodTables(const ProgramFacts& facts) : facts_(facts) {
+NeighbourhoodTables::NeighbourhoodTables(const ProgramFacts& facts) : facts_(facts), alike_(facts) {
   double sum = 0;
   for (const AccessIndex a : program().accesses().indices()) {
     if (!facts.IsMovable(a)) continue;
@@ -37,49 +39,6 @@ NeighbourhoodTables::NeighbourhoodTables(const ProgramFacts& facts) : facts_(fac
   for (const InstructionIndex i : program().instructions().indices()) {
     fewest_cycles_.push_back(FewestCyclesFound(rules(), i));
     regret_in_hbm_.push_back(Regret(i, 0));
-  }
-  FindClasses();
-}
-
-void NeighbourhoodTables::FindClasses() {
-  const Program& p = program();
-  const uint32_t n = p.access_count();
-  std::vector<uint64_t> color(n), next(n);
-  const auto mix = [](uint64_t h, uint64_t x) { return SplitMix(h * 0x9e3779b97f4a7c15 + x + 1); };
-  const auto bits = [](double x) { return static_cast<uint64_t>(std::llround(x * 16)); };
-  for (const AccessIndex a : p.accesses().indices()) {
-    const Access& access = p.accesses()[a];
-    const Instruction& i = p.instructions()[access.instruction];
-    uint64_t h = mix(0, Underlying(access.kind));
-    h = mix(h, rules().buffer(access.buffer).bytes);
-    h = mix(h, a - i.first_access);
-    h = mix(h, i.access_count);
-    h = mix(h, i.execution_count);
-    h = mix(h, bits(p.latency().Cycles(access.instruction, 0)));
-    h = mix(h, bits(facts_.savings()[a]));
-    color[a.number()] = h;
-  }
-  static const int rounds = std::atoi(std::getenv("MMZ_ROUNDS") ? std::getenv("MMZ_ROUNDS") : "2");
-  for (int round = 0; round < rounds; ++round) {
-    for (const AccessIndex a : p.accesses().indices()) {
-      const Instruction& i = p.instructions()[p.accesses()[a].instruction];
-      uint64_t h = color[a.number()];
-      for (uint32_t k = 0; k < i.access_count; ++k) h = mix(h, color[(i.first_access + k).number()]);
-      const Value& value = facts_.values()[facts_.ValueOf(a)];
-      const uint32_t k = facts_.PositionOf(a);
-      h = mix(h, k == 0 ? 1 : color[value.accesses[k - 1].number()]);
-      h = mix(h, k + 1 == value.accesses.size() ? 1 : color[value.accesses[k + 1].number()]);
-      next[a.number()] = h;
-    }
-    color.swap(next);
-  }
-  std::unordered_map<uint64_t, uint32_t> ids;
-  class_of_.resize(n);
-  for (const AccessIndex a : p.accesses().indices()) {
-    const auto [it, is_new] = ids.try_emplace(color[a.number()], classes_.size());
-    if (is_new) classes_.emplace_back();
-    class_of_[a.number()] = it->second;
-    if (facts_.IsMovable(a)) classes_[it->second].push_back(a);
   }
 }
 
@@ -124,90 +83,31 @@ absl::Span<const PlanChange> Neighbourhood::Draw(const Incumbent& incumbent, Ran
   // The shares follow what each kind gained for the time it takes.
   const uint32_t kind = random.Below(100);
   if (kind < 30) {
-    last_kind_ = MoveKind::kFlip;
     FlipOne(incumbent, access, random);
   } else if (kind < 50) {
-    last_kind_ = MoveKind::kStretch;
     MoveStretch(access, random.Below(2) == 0 ? Space::kFast : Space::kHbm, random);
   } else if (kind < 80) {
-    last_kind_ = MoveKind::kMakeRoom;
     MakeRoom(incumbent, access, random);
   } else {
-    last_kind_ = MoveKind::kSwap;
     Swap(incumbent, access, random);
   }
-  last_costly_ = costly;
-  last_anchor_ = access;
-  const uint32_t orbit = TheMoveSettings().orbit;
-  if (orbit > 0 && random.Below(100) < orbit) Spread();
+  if (tables_.alike().any() && random.Below(100) < kAlikeShare) ChangeAlike();
   Tidy();
   return changes_;
 }
 
 absl::Span<const PlanChange> Neighbourhood::DrawKick(const Incumbent& incumbent, Random& random) {
   changes_.clear();
-  const uint32_t layer = TheMoveSettings().layer;
-  last_costly_ = false;
-  last_kind_ = MoveKind::kScatter;
-  if (layer > 0 && random.Below(100) < layer) {
-    kicked_access_ = DrawAccess(random);
-    CopyLayer(incumbent, kicked_access_, random);
-    if (!changes_.empty()) {
-      kicked_access_ = changes_[0].access;
-      last_anchor_ = kicked_access_;
-      Tidy();
-      return changes_;
-    }
-  }
   if (random.Below(2) == 0) {
     const bool costly = random.Below(2) == 0;
     kicked_access_ = costly ? DrawCostlyAccess(incumbent, random) : DrawAccess(random);
-    last_costly_ = costly;
-    last_kind_ = MoveKind::kDisplace;
     Displace(incumbent, kicked_access_, random);
   } else {
     kicked_access_ = DrawAccess(random);
     Scatter(kicked_access_, random);
   }
-  last_anchor_ = kicked_access_;
   Tidy();
   return changes_;
-}
-
-void Neighbourhood::Spread() {
-  const size_t count = changes_.size();
-  for (size_t k = 0; k < count; ++k) {
-    const PlanChange change = changes_[k];
-    const auto alike = tables_.AlikeTo(change.access);
-    if (alike.size() > 64) continue;
-    for (const AccessIndex a : alike) {
-      if (a != change.access) changes_.push_back({a, change.action});
-    }
-  }
-}
-
-void Neighbourhood::CopyLayer(const Incumbent& incumbent, AccessIndex access, Random& random) {
-  const auto alike = tables_.AlikeTo(access);
-  if (alike.size() < 2) return;
-  const AccessIndex other = alike[random.Below(alike.size())];
-  if (other == access) return;
-  const int64_t reach = 8 << random.Below(4);
-  const int64_t n = tables_.program().access_count();
-  const auto copy = [&](int64_t d) {
-    const int64_t from = access.number() + d;
-    const int64_t to = other.number() + d;
-    if (from < 0 || to < 0 || from >= n || to >= n) return false;
-    const AccessIndex f(static_cast<int32_t>(from)), t(static_cast<int32_t>(to));
-    if (tables_.ClassOf(f) != tables_.ClassOf(t)) return false;
-    if (facts_.IsMovable(t) && incumbent.plan()[f] != incumbent.plan()[t]) {
-      changes_.push_back({t, incumbent.plan()[f]});
-    }
-    return true;
-  };
-  for (int64_t d = 0; d < reach && copy(d); ++d) {
-  }
-  for (int64_t d = 1; d < reach && copy(-d); ++d) {
-  }
 }
 
 void Neighbourhood::Scatter(AccessIndex access, Random& random) {
@@ -362,6 +262,18 @@ void Neighbourhood::Swap(const Incumbent& incumbent, AccessIndex access, Random&
       continue;
     MoveStretch(other, was_fast ? Space::kFast : Space::kHbm, random);
     return;
+  }
+}
+
+void Neighbourhood::ChangeAlike() {
+  const size_t count = changes_.size();
+  for (size_t k = 0; k < count; ++k) {
+    const PlanChange change = changes_[k];
+    const absl::Span<const AccessIndex> alike = tables_.alike().To(change.access);
+    if (alike.size() > kMostAlike) continue;
+    for (const AccessIndex a : alike) {
+      if (a != change.access) changes_.push_back({a, change.action});
+    }
   }
 }
 

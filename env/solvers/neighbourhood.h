@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "base/random.h"
 #include "base/size32.h"
+#include "env/solvers/alike_accesses.h"
 #include "env/solvers/incumbent.h"
 #include "env/solvers/program_facts.h"
 
@@ -25,6 +26,8 @@ class NeighbourhoodTables {
   const ProgramRules& rules() const { return facts_.rules(); }
   const Program& program() const { return facts_.program(); }
 
+  const AlikeAccesses& alike() const { return alike_; }
+
   // Accesses that may be decisions, ascending.
   absl::Span<const AccessIndex> movable() const { return movable_; }
 
@@ -35,27 +38,17 @@ class NeighbourhoodTables {
   // in fast memory.
   double Regret(InstructionIndex instruction, uint64_t fast_mask) const;
 
-  // Accesses that are alike: in the same role in another layer. `AlikeTo` includes the access.
-  absl::Span<const AccessIndex> AlikeTo(AccessIndex access) const {
-    return classes_[class_of_[access.number()]];
-  }
-  uint32_t ClassOf(AccessIndex access) const { return class_of_[access.number()]; }
-
   // By instruction, with everything in HBM.
   absl::Span<const double> regret_in_hbm() const { return regret_in_hbm_; }
 
  private:
   const ProgramFacts& facts_;
+  AlikeAccesses alike_;
   std::vector<AccessIndex> movable_;
   std::vector<double> cumulative_weight_;
   IndexVector<InstructionIndex, double> fewest_cycles_;  // by instruction, one execution
   std::vector<double> regret_in_hbm_;
-  void FindClasses();
-  std::vector<uint32_t> class_of_;
-  std::vector<std::vector<AccessIndex>> classes_;
 };
-
-enum class MoveKind : uint8_t { kFlip, kStretch, kMakeRoom, kSwap, kDisplace, kScatter };
 
 // A stretch of NeighbourhoodTables::movable(): positions from `first` up to `end`.
 struct Window {
@@ -97,6 +90,8 @@ class Neighbourhood {
   //     fast memory between the value's access before and this one go to HBM;
   //   - accesses of one value go to fast memory, and accesses of another value that is used at the
   //     same time go to HBM.
+  // In a program with alike accesses, some draws do to all accesses that are alike what they do to
+  // one: a gain in one layer of a model is mostly a gain in the others, too.
   absl::Span<const PlanChange> Draw(const Incumbent& incumbent, Random& random);
 
   // A larger change, to leave an incumbent that no single draw improves: several draws at once, all
@@ -107,20 +102,7 @@ class Neighbourhood {
   // The access that the last DrawKick began with.
   AccessIndex kicked_access() const { return kicked_access_; }
 
-  MoveKind last_kind() const { return last_kind_; }
-  bool last_costly() const { return last_costly_; }
-  AccessIndex last_anchor() const { return last_anchor_; }
-
  private:
-  MoveKind last_kind_ = MoveKind::kFlip;
-  bool last_costly_ = false;
-  AccessIndex last_anchor_ = 0;
-
-  // Does to all alike accesses what the changes do.
-  void Spread();
-  // Makes accesses around one that is alike to `access` do what those around `access` do.
-  void CopyLayer(const Incumbent& incumbent, AccessIndex access, Random& random);
-
   enum class Space : uint8_t { kFast, kHbm };
 
   // The position in movable() of this access, or else of the first one after it.
@@ -153,6 +135,9 @@ class Neighbourhood {
   // The first and last position of a stretch of the value's accesses around `access`: all, up to
   // the value's end, or a few.
   std::pair<size_t, size_t> DrawStretch(AccessIndex access, Random& random) const;
+
+  // Does to the accesses that are alike to those of the changes what the changes do.
+  void ChangeAlike();
 
   // Sorts the changes, and drops those outside of the window. The last change of an access counts.
   void Tidy();
