@@ -21,7 +21,7 @@ constexpr uint32_t kReach = 20;
 
 // Per cent of the draws that change all alike accesses. More than so many accesses are changed one
 // by one: they are hardly layers of a model.
-constexpr uint32_t kAlikeShare = 10;
+constexpr uint32_t kAlikeShare = 30;
 constexpr size_t kMostAlike = 64;
 
 constexpr int64_t kAnyBytes = std::numeric_limits<int64_t>::max();
