@@ -91,7 +91,8 @@ absl::Span<const PlanChange> Neighbourhood::Draw(const Incumbent& incumbent, Ran
   } else {
     Swap(incumbent, access, random);
   }
-  if (tables_.alike().any() && random.Below(100) < kAlikeShare) ChangeAlike();
+  const bool is_whole = window_.size() == size();
+  if (is_whole && tables_.alike().any() && random.Below(100) < kAlikeShare) ChangeAlike();
   Tidy();
   return changes_;
 }
