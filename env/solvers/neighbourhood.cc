@@ -19,9 +19,9 @@ namespace {
 constexpr uint32_t kMostVictims = 16;
 constexpr uint32_t kReach = 20;
 
-// Per cent of the draws that change all alike accesses. More than so many accesses are changed one
-// by one: they are hardly layers of a model.
-constexpr uint32_t kAlikeShare = 30;
+// So many of a hundred draws change all alike accesses (docs/search-scaling.md). Accesses that have
+// more alike ones than kMostAlike are changed alone, as they are hardly in layers of a model.
+constexpr uint32_t kAlikePercent = 30;
 constexpr size_t kMostAlike = 64;
 
 constexpr int64_t kAnyBytes = std::numeric_limits<int64_t>::max();
@@ -92,7 +92,7 @@ absl::Span<const PlanChange> Neighbourhood::Draw(const Incumbent& incumbent, Ran
     Swap(incumbent, access, random);
   }
   const bool is_whole = window_.size() == size();
-  if (is_whole && tables_.alike().any() && random.Below(100) < kAlikeShare) ChangeAlike();
+  if (is_whole && tables_.alike().any() && random.Below(100) < kAlikePercent) ChangeAlike();
   Tidy();
   return changes_;
 }
