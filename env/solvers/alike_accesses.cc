@@ -27,7 +27,7 @@ uint64_t Rounded(double cycles) {
   return static_cast<uint64_t>(std::llround(cycles * kPartsOfCycle));
 }
 
-// Of the access by itself.
+// A hash of what the access is by itself.
 uint64_t OwnColour(const ProgramFacts& facts, AccessIndex a) {
   const Program& program = facts.program();
   const Access& access = program.accesses()[a];
@@ -41,7 +41,7 @@ uint64_t OwnColour(const ProgramFacts& facts, AccessIndex a) {
   return Mixed(colour, Rounded(facts.savings()[a]));
 }
 
-// Of the access with the accesses around it, which have `colours`.
+// A hash of the access and of the accesses around it, which have `colours`.
 uint64_t ColourAmong(const ProgramFacts& facts, const Colours& colours, AccessIndex a) {
   const Program& program = facts.program();
   const Instruction& instruction = program.instructions()[program.accesses()[a].instruction];

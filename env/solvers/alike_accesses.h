@@ -12,11 +12,12 @@
 
 namespace mallocmuzero {
 
-// A model repeats its layers, and the compiler makes alike instructions of each. Two accesses are
-// alike if they are of the same kind, to buffers of the same size, at the same place in
-// instructions that have as many accesses, run as often and take the same cycles, and if both save
-// the same cycles. Their surroundings must agree as well, two steps far: the accesses of the same
-// instruction, and those before and after in the value.
+// A model repeats its layers, and the compiler makes alike instructions of each. For two alike
+// accesses these are the same:
+//   - the kind, the size of the buffer, and the cycles that fast memory saves;
+//   - the instruction's number of accesses, executions and cycles, and the access's place in it;
+//   - the surroundings, two steps far: the accesses of the same instruction, and those before and
+//     after in the value.
 //
 // Immutable.
 class AlikeAccesses {

@@ -22,7 +22,7 @@ using ::testing::Not;
 
 constexpr uint32_t kLayers = 10;
 
-// What makes one layer differ from the others.
+// Layers differ in these.
 struct Layer {
   int64_t weight_bytes = 100;
   double cycles = 50;

@@ -90,8 +90,8 @@ class Neighbourhood {
   //     fast memory between the value's access before and this one go to HBM;
   //   - accesses of one value go to fast memory, and accesses of another value that is used at the
   //     same time go to HBM.
-  // If the window is the whole program, some draws do to all accesses that are alike what they do
-  // to one: what gains in one layer of a model mostly gains in the others, too.
+  // If the window is the whole program, some draws do to all alike accesses what they do to one. A
+  // gain in one layer of a model is mostly a gain in the others, too.
   absl::Span<const PlanChange> Draw(const Incumbent& incumbent, Random& random);
 
   // A larger change, to leave an incumbent that no single draw improves: several draws at once, all
