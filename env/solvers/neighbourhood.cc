@@ -18,11 +18,17 @@ namespace {
 // searched for.
 constexpr uint32_t kMostVictims = 16;
 constexpr uint32_t kReach = 20;
+
+// So many of a hundred draws change all alike accesses (docs/search-scaling.md). Accesses that have
+// more alike ones than kMostAlike are changed alone, as they are hardly in layers of a model.
+constexpr uint32_t kAlikePercent = 30;
+constexpr size_t kMostAlike = 64;
+
 constexpr int64_t kAnyBytes = std::numeric_limits<int64_t>::max();
 
 }  // namespace
 
-NeighbourhoodTables::NeighbourhoodTables(const ProgramFacts& facts) : facts_(facts) {
+NeighbourhoodTables::NeighbourhoodTables(const ProgramFacts& facts) : facts_(facts), alike_(facts) {
   double sum = 0;
   for (const AccessIndex a : program().accesses().indices()) {
     if (!facts.IsMovable(a)) continue;
@@ -85,6 +91,8 @@ absl::Span<const PlanChange> Neighbourhood::Draw(const Incumbent& incumbent, Ran
   } else {
     Swap(incumbent, access, random);
   }
+  const bool is_whole = window_.size() == size();
+  if (is_whole && tables_.alike().any() && random.Below(100) < kAlikePercent) ChangeAlike();
   Tidy();
   return changes_;
 }
@@ -255,6 +263,18 @@ void Neighbourhood::Swap(const Incumbent& incumbent, AccessIndex access, Random&
       continue;
     MoveStretch(other, was_fast ? Space::kFast : Space::kHbm, random);
     return;
+  }
+}
+
+void Neighbourhood::ChangeAlike() {
+  const size_t count = changes_.size();
+  for (size_t k = 0; k < count; ++k) {
+    const PlanChange change = changes_[k];
+    const absl::Span<const AccessIndex> alike = tables_.alike().To(change.access);
+    if (alike.size() > kMostAlike) continue;
+    for (const AccessIndex a : alike) {
+      if (a != change.access) changes_.push_back({a, change.action});
+    }
   }
 }
 

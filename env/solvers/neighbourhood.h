@@ -10,6 +10,7 @@
 #include "absl/types/span.h"
 #include "base/random.h"
 #include "base/size32.h"
+#include "env/solvers/alike_accesses.h"
 #include "env/solvers/incumbent.h"
 #include "env/solvers/program_facts.h"
 
@@ -24,6 +25,8 @@ class NeighbourhoodTables {
   const ProgramFacts& facts() const { return facts_; }
   const ProgramRules& rules() const { return facts_.rules(); }
   const Program& program() const { return facts_.program(); }
+
+  const AlikeAccesses& alike() const { return alike_; }
 
   // Accesses that may be decisions, ascending.
   absl::Span<const AccessIndex> movable() const { return movable_; }
@@ -40,6 +43,7 @@ class NeighbourhoodTables {
 
  private:
   const ProgramFacts& facts_;
+  AlikeAccesses alike_;
   std::vector<AccessIndex> movable_;
   std::vector<double> cumulative_weight_;
   IndexVector<InstructionIndex, double> fewest_cycles_;  // by instruction, one execution
@@ -86,6 +90,8 @@ class Neighbourhood {
   //     fast memory between the value's access before and this one go to HBM;
   //   - accesses of one value go to fast memory, and accesses of another value that is used at the
   //     same time go to HBM.
+  // If the window is the whole program, some draws do to all alike accesses what they do to one. A
+  // gain in one layer of a model is mostly a gain in the others, too.
   absl::Span<const PlanChange> Draw(const Incumbent& incumbent, Random& random);
 
   // A larger change, to leave an incumbent that no single draw improves: several draws at once, all
@@ -129,6 +135,9 @@ class Neighbourhood {
   // The first and last position of a stretch of the value's accesses around `access`: all, up to
   // the value's end, or a few.
   std::pair<size_t, size_t> DrawStretch(AccessIndex access, Random& random) const;
+
+  // Does to the accesses that are alike to those of the changes what the changes do.
+  void ChangeAlike();
 
   // Sorts the changes, and drops those outside of the window. The last change of an access counts.
   void Tidy();

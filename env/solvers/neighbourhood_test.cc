@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "absl/algorithm/container.h"
+#include "absl/types/span.h"
 #include "base/random.h"
 #include "base/testing/index_matching.h"
 #include "env/program_rules.h"
+#include "env/solvers/alike_accesses.h"
 #include "env/solvers/incumbent.h"
 #include "env/solvers/program_facts.h"
 #include "env/testing/games.h"
@@ -75,6 +78,27 @@ TEST_F(NeighbourhoodTest, DrawsReachTheWholeProgramWithoutAWindow) {
   }
   EXPECT_LT(least, 20);
   EXPECT_GE(most, rules_.access_count() - 20);
+}
+
+// Whether the draw does the same to all accesses that are alike to its first one.
+bool ChangesAlike(const AlikeAccesses& alike, absl::Span<const PlanChange> draw) {
+  if (draw.empty()) return false;
+  const auto expected = alike.To(draw[0].access);
+  const auto changes = [&](AccessIndex a) {
+    return absl::c_any_of(draw, [&](const PlanChange& change) {
+      return change.access == a && change.action == draw[0].action;
+    });
+  };
+  return expected.size() > 10 && absl::c_all_of(expected, changes);
+}
+
+TEST_F(NeighbourhoodTest, SomeDrawsDoTheSameToAllAlikeAccesses) {
+  int draws = 0;
+  for (int k = 0; k < 2000; ++k) {
+    if (ChangesAlike(tables_.alike(), neighbourhood_.Draw(incumbent_, random_))) ++draws;
+  }
+  EXPECT_GE(draws, 50);
+  EXPECT_LE(draws, 700);
 }
 
 }  // namespace
