@@ -229,10 +229,11 @@ class Cluster:
             ids |= {line for line in file.read_text().split("\n") if len(line) == 32}
         return ids
 
-    def listed(self) -> tuple[list[str], list[str]]:
-        """Returns the ids that the shards store, and the evicted ids."""
+    def listed(self, shard: Role | None = None) -> tuple[list[str], list[str]]:
+        """Returns the ids that all shards, or one of them, store, and the evicted ids."""
+        one = ["--shard", shard.name] if shard else []
         ran = subprocess.run(
-            [self.binary, "replay", "--config", self.config("direct"), "--list-ids"],
+            [self.binary, "replay", "--config", self.config("direct"), "--list-ids", *one],
             capture_output=True,
             check=True,
             timeout=120,
