@@ -46,18 +46,22 @@ class Filled:
         guessed: names of the instructions that have not been seen with these memories. They have
             the estimate under the most similar memories. Without any, they have that of another
             instruction of the same name, or none.
+        unpriced: those of `guessed` that a whole compile may give an estimate: their opcode has
+            had one.
     """
 
     text: str
     guessed: tuple[str, ...]
+    unpriced: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Found:
-    """An instruction outside of fusions: its line, name, identity and memories."""
+    """An instruction outside of fusions: its line, name, opcode, identity and memories."""
 
     number: int
     name: str
+    opcode: str
     digest: str
     memories: _Memories
     line: str
@@ -70,13 +74,28 @@ class Estimates:
         # None for instructions that have no estimate, such as bitcasts.
         self._cycles: dict[str, dict[_Memories, int | None]] = {}
         self._named: dict[str, int | None] = {}
+        self._priced = {"fusion"}  # opcodes that have estimates
 
     def learn(self, text: str) -> None:
         """Remembers the estimates of a whole compile."""
         for found in _instructions(text):
             cycles = _estimate(found)
-            self._cycles.setdefault(found.digest, {}).setdefault(found.memories, cycles)
+            self._learn(found, cycles)
             self._named[found.name] = cycles
+
+    def knows_alone(self, text: str) -> bool:
+        """Whether the estimate of an instruction that is alone in a module is known."""
+        found = _alone(text)
+        return found.memories in self._cycles.get(found.digest, {})
+
+    def learn_alone(self, text: str, cycles: int | None) -> None:
+        """Remembers the estimate of an instruction that is alone in a module."""
+        self._learn(_alone(text), cycles)
+
+    def _learn(self, found: _Found, cycles: int | None) -> None:
+        self._cycles.setdefault(found.digest, {}).setdefault(found.memories, cycles)
+        if cycles is not None:
+            self._priced.add(found.opcode)
 
     def compare(self, text: str) -> tuple[int, int]:
         """Returns how many estimates of a whole compile are known, and how many of them differ."""
@@ -90,16 +109,30 @@ class Estimates:
 
     def fill(self, text: str) -> Filled:
         """Returns the text of a trial compile with estimates."""
-        lines, guessed = text.splitlines(), []
+        lines, guessed, unpriced = text.splitlines(), [], []
         for found in _instructions(text):
             known = self._cycles.get(found.digest, {})
             if found.memories not in known:
                 guessed.append(found.name)
+                if found.opcode in self._priced:
+                    unpriced.append(found.name)
             nearest = known.get(_nearest(found.memories, known))
             cycles = nearest if known else self._named.get(found.name)
             if cycles is not None:
                 lines[found.number] = _with_estimate(found.line, cycles)
-        return Filled("\n".join(lines), tuple(guessed))
+        return Filled("\n".join(lines), tuple(guessed), tuple(unpriced))
+
+
+def estimates_by_name(text: str) -> dict[str, int]:
+    """Returns the estimates in the text of a compile, by the name of the instruction."""
+    found = ((each.name, _estimate(each)) for each in _instructions(text))
+    return {name: cycles for name, cycles in found if cycles is not None}
+
+
+def _alone(text: str) -> _Found:
+    """Returns the result of a module: the last instruction of the last computation."""
+    *_, found = _instructions(text)
+    return found
 
 
 def _estimate(found: _Found) -> int | None:
@@ -147,23 +180,29 @@ class _Module:
                     bare = tuple(_SPACE.sub("", each) for each in those)
                     memories = tuple(tuple(_SPACE.findall(each)) for each in those)
                     what = _NAME.sub("%", self._with_digests(_DONE.sub("done(", rest)))
-                    yield _Found(number, found, _digest((what, bare)), memories, line)
+                    opcode = rest.partition("(")[0]
+                    yield _Found(number, found, opcode, _digest((what, bare)), memories, line)
 
     def _with_digests(self, rest: str) -> str:
         return _CALLED.sub(lambda found: f"{found[1]}={self._digest_of(found[2])}", rest)
 
     def _digest_of(self, name: str) -> str:
-        """Returns a digest of a computation that its names and memories do not change."""
+        """Returns a digest of a computation's result.
+
+        Names, memories and the order of instructions do not change it: modules of an instruction
+        alone have another order.
+        """
         if name not in self._digests:
-            places: dict[str, str] = {}
-            parts = []
-            for place, (_, line) in enumerate(self._lines.get(name, [])):
+            values: dict[str, str] = {}
+            result = ""
+            for _, line in self._lines.get(name, []):
                 found, shape, rest = _parts(line)
-                places[f"%{found}"] = f"%{place}"
                 text = self._with_digests(rest)
-                text = _NAME.sub(lambda name: places.get(name[0], "%"), text)
-                parts.append(_SPACE.sub("", f"{shape} {text}"))
-            self._digests[name] = _digest(parts)
+                text = _NAME.sub(lambda name: values.get(name[0], "%"), text)
+                values[f"%{found}"] = _digest(_SPACE.sub("", f"{shape} {text}"))
+                if line.lstrip().startswith("ROOT "):
+                    result = values[f"%{found}"]
+            self._digests[name] = result
         return self._digests[name]
 
 

@@ -36,6 +36,9 @@ from mallocmuzero_xla.verified import Verified
 # A trial compile takes about this share of a whole compile, before one has been timed.
 _TRIAL_SHARE = 0.1
 
+# A compile in phases takes at most about this share, before one has been timed.
+_PHASED_SHARE = 1 / 3
+
 
 def costs_at_once(outcomes: Sequence[Outcome], seconds: float) -> list[Outcome]:
     """Divides the `seconds` that steps at once took among them: they shared the cores.
@@ -81,6 +84,7 @@ class JointSearch:
         """
         try:
             self._search()
+            self._confirm()
             return self._verified()
         finally:
             self.close()
@@ -113,6 +117,44 @@ class JointSearch:
         if self._default() is None:
             raise self._compiles_under_no_limit(self._errors[self.record[0].step.candidate])
 
+    def _confirm(self) -> None:
+        """Makes machine code of the best options, unless it is there; drops what comes out worse.
+
+        After Ctrl-C, only compiles with machine code count.
+        """
+        while True:
+            found = best(self.record)
+            assert found is not None
+            if not found.estimated:
+                return
+            place = self.record.index(found)
+            if self._interrupted:
+                self.record[place] = dataclasses.replace(found, cycles=None)
+                continue
+            try:
+                self.record[place] = self._compiled(found)
+            except KeyboardInterrupt:
+                self._interrupted = True
+
+    def _compiled(self, found: Outcome) -> Outcome:
+        """Returns a compile in phases as a compile to the end, which has no time limit."""
+        over = self._costs().to_the_end - self._budget.remaining()
+        if over > 0:
+            self._progress.note(f"a last compile, which may end {over:.0f} s after the budget")
+        try:
+            cycles, seconds = self._runner.compile(found.step.candidate, in_budget=False)
+        except CaptureError as error:
+            self._failed(found.step, error)
+            return dataclasses.replace(found, cycles=None, error=str(error), estimated=False)
+        if cycles != found.cycles:
+            words = self._runner.words(found.step.candidate)
+            self._progress.note(
+                f"{words}: {cycles:.0f} cycles, not {found.cycles:.0f} as estimated"
+            )
+        return dataclasses.replace(
+            found, seconds=found.seconds + seconds, cycles=cycles, estimated=False
+        )
+
     def _compiles_under_no_limit(self, error: CaptureError) -> CaptureError:
         """Returns `error`, the default's, with what to do about it."""
         also = f", nor under {len(self.record) - 1} other limits of scoped memory"
@@ -132,6 +174,8 @@ class JointSearch:
     def _next(self, width: int) -> list[Step]:
         left, whole = self._budget.remaining(), self._budget.seconds
         costs = self._costs()
+        if costs.whole is not None:
+            left = max(0.0, left - costs.whole)  # the best of compiles in phases needs it
         steps = next_steps(self._space, self.record, left, whole, costs, width)
         if not steps:
             anything = next_steps(self._space, self.record, math.inf, math.inf, costs)
@@ -143,13 +187,20 @@ class JointSearch:
         return steps
 
     def _costs(self) -> Costs:
-        def typical(kind: Kind, otherwise: float) -> float:
-            seconds = [each.seconds for each in self.record if each.step.kind == kind]
+        def typical(kind: Kind, otherwise: float, estimated: bool = False) -> float:
+            seconds = [
+                each.seconds
+                for each in self.record
+                if each.step.kind == kind and each.estimated == estimated
+            ]
             return statistics.median(seconds) if seconds else otherwise
 
         compile_seconds = typical(Kind.COMPILE, 0.0)
+        in_phases = self._runner.in_phases
+        phased_seconds = typical(Kind.COMPILE, _PHASED_SHARE * compile_seconds, estimated=True)
         return Costs(
-            compile=compile_seconds,
+            compile=phased_seconds if in_phases else compile_seconds,
+            whole=compile_seconds if in_phases else None,
             trial=typical(Kind.TRIAL, _TRIAL_SHARE * compile_seconds),
             prepare=prepare_seconds(self._budget, compile_seconds),
             overrides=round_seconds(self._budget),
@@ -166,12 +217,14 @@ class JointSearch:
         started = time.monotonic()
         runner = self._runner
         cycles, finished, seconds, failure = None, False, None, None
+        estimated = False
         try:
             match step.kind:
-                case Kind.COMPILE:
+                case Kind.COMPILE if self._default() is None:
                     # The default has all the time that it needs: without it there is no answer.
-                    in_budget = self._default() is not None
-                    cycles, seconds = runner.compile(step.candidate, in_budget)
+                    cycles, seconds = runner.compile(step.candidate, in_budget=False)
+                case Kind.COMPILE:
+                    cycles, seconds, estimated = runner.estimate(step.candidate)
                 case Kind.TRIAL:
                     cycles = runner.predict(step.candidate)
                 case Kind.PREPARE:
@@ -179,7 +232,7 @@ class JointSearch:
                 case Kind.OVERRIDES:
                     cycles, finished = runner.override(step.candidate)
                 case Kind.PLACED:
-                    cycles, finished = runner.place(step.candidate, self._costs().compile)
+                    cycles, finished = runner.place(step.candidate, self._costs().to_the_end)
             self._note_gain(step, cycles)
         except CaptureError as error:
             # A request that is wrong fails with its first compile. After that, the search keeps
@@ -189,7 +242,7 @@ class JointSearch:
             finished, failure = True, str(error)
             self._failed(step, error)
         seconds = time.monotonic() - started if seconds is None else seconds
-        return Outcome(step, seconds, cycles, finished, failure)
+        return Outcome(step, seconds, cycles, finished, failure, estimated)
 
     def _note_gain(self, step: Step, cycles: float | None) -> None:
         """Shows what a step gained; rounds of overrides show it themselves."""
