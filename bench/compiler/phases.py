@@ -31,7 +31,7 @@ from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 # Limits as multiples of the chip's own, and settings by place in their order.
 _LIMITS = (1.5,)
-_SETTINGS = (0, 2)
+_SETTINGS = (0,)
 
 _Result = TypeVar("_Result")
 

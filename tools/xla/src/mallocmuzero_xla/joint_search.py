@@ -233,7 +233,7 @@ class JointSearch:
                     cycles, finished = runner.override(step.candidate)
                 case Kind.PLACED:
                     cycles, finished = runner.place(step.candidate, self._costs().to_the_end)
-            self._note_gain(step, cycles)
+            self._note_gain(step, cycles, estimated)
         except CaptureError as error:
             # A request that is wrong fails with its first compile. After that, the search keeps
             # what it has.
@@ -244,14 +244,15 @@ class JointSearch:
         seconds = time.monotonic() - started if seconds is None else seconds
         return Outcome(step, seconds, cycles, finished, failure, estimated)
 
-    def _note_gain(self, step: Step, cycles: float | None) -> None:
+    def _note_gain(self, step: Step, cycles: float | None, estimated: bool) -> None:
         """Shows what a step gained; rounds of overrides show it themselves."""
         default = self._default()
         if step.kind not in (Kind.COMPILE, Kind.PLACED) or cycles is None or default is None:
             return
         placed = ", placed" if step.kind == Kind.PLACED else ""
         gain = 1 - cycles / (default.cycles or cycles)
-        self._progress.note(f"{self._runner.words(step.candidate)}{placed}: {gain:.2%} compiled")
+        how = "estimated" if estimated else "compiled"
+        self._progress.note(f"{self._runner.words(step.candidate)}{placed}: {gain:.2%} {how}")
 
     def _failed(self, step: Step, error: CaptureError) -> None:
         self._errors[step.candidate] = error
