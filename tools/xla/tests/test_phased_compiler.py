@@ -54,6 +54,7 @@ class Compiler:
         for name, what in each.items():
             text = (FUSED + ENTRY + "ROOT " + LINE + "\\n}").replace("NAME", name)
             made.append(program("dedup_hlo", what, text))
+        each.pop("strange", None)
         lines = "\\n  ".join(LINE.replace("NAME", name) for name in each)
         fused = "".join(FUSED.replace("NAME", name) for name in each)
         made.append(program("", "opt_hlo", fused + ENTRY + lines + "\\n}"))
@@ -166,6 +167,14 @@ def test_an_instruction_that_fails_alone_leaves_the_text_incomplete(
     assert made.missing == 1
     assert not made.complete
     assert compiled(lowered) == ["ends-10", how, "ends-30"]
+
+
+def test_an_instruction_that_the_module_seems_not_to_have_leaves_the_text_incomplete(
+    compile_in_phases: Compile,
+) -> None:
+    made = compile_in_phases("one=ends-10 strange=ends-20")
+    assert estimates_by_name(made.text) == {"one": 10}
+    assert (made.missing, made.complete) == (1, False)
 
 
 def test_an_instruction_without_estimate_is_known_to_have_none(compile_in_phases: Compile) -> None:

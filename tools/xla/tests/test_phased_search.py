@@ -116,7 +116,7 @@ def test_a_compiler_without_phases_compiles_to_the_end(make_world: MakeWorld, se
     assert not any(step["estimated"] for step in found.tried)
 
 
-def test_after_ctrl_c_only_machine_code_counts(
+def test_ctrl_c_in_the_last_compile_leaves_its_options_out(
     make_world: MakeWorld, search: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = make_world(phases="exact", promised={}, cycles={"limit_24576": -50})
@@ -138,6 +138,27 @@ def test_after_ctrl_c_only_machine_code_counts(
     assert found.interrupted
     assert limit_of(found) is None
     assert whole_compiles(world) == ["compile"]
+
+
+def test_ctrl_c_in_the_search_still_compiles_the_best_to_the_end(
+    make_world: MakeWorld, search: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(phases="exact", promised={}, cycles={"limit_24576": -50})
+    notes: list[str] = []
+    made = search(notes=notes)
+    next_ = made._next
+
+    def interrupted(width: int) -> list[Any]:
+        if any(each.cycles == 950 for each in made.record):
+            raise KeyboardInterrupt
+        return list(next_(width))
+
+    monkeypatch.setattr(made, "_next", interrupted)
+    found = made.run()
+    assert found.interrupted
+    assert limit_of(found) == "24576"
+    assert whole_compiles(world) == ["compile", "compile limit_24576"]
+    assert any("another Ctrl-C leaves it out" in note for note in notes)
 
 
 class Clock:

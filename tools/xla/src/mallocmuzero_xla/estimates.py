@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _INSTRUCTION = re.compile(r"\s+(?:ROOT )?%([\w.\-]+) = ")
 _COMPUTATION = re.compile(r"(?:ENTRY )?%([\w.\-]+) (?:\(.*)?\{$")
@@ -46,22 +46,18 @@ class Filled:
         guessed: names of the instructions that have not been seen with these memories. They have
             the estimate under the most similar memories. Without any, they have that of another
             instruction of the same name, or none.
-        unpriced: those of `guessed` that a whole compile may give an estimate: their opcode has
-            had one.
     """
 
     text: str
     guessed: tuple[str, ...]
-    unpriced: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Found:
-    """An instruction outside of fusions: its line, name, opcode, identity and memories."""
+    """An instruction outside of fusions: its line, name, identity and memories."""
 
     number: int
     name: str
-    opcode: str
     digest: str
     memories: _Memories
     line: str
@@ -74,13 +70,12 @@ class Estimates:
         # None for instructions that have no estimate, such as bitcasts.
         self._cycles: dict[str, dict[_Memories, int | None]] = {}
         self._named: dict[str, int | None] = {}
-        self._priced = {"fusion"}  # opcodes that have estimates
 
     def learn(self, text: str) -> None:
         """Remembers the estimates of a whole compile."""
         for found in _instructions(text):
             cycles = _estimate(found)
-            self._learn(found, cycles)
+            self._cycles.setdefault(found.digest, {}).setdefault(found.memories, cycles)
             self._named[found.name] = cycles
 
     def knows_alone(self, text: str) -> bool:
@@ -90,12 +85,8 @@ class Estimates:
 
     def learn_alone(self, text: str, cycles: int | None) -> None:
         """Remembers the estimate of an instruction that is alone in a module."""
-        self._learn(_alone(text), cycles)
-
-    def _learn(self, found: _Found, cycles: int | None) -> None:
+        found = _alone(text)
         self._cycles.setdefault(found.digest, {}).setdefault(found.memories, cycles)
-        if cycles is not None:
-            self._priced.add(found.opcode)
 
     def compare(self, text: str) -> tuple[int, int]:
         """Returns how many estimates of a whole compile are known, and how many of them differ."""
@@ -109,24 +100,29 @@ class Estimates:
 
     def fill(self, text: str) -> Filled:
         """Returns the text of a trial compile with estimates."""
-        lines, guessed, unpriced = text.splitlines(), [], []
+        lines, guessed = text.splitlines(), []
         for found in _instructions(text):
             known = self._cycles.get(found.digest, {})
             if found.memories not in known:
                 guessed.append(found.name)
-                if found.opcode in self._priced:
-                    unpriced.append(found.name)
             nearest = known.get(_nearest(found.memories, known))
             cycles = nearest if known else self._named.get(found.name)
             if cycles is not None:
                 lines[found.number] = _with_estimate(found.line, cycles)
-        return Filled("\n".join(lines), tuple(guessed), tuple(unpriced))
+        return Filled("\n".join(lines), tuple(guessed))
 
 
 def estimates_by_name(text: str) -> dict[str, int]:
     """Returns the estimates in the text of a compile, by the name of the instruction."""
     found = ((each.name, _estimate(each)) for each in _instructions(text))
     return {name: cycles for name, cycles in found if cycles is not None}
+
+
+def matching(module: str, alone: Iterable[str]) -> list[bool]:
+    """Returns of each module of an instruction alone whether `module` has this instruction."""
+    known = {(found.digest, found.memories) for found in _instructions(module)}
+    instructions = map(_alone, alone)
+    return [(found.digest, found.memories) in known for found in instructions]
 
 
 def _alone(text: str) -> _Found:
@@ -180,8 +176,7 @@ class _Module:
                     bare = tuple(_SPACE.sub("", each) for each in those)
                     memories = tuple(tuple(_SPACE.findall(each)) for each in those)
                     what = _NAME.sub("%", self._with_digests(_DONE.sub("done(", rest)))
-                    opcode = rest.partition("(")[0]
-                    yield _Found(number, found, opcode, _digest((what, bare)), memories, line)
+                    yield _Found(number, found, _digest((what, bare)), memories, line)
 
     def _with_digests(self, rest: str) -> str:
         return _CALLED.sub(lambda found: f"{found[1]}={self._digest_of(found[2])}", rest)

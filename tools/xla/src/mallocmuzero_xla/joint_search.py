@@ -120,26 +120,28 @@ class JointSearch:
     def _confirm(self) -> None:
         """Makes machine code of the best options, unless it is there; drops what comes out worse.
 
-        After Ctrl-C, only compiles with machine code count.
+        Ctrl-C meanwhile leaves options without machine code out.
         """
-        while True:
-            found = best(self.record)
-            assert found is not None
-            if not found.estimated:
-                return
-            place = self.record.index(found)
-            if self._interrupted:
-                self.record[place] = dataclasses.replace(found, cycles=None)
-                continue
+        while (found := best(self.record)) is not None and found.estimated:
             try:
-                self.record[place] = self._compiled(found)
+                self.record[self.record.index(found)] = self._compiled(found)
             except KeyboardInterrupt:
                 self._interrupted = True
+                self.record = [
+                    dataclasses.replace(each, cycles=None) if each.estimated else each
+                    for each in self.record
+                ]
 
     def _compiled(self, found: Outcome) -> Outcome:
         """Returns a compile in phases as a compile to the end, which has no time limit."""
-        over = self._costs().to_the_end - self._budget.remaining()
-        if over > 0:
+        seconds = self._costs().to_the_end
+        over = seconds - self._budget.remaining()
+        if self._interrupted:
+            self._progress.note(
+                f"compiling the best so far to the end, about {seconds:.0f} s; "
+                f"another Ctrl-C leaves it out"
+            )
+        elif over > 0:
             self._progress.note(f"a last compile, which may end {over:.0f} s after the budget")
         try:
             cycles, seconds = self._runner.compile(found.step.candidate, in_budget=False)

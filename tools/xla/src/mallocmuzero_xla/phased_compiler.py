@@ -17,7 +17,7 @@ from typing import Any
 from mallocmuzero_xla import worker
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
-from mallocmuzero_xla.estimates import Estimates
+from mallocmuzero_xla.estimates import Estimates, matching
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.phase_child import ALONE, MODULE
 from mallocmuzero_xla.worker import Worker
@@ -95,7 +95,10 @@ class PhasedCompiler:
             for number, found in cycles.items():
                 estimates.learn_alone(alone[int(number)], found)
             filled = estimates.fill(module)
-        return PhasedText(filled.text, len(unknown), len(filled.unpriced))
+        # The compiler isolates what it estimates. An instruction alone that the module seems not to
+        # have would leave one without estimate.
+        strange = matching(module, alone.values()).count(False)
+        return PhasedText(filled.text, len(unknown), len(unknown) - len(cycles) + strange)
 
     def _ask(self, job: dict[str, Any], budget: Budget) -> dict[str, Any]:
         try:
