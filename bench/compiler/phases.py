@@ -94,7 +94,7 @@ def _compared(
         "whole_seconds": round(whole_seconds, 2),
         "phased_seconds": round(seconds, 2),
         "alone": made.lowered,
-        "missing": made.missing,
+        "complete": made.complete,
         "estimates": len([cycles for cycles in right.values() if cycles is not None]),
         "differ": differ,
         "further": sorted(name for name in found if name not in right),
