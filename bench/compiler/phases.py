@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import corpus
-
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.capture import lower_job

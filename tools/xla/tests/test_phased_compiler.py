@@ -75,6 +75,10 @@ class Compiler:
                   f"Config: x   output_window_bounds: 64 estimated_cycles:  {cycles} y: 1",
                   file=sys.stderr, flush=True)
             time.sleep(600)
+        if how == "spills":
+            print("I1 b.cc:1] x::ComputeWindowConfigInternal returning config: cycles=9",
+                  file=sys.stderr, flush=True)
+            raise CompileError("out of registers")
         if how == "convolves":
             print("I1 b.cc:1] x::ComputeWindowConfigInternal returning config: output_bounds=[6] "
                   f"cycles={cycles}", file=sys.stderr, flush=True)
@@ -83,6 +87,7 @@ class Compiler:
         return [program("compiler_metadata", "", estimate), program("isa", "", "x")]
 
 phase_child.PhaseCompiler = Compiler
+phase_child._PATIENCE_SECONDS = float(os.environ.get("PATIENCE", "0.05"))
 phase_child.compiler_library = lambda: None
 phase_child.prepare_environment = lambda: None
 phase_child._text_of = lambda program: program.body.decode()
@@ -169,6 +174,15 @@ def test_an_instruction_that_fails_alone_leaves_the_text_incomplete(
     assert compiled(lowered) == ["ends-10", how, "ends-30"]
 
 
+def test_tiles_that_do_not_compile_are_no_estimate(
+    compile_in_phases: Compile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATIENCE", "300")  # the failure comes in time, however slow the machine is
+    made = compile_in_phases("one=spills-9 two=ends-20")
+    assert estimates_by_name(made.text) == {"two": 20}
+    assert made.missing == 1
+
+
 def test_an_instruction_that_the_module_seems_not_to_have_leaves_the_text_incomplete(
     compile_in_phases: Compile,
 ) -> None:
@@ -202,10 +216,13 @@ def test_close_leaves_no_files(phased: PhasedCompiler, compile_in_phases: Compil
     assert not phased._folder.exists()
 
 
-def test_a_compiler_whose_first_compile_fails_has_no_phases(lowered: pathlib.Path) -> None:
+@pytest.mark.parametrize("has", ["refused", "one=refuses"])
+def test_phases_are_not_used_after_a_first_compile_without_text(
+    lowered: pathlib.Path, has: str
+) -> None:
     lanes = PhasedLanes(lowered, width=1)
     assert lanes.usable
-    assert lanes.text({"has": "refused"}, Estimates(), threading.Lock(), Budget()) is None
+    assert lanes.text({"has": has}, Estimates(), threading.Lock(), Budget()) is None
     assert not lanes.usable
     lanes.close()
 

@@ -113,10 +113,10 @@ def _watch(forked: Forked, cycles: dict[int, int | None]) -> int | None:
                 cycles[current] = json.loads(rest[0])
         elif found := _CHOSEN.search(line):
             chosen, since = int(found.group(1)), time.monotonic()
-        if chosen is not None and current is not None:
+        late = time.monotonic() - since > _PATIENCE_SECONDS
+        if chosen is not None and current is not None and late:
             cycles[current] = chosen
-            if time.monotonic() - since > _PATIENCE_SECONDS:
-                break
+            break
     return current
 
 

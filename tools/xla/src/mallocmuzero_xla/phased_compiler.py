@@ -127,7 +127,7 @@ class PhasedLanes:
 
     @property
     def usable(self) -> bool:
-        """False once the first compile in phases has failed: this compiler has no phases."""
+        """False if the first compile in phases gave no text: it is likely that none will."""
         with self._lock:
             return self._worked or not self._failed
 
@@ -146,15 +146,15 @@ class PhasedLanes:
         lane = self._idle.get()
         try:
             made = lane.compile(options, estimates, lock, budget)
+            text = made.text if made.complete else None
         except (CompileError, WorkerLostError):
-            with self._lock:
-                self._failed = True
-            return None
+            text = None
         finally:
             self._idle.put(lane)
         with self._lock:
-            self._worked = True
-        return made.text if made.complete else None
+            self._worked |= text is not None
+            self._failed |= text is None
+        return text
 
     def close(self) -> None:
         """Ends the processes and removes their files."""
