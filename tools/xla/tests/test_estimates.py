@@ -85,7 +85,7 @@ def test_the_order_of_instructions_inside_does_not_matter(estimates: Estimates) 
         + "\n".join(lines[name] for name in order)
         + "\n  ROOT %r = f32[8]{0} subtract(%p, %q)\n}\n\n"
         + "ENTRY %main {\n  %a = f32[8]{0} parameter(0)\n"
-        + f"  ROOT %x = f32[8]{{0}} fusion(%a, %a), kind=kLoop, calls=%sum{estimate(cycles)}\n}}"
+        + f"  ROOT %x = f32[8]{{0}} fusion(%a, %a), kind=kLoop, calls=%sum, backend_config={{{estimate(cycles)}}}\n}}"
         for order, cycles in (("pq", 10), ("qp", 10))
     ]
     estimates.learn(texts[0])
@@ -108,6 +108,9 @@ def test_what_is_alone_in_a_module_is_known_by_its_memories(estimates: Estimates
     assert not estimates.knows_alone(elsewhere)
     filled = estimates.fill(alone.replace("ISOLATED__", "fusion.3"))
     assert found_in(filled.text) == [7]
+    # The whole compile had to take other tiles.
+    estimates.learn(alone.replace("calls=%f", f"calls=%f, backend_config={{{estimate(9)}}}"))
+    assert found_in(estimates.fill(alone).text) == [9]
     assert matching(alone.replace("ISOLATED__", "fusion.3"), [alone, elsewhere]) == [True, False]
 
 

@@ -252,6 +252,28 @@ def test_a_compile_that_takes_longer_than_the_budget_is_announced(
     assert "a last compile, which may end 20 s after the budget" in notes
 
 
+def test_only_one_compile_ends_late_however_many_estimates_are_wrong(
+    make_world: MakeWorld, search: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_world(promised={}, cycles={})
+    clock = Clock(monkeypatch)
+    made = search(seconds=60.0)
+    made._runner.close()
+    made._runner = runner = Fake(clock, whole=20.0, phased=3.0)
+    compile_ = runner.compile
+
+    def wrong(candidate: Candidate, in_budget: bool) -> tuple[float, float]:
+        cycles, seconds = compile_(candidate, in_budget)
+        return cycles + (1000.0 if runner.compiles > 1 else 0.0), seconds
+
+    runner.compile = wrong  # type: ignore[method-assign]
+    found = made.run()
+    assert clock.now <= 66.0
+    assert len([each for each in made.record if each.step.kind == Kind.COMPILE]) > 3
+    assert found.optimized_cycles == found.default_cycles
+    assert found.out_of_budget
+
+
 def test_time_that_ends_in_a_compile_in_phases_keeps_what_is_there(
     make_world: MakeWorld, search: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,7 +75,8 @@ class Estimates:
         """Remembers the estimates of a whole compile."""
         for found in _instructions(text):
             cycles = _estimate(found)
-            self._cycles.setdefault(found.digest, {}).setdefault(found.memories, cycles)
+            # It counts more than that of the instruction alone, whose tiles may not have compiled.
+            self._cycles.setdefault(found.digest, {})[found.memories] = cycles
             self._named[found.name] = cycles
 
     def knows_alone(self, text: str) -> bool:

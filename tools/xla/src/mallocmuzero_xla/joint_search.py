@@ -30,7 +30,7 @@ from mallocmuzero_xla.search_steps import (
     described,
 )
 from mallocmuzero_xla.step_runner import Scope, StepRunner
-from mallocmuzero_xla.strategy import best, next_steps
+from mallocmuzero_xla.strategy import OVERTIME, best, next_steps
 from mallocmuzero_xla.verified import Verified
 
 # A trial compile takes about this share of a whole compile, before one has been timed.
@@ -120,17 +120,29 @@ class JointSearch:
     def _confirm(self) -> None:
         """Makes machine code of the best options, unless it is there; drops what comes out worse.
 
-        Ctrl-C meanwhile leaves options without machine code out.
+        The first of these compiles may end late, others only by a tenth of the budget. Ctrl-C
+        meanwhile leaves options without machine code out.
         """
+        first = True
         while (found := best(self.record)) is not None and found.estimated:
+            room = self._budget.remaining() + OVERTIME * self._budget.seconds
+            if not first and self._costs().to_the_end > room:
+                self._cut_short = True
+                self._leave_estimates_out()
+                return
+            first = False
             try:
                 self.record[self.record.index(found)] = self._compiled(found)
             except KeyboardInterrupt:
                 self._interrupted = True
-                self.record = [
-                    dataclasses.replace(each, cycles=None) if each.estimated else each
-                    for each in self.record
-                ]
+                self._leave_estimates_out()
+
+    def _leave_estimates_out(self) -> None:
+        """Makes compiles in phases count as failed."""
+        self.record = [
+            dataclasses.replace(each, cycles=None) if each.estimated else each
+            for each in self.record
+        ]
 
     def _compiled(self, found: Outcome) -> Outcome:
         """Returns a compile in phases as a compile to the end, which has no time limit."""
