@@ -85,7 +85,8 @@ def test_the_order_of_instructions_inside_does_not_matter(estimates: Estimates) 
         + "\n".join(lines[name] for name in order)
         + "\n  ROOT %r = f32[8]{0} subtract(%p, %q)\n}\n\n"
         + "ENTRY %main {\n  %a = f32[8]{0} parameter(0)\n"
-        + f"  ROOT %x = f32[8]{{0}} fusion(%a, %a), kind=kLoop, calls=%sum, backend_config={{{estimate(cycles)}}}\n}}"
+        + "  ROOT %x = f32[8]{0} fusion(%a, %a), kind=kLoop, calls=%sum, "
+        + f"backend_config={{{estimate(cycles)}}}\n}}"
         for order, cycles in (("pq", 10), ("qp", 10))
     ]
     estimates.learn(texts[0])
