@@ -86,7 +86,8 @@ class World:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Puts the world in place of the compile processes and the binary; makes the capture."""
-        for role, constant in (("compile", "COMMAND"), ("trial", "TRIAL_COMMAND")):
+        commands = {"compile": "COMMAND", "trial": "TRIAL_COMMAND", "phase": "PHASE_COMMAND"}
+        for role, constant in commands.items():
             command = (sys.executable, self.script, str(self._file), role)
             monkeypatch.setattr(f"mallocmuzero_xla.worker.{constant}", command)
         for module in ("store", "saved_capture", "options_cache"):

@@ -4,8 +4,8 @@ The world says how each override changes the program's cycles, which overrides t
 refuses, and where the latency table is wrong. A text is JSON: the requested overrides, and whether
 it is of a whole compile.
 
-Run with the world's path, then "trial" or "compile" for a compile process, or a subcommand of the
-binary with its arguments.
+Run with the world's path, then "trial", "compile" or "phase" for a compile process, or a subcommand
+of the binary with its arguments.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from typing import Any
 # `solved`: the cycles of each solver's mapping; `corpus`: program names. A limit of scoped
 # memory of N KiB counts as an override limit_N; everything in HBM under it costs what
 # all_hbm_under_N says, and nothing else. Under the chip's own limit it is all_hbm_under_own.
+# `phases`: compiles in phases work; "exact" if they show `hidden` cycles, "blind" if not.
 # `placed`: by limit ("own" or KiB), the cycles of each placed module, or why it is refused.
 # `modelled`: cycles of instructions without an estimate; `modelled_by`: those that each override
 # adds. Both are a part of the cycles above.
@@ -100,11 +101,14 @@ def answer_jobs(world: dict[str, Any], action: str) -> None:
             asked += [f"limit_{limit}"] if limit else []
             asked += set_by(world, job["options"])
             unset = unknown_settings(world, job["options"])
-            with log.open("a", encoding="utf-8") as stream:
-                stream.write(" ".join([action, *sorted(asked), *unset]) + "\n")
+            if action != "phase" or "phases" in world:
+                with log.open("a", encoding="utf-8") as stream:
+                    stream.write(" ".join([action, *sorted(asked), *unset]) + "\n")
             if any(name.endswith("memory_space_assignment") for name in job["options"]):
                 asked = [f"all_hbm_under_{limit or 'own'}"]
-            if not limit and "default_fails" in world:
+            if action == "phase" and "phases" not in world:
+                reply["error"] = "CompileError: cannot compile in phases"
+            elif not limit and "default_fails" in world:
                 reply["error"] = world["default_fails"]
             elif unset:
                 name = unset[0].partition("=")[0]
@@ -146,7 +150,13 @@ def run(world: dict[str, Any], action: str, asked: list[str], output: str) -> di
             return {"error": f"MSA strict override failed for {where}: Out of alternate memory"}
     if action == "compile" and asked:
         time.sleep(world.get("slow_compiles", 0))
-    text = json.dumps({"asked": asked, "compiled": action == "compile"})
+    shown = action == "compile" or (action == "phase" and world["phases"] == "exact")
+    text = json.dumps({"asked": asked, "compiled": shown})
+    if action == "phase":
+        folder = pathlib.Path(output)
+        folder.mkdir(exist_ok=True)
+        (folder / "module.hlo").write_text(text, encoding="utf-8")
+        return {}
     content = text.encode()
     if action == "compile":
         import zstandard
@@ -292,7 +302,7 @@ def main() -> None:
     """Plays the role that the arguments name."""
     world = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
     role, *arguments = sys.argv[2:]
-    if role in ("trial", "compile"):
+    if role in ("trial", "compile", "phase"):
         answer_jobs(world, role)
     elif "-" in arguments:
         place = arguments.index("-")

@@ -1,8 +1,8 @@
-"""A compile process that returns recorded texts: recorded_child.py FOLDER trial|compile.
+"""A compile process that returns recorded texts: recorded_child.py FOLDER trial|compile|phase.
 
 FOLDER has the compiler's texts of one program: all_hbm, default, and optimized, which the compiler
 made under some overrides. A compile under any overrides returns `optimized`, whatever they ask for,
-and a compile under another limit of scoped memory fails.
+and a compile under another limit of scoped memory fails. Compiles in phases are impossible.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def main() -> None:
         job = json.loads(line)
         program = json.loads(pathlib.Path(job["program"]).read_text(encoding="utf-8"))
         error = None
-        if _LIMIT in job["options"] or _LIMIT in json.dumps(program):
+        if action == "phase":
+            error = "CompileError: cannot compile in phases"
+        elif _LIMIT in job["options"] or _LIMIT in json.dumps(program):
             error = "RESOURCE_EXHAUSTED: no text is recorded for this limit"
         else:
             content = (folder / f"{variant_of(job['options'])}.hlo.zst").read_bytes()

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mallocmuzero_xla.estimates import Estimates
+from mallocmuzero_xla.estimates import Estimates, matching
 
 MODULE = """HloModule m, is_scheduled=true
 
@@ -73,6 +73,46 @@ def test_names_order_and_metadata_do_not_matter(estimates: Estimates) -> None:
     filled = estimates.fill(text.replace(', metadata={op_name="a"}', ""))
     assert filled.guessed == ()
     assert found_in(filled.text) == [30, 10, 20]
+
+
+def test_the_order_of_instructions_inside_does_not_matter(estimates: Estimates) -> None:
+    lines = {
+        "p": "  %p = f32[8]{0} parameter(0)",
+        "q": "  %q = f32[8]{0} parameter(1)",
+    }
+    texts = [
+        "%sum {\n"
+        + "\n".join(lines[name] for name in order)
+        + "\n  ROOT %r = f32[8]{0} subtract(%p, %q)\n}\n\n"
+        + "ENTRY %main {\n  %a = f32[8]{0} parameter(0)\n"
+        + "  ROOT %x = f32[8]{0} fusion(%a, %a), kind=kLoop, calls=%sum, "
+        + f"backend_config={{{estimate(cycles)}}}\n}}"
+        for order, cycles in (("pq", 10), ("qp", 10))
+    ]
+    estimates.learn(texts[0])
+    assert estimates.compare(texts[1]) == (1, 0)
+    # The roles of the operands do matter.
+    swapped = texts[1].replace("subtract(%p, %q)", "subtract(%q, %p)")
+    assert estimates.compare(swapped) == (0, 0)
+
+
+def test_what_is_alone_in_a_module_is_known_by_its_memories(estimates: Estimates) -> None:
+    alone = (
+        "%f {\n  %p = f32[8]{0} parameter(0)\n  ROOT %r = f32[8]{0} tanh(%p)\n}\n\n"
+        "ENTRY %main {\n  %a = f32[8]{0} parameter(0)\n"
+        "  ROOT %ISOLATED__ = f32[8]{0} fusion(%a), kind=kLoop, calls=%f\n}"
+    )
+    elsewhere = alone.replace("%ISOLATED__ = f32[8]{0}", "%ISOLATED__ = f32[8]{0:S(1)}")
+    assert not estimates.knows_alone(alone)
+    estimates.learn_alone(alone, 7)
+    assert estimates.knows_alone(alone)
+    assert not estimates.knows_alone(elsewhere)
+    filled = estimates.fill(alone.replace("ISOLATED__", "fusion.3"))
+    assert found_in(filled.text) == [7]
+    # The whole compile had to take other tiles.
+    estimates.learn(alone.replace("calls=%f", f"calls=%f, backend_config={{{estimate(9)}}}"))
+    assert found_in(estimates.fill(alone).text) == [9]
+    assert matching(alone.replace("ISOLATED__", "fusion.3"), [alone, elsewhere]) == [True, False]
 
 
 def test_another_memory_of_an_operand_is_a_guess_from_the_nearest(estimates: Estimates) -> None:

@@ -58,7 +58,8 @@ def recorded_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Puts recorded texts in place of the compile processes."""
     on_cpu(monkeypatch)
     child = str(pathlib.Path(__file__).with_name("recorded_child.py"))
-    for action, constant in (("compile", "COMMAND"), ("trial", "TRIAL_COMMAND")):
+    commands = {"compile": "COMMAND", "trial": "TRIAL_COMMAND", "phase": "PHASE_COMMAND"}
+    for action, constant in commands.items():
         command = (sys.executable, child, str(RECORDED), action)
         monkeypatch.setattr(f"mallocmuzero_xla.worker.{constant}", command)
     for name in ("store", "saved_capture", "options_cache", "optimize"):

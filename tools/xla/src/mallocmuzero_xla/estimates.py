@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 _INSTRUCTION = re.compile(r"\s+(?:ROOT )?%([\w.\-]+) = ")
 _COMPUTATION = re.compile(r"(?:ENTRY )?%([\w.\-]+) (?:\(.*)?\{$")
@@ -75,8 +75,19 @@ class Estimates:
         """Remembers the estimates of a whole compile."""
         for found in _instructions(text):
             cycles = _estimate(found)
-            self._cycles.setdefault(found.digest, {}).setdefault(found.memories, cycles)
+            # It counts more than that of the instruction alone, whose tiles may not have compiled.
+            self._cycles.setdefault(found.digest, {})[found.memories] = cycles
             self._named[found.name] = cycles
+
+    def knows_alone(self, text: str) -> bool:
+        """Whether the estimate of an instruction that is alone in a module is known."""
+        found = _alone(text)
+        return found.memories in self._cycles.get(found.digest, {})
+
+    def learn_alone(self, text: str, cycles: int | None) -> None:
+        """Remembers the estimate of an instruction that is alone in a module."""
+        found = _alone(text)
+        self._cycles.setdefault(found.digest, {}).setdefault(found.memories, cycles)
 
     def compare(self, text: str) -> tuple[int, int]:
         """Returns how many estimates of a whole compile are known, and how many of them differ."""
@@ -100,6 +111,25 @@ class Estimates:
             if cycles is not None:
                 lines[found.number] = _with_estimate(found.line, cycles)
         return Filled("\n".join(lines), tuple(guessed))
+
+
+def estimates_by_name(text: str) -> dict[str, int]:
+    """Returns the estimates in the text of a compile, by the name of the instruction."""
+    found = ((each.name, _estimate(each)) for each in _instructions(text))
+    return {name: cycles for name, cycles in found if cycles is not None}
+
+
+def matching(module: str, alone: Iterable[str]) -> list[bool]:
+    """Returns of each module of an instruction alone whether `module` has this instruction."""
+    known = {(found.digest, found.memories) for found in _instructions(module)}
+    instructions = map(_alone, alone)
+    return [(found.digest, found.memories) in known for found in instructions]
+
+
+def _alone(text: str) -> _Found:
+    """Returns the result of a module: the last instruction of the last computation."""
+    *_, found = _instructions(text)
+    return found
 
 
 def _estimate(found: _Found) -> int | None:
@@ -153,17 +183,22 @@ class _Module:
         return _CALLED.sub(lambda found: f"{found[1]}={self._digest_of(found[2])}", rest)
 
     def _digest_of(self, name: str) -> str:
-        """Returns a digest of a computation that its names and memories do not change."""
+        """Returns a digest of a computation's result.
+
+        Names, memories and the order of instructions do not change it: modules of an instruction
+        alone have another order.
+        """
         if name not in self._digests:
-            places: dict[str, str] = {}
-            parts = []
-            for place, (_, line) in enumerate(self._lines.get(name, [])):
+            values: dict[str, str] = {}
+            result = ""
+            for _, line in self._lines.get(name, []):
                 found, shape, rest = _parts(line)
-                places[f"%{found}"] = f"%{place}"
                 text = self._with_digests(rest)
-                text = _NAME.sub(lambda name: places.get(name[0], "%"), text)
-                parts.append(_SPACE.sub("", f"{shape} {text}"))
-            self._digests[name] = _digest(parts)
+                text = _NAME.sub(lambda name: values.get(name[0], "%"), text)
+                values[f"%{found}"] = _digest(_SPACE.sub("", f"{shape} {text}"))
+                if line.lstrip().startswith("ROOT "):
+                    result = values[f"%{found}"]
+            self._digests[name] = result
         return self._digests[name]
 
 

@@ -30,11 +30,14 @@ from mallocmuzero_xla.search_steps import (
     described,
 )
 from mallocmuzero_xla.step_runner import Scope, StepRunner
-from mallocmuzero_xla.strategy import best, next_steps
+from mallocmuzero_xla.strategy import OVERTIME, best, next_steps
 from mallocmuzero_xla.verified import Verified
 
 # A trial compile takes about this share of a whole compile, before one has been timed.
 _TRIAL_SHARE = 0.1
+
+# A compile in phases takes at most about this share, before one has been timed.
+_PHASED_SHARE = 1 / 3
 
 
 def costs_at_once(outcomes: Sequence[Outcome], seconds: float) -> list[Outcome]:
@@ -82,6 +85,7 @@ class JointSearch:
         """
         try:
             self._search()
+            self._confirm()
             return self._verified()
         finally:
             self.close()
@@ -114,6 +118,58 @@ class JointSearch:
         if self._default() is None:
             raise self._compiles_under_no_limit(self._errors[self.record[0].step.candidate])
 
+    def _confirm(self) -> None:
+        """Makes machine code of the best options, unless it is there; drops what comes out worse.
+
+        The first of these compiles may end late, others only by a tenth of the budget. Ctrl-C
+        meanwhile leaves options without machine code out.
+        """
+        first = True
+        while (found := best(self.record)) is not None and found.estimated:
+            room = self._budget.remaining() + OVERTIME * self._budget.seconds
+            if not first and self._costs().to_the_end > room:
+                self._cut_short = True
+                self._leave_estimates_out()
+                return
+            first = False
+            try:
+                self.record[self.record.index(found)] = self._compiled(found)
+            except KeyboardInterrupt:
+                self._interrupted = True
+                self._leave_estimates_out()
+
+    def _leave_estimates_out(self) -> None:
+        """Makes compiles in phases count as failed."""
+        self.record = [
+            dataclasses.replace(each, cycles=None) if each.estimated else each
+            for each in self.record
+        ]
+
+    def _compiled(self, found: Outcome) -> Outcome:
+        """Returns a compile in phases as a compile to the end, which has no time limit."""
+        seconds = self._costs().to_the_end
+        over = seconds - self._budget.remaining()
+        if self._interrupted:
+            self._progress.note(
+                f"compiling the best so far to the end, about {seconds:.0f} s; "
+                f"another Ctrl-C leaves it out"
+            )
+        elif over > 0:
+            self._progress.note(f"a last compile, which may end {over:.0f} s after the budget")
+        try:
+            cycles, seconds = self._runner.compile(found.step.candidate, in_budget=False)
+        except CaptureError as error:
+            self._failed(found.step, error)
+            return dataclasses.replace(found, cycles=None, error=str(error), estimated=False)
+        if cycles != found.cycles:
+            words = self._runner.words(found.step.candidate)
+            self._progress.note(
+                f"{words}: {cycles:.0f} cycles, not {found.cycles:.0f} as estimated"
+            )
+        return dataclasses.replace(
+            found, seconds=found.seconds + seconds, cycles=cycles, estimated=False
+        )
+
     def _compiles_under_no_limit(self, error: CaptureError) -> CaptureError:
         """Returns `error`, the default's, with what to do about it."""
         also = f", nor under {len(self.record) - 1} other limits of scoped memory"
@@ -133,6 +189,8 @@ class JointSearch:
     def _next(self, width: int) -> list[Step]:
         left, whole = self._budget.remaining(), self._budget.seconds
         costs = self._costs()
+        if costs.whole is not None:
+            left = max(0.0, left - costs.whole)  # the best of compiles in phases needs it
         steps = next_steps(self._space, self.record, left, whole, costs, width)
         if not steps:
             anything = next_steps(self._space, self.record, math.inf, math.inf, costs)
@@ -144,13 +202,20 @@ class JointSearch:
         return steps
 
     def _costs(self) -> Costs:
-        def typical(kind: Kind, otherwise: float) -> float:
-            seconds = [each.seconds for each in self.record if each.step.kind == kind]
+        def typical(kind: Kind, otherwise: float, estimated: bool = False) -> float:
+            seconds = [
+                each.seconds
+                for each in self.record
+                if each.step.kind == kind and each.estimated == estimated
+            ]
             return statistics.median(seconds) if seconds else otherwise
 
         compile_seconds = typical(Kind.COMPILE, 0.0)
+        in_phases = self._runner.in_phases
+        phased_seconds = typical(Kind.COMPILE, _PHASED_SHARE * compile_seconds, estimated=True)
         return Costs(
-            compile=compile_seconds,
+            compile=phased_seconds if in_phases else compile_seconds,
+            whole=compile_seconds if in_phases else None,
             trial=typical(Kind.TRIAL, _TRIAL_SHARE * compile_seconds),
             prepare=prepare_seconds(self._budget, compile_seconds),
             overrides=round_seconds(self._budget),
@@ -167,12 +232,14 @@ class JointSearch:
         started = time.monotonic()
         runner = self._runner
         cycles, finished, seconds, failure = None, False, None, None
+        estimated = False
         try:
             match step.kind:
-                case Kind.COMPILE:
+                case Kind.COMPILE if self._default() is None:
                     # The default has all the time that it needs: without it there is no answer.
-                    in_budget = self._default() is not None
-                    cycles, seconds = runner.compile(step.candidate, in_budget)
+                    cycles, seconds = runner.compile(step.candidate, in_budget=False)
+                case Kind.COMPILE:
+                    cycles, seconds, estimated = runner.estimate(step.candidate)
                 case Kind.TRIAL:
                     cycles = runner.predict(step.candidate)
                 case Kind.PREPARE:
@@ -180,8 +247,8 @@ class JointSearch:
                 case Kind.OVERRIDES:
                     cycles, finished = runner.override(step.candidate)
                 case Kind.PLACED:
-                    cycles, finished = runner.place(step.candidate, self._costs().compile)
-            self._note_gain(step, cycles)
+                    cycles, finished = runner.place(step.candidate, self._costs().to_the_end)
+            self._note_gain(step, cycles, estimated)
         except CaptureError as error:
             # A request that is wrong fails with its first compile. After that, the search keeps
             # what it has.
@@ -190,16 +257,17 @@ class JointSearch:
             finished, failure = True, str(error)
             self._failed(step, error)
         seconds = time.monotonic() - started if seconds is None else seconds
-        return Outcome(step, seconds, cycles, finished, failure)
+        return Outcome(step, seconds, cycles, finished, failure, estimated)
 
-    def _note_gain(self, step: Step, cycles: float | None) -> None:
+    def _note_gain(self, step: Step, cycles: float | None, estimated: bool) -> None:
         """Shows what a step gained; rounds of overrides show it themselves."""
         default = self._default()
         if step.kind not in (Kind.COMPILE, Kind.PLACED) or cycles is None or default is None:
             return
         placed = ", placed" if step.kind == Kind.PLACED else ""
         gain = 1 - cycles / (default.cycles or cycles)
-        self._progress.note(f"{self._runner.words(step.candidate)}{placed}: {gain:.2%} compiled")
+        how = "estimated" if estimated else "compiled"
+        self._progress.note(f"{self._runner.words(step.candidate)}{placed}: {gain:.2%} {how}")
 
     def _failed(self, step: Step, error: CaptureError) -> None:
         self._errors[step.candidate] = error

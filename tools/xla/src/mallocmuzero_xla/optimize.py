@@ -118,8 +118,8 @@ def optimize(
     """Searches for compiler options under which `fn(*args)` is faster on `chip`.
 
     Options are returned only if the program compiled with them is faster by the compiler's
-    estimates. Ctrl-C ends the search with the best so far. The result and the captured texts are
-    cached.
+    estimates. Ctrl-C ends the search with the best so far, once that is compiled to the end;
+    another Ctrl-C leaves it out. The result and the captured texts are cached.
 
     Args:
         fn: a function, or the result of jax.jit.

@@ -48,6 +48,8 @@ class Outcome:
             if the step failed.
         finished: of overrides and placed modules: whether another step could not help.
         error: why the step failed, for the report; None if it did not.
+        estimated: of a compile: whether `cycles` come from a compile in phases, which makes no
+            machine code.
     """
 
     step: Step
@@ -55,10 +57,11 @@ class Outcome:
     cycles: float | None
     finished: bool = False
     error: str | None = None
+    estimated: bool = False
 
     @property
     def measures(self) -> bool:
-        """Whether `cycles` are those of a whole compile."""
+        """Whether `cycles` are the compiler's, and not only promised."""
         measuring = (Kind.COMPILE, Kind.OVERRIDES, Kind.PLACED)
         return self.cycles is not None and self.step.kind in measuring
 
@@ -89,13 +92,24 @@ class Space:
 
 @dataclasses.dataclass(frozen=True)
 class Costs:
-    """Expected seconds of a step of each kind."""
+    """Expected seconds of a step of each kind.
+
+    Attributes:
+        compile: a compile as the search makes it: in phases if it can.
+        whole: a compile to the end; None if that is how the search makes all compiles.
+    """
 
     compile: float
     trial: float
     prepare: float
     overrides: float
     placed: float = 0.0
+    whole: float | None = None
+
+    @property
+    def to_the_end(self) -> float:
+        """Returns the seconds of a compile to the end."""
+        return self.compile if self.whole is None else self.whole
 
 
 def described(record: Sequence[Outcome]) -> list[dict[str, Any]]:
@@ -115,6 +129,7 @@ def described(record: Sequence[Outcome]) -> list[dict[str, Any]]:
                 "cycles": each.cycles,
                 "gain": max(0.0, gain),
                 "error": each.error,
+                "estimated": each.estimated,
             }
         )
     return steps

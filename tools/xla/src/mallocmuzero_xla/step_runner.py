@@ -13,6 +13,7 @@ from mallocmuzero_xla.executables import Executables
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.override_rounds import OverrideRounds
 from mallocmuzero_xla.overrides import Item
+from mallocmuzero_xla.phased_compiler import PhasedLanes
 from mallocmuzero_xla.placed_rounds import PlacedRounds
 from mallocmuzero_xla.planning import placed_rounds
 from mallocmuzero_xla.price import Price
@@ -53,8 +54,8 @@ class Scope:
 class StepRunner:
     """Does the steps of one search; close it at the end.
 
-    Several threads may call `compile` and `predict`. The other steps come alone. All raise
-    CaptureError if they fail.
+    Several threads may call `compile`, `estimate` and `predict`. The other steps come alone. All
+    raise CaptureError if they fail.
 
     Attributes:
         width: how many compiles may run at once.
@@ -83,6 +84,7 @@ class StepRunner:
             chip, width=trial_compiles_at_once(), compile_width=self.width
         )
         self._program.write(self.compiler.lowered)
+        self._phases = PhasedLanes(self.compiler.lowered, self.width)
         self._estimates: dict[int, Estimates] = {}
         self.prices: dict[Candidate, Price] = {}
         self._estimating = threading.Lock()  # guards _estimates and prices
@@ -92,11 +94,49 @@ class StepRunner:
 
     def close(self) -> None:
         """Ends the compile processes and running searches."""
+        self._phases.close()
         self.compiler.close()
         for overrides in self.rounds.values():
             overrides.close()
         for placed in self.placed.values():
             placed.close()
+
+    @property
+    def in_phases(self) -> bool:
+        """Whether `estimate` may make compiles in phases."""
+        return self._phases.usable
+
+    def estimate(self, candidate: Candidate) -> tuple[float, float, bool]:
+        """Compiles in phases if that is possible, else to the end.
+
+        Returns cycles, seconds, and whether the compile was in phases. A compile to the end that
+        an earlier run made is used.
+        """
+        store = self._store(candidate)
+        if not self.in_phases or (store is not None and store.has(Variant(DEFAULT))):
+            return (*self.compile(candidate, True), False)
+        started = time.monotonic()
+        text = self._phased(candidate)
+        if text is None:
+            return (*self.compile(candidate, True), False)
+        cycles = self._binary.module_cycles(text, self._chip.name)
+        return cycles, time.monotonic() - started, True
+
+    def _phased(self, candidate: Candidate) -> str | None:
+        """Returns the text of a compile in phases with all estimates, or None."""
+        with self._estimating:
+            estimates = self._estimates.setdefault(candidate.limit, Estimates())
+        return self._phases.text(self.options(candidate), estimates, self._estimating, self._budget)
+
+    def _store(self, candidate: Candidate) -> CaptureStore | None:
+        """Returns the folder of the candidate's compiles; None if it is not kept."""
+        if candidate.settings:
+            return None
+        program = with_options(self._program, self.options(candidate))
+        folder = self._resources.captures / program.sha256
+        store = CaptureStore(folder, program.function, self._chip)
+        store.begin(program)
+        return store
 
     def compile(self, candidate: Candidate, in_budget: bool) -> tuple[float, float]:
         """Compiles to the end, unless an earlier run did; returns cycles and seconds.
@@ -106,13 +146,7 @@ class StepRunner:
         options = self.options(candidate)
         budget = self._budget if in_budget else Budget()
         started = time.monotonic()
-        store, variant = None, Variant(DEFAULT)
-        if not candidate.settings:
-            program = with_options(self._program, options)
-            store = CaptureStore(
-                self._resources.captures / program.sha256, program.function, self._chip
-            )
-            store.begin(program)
+        store, variant = self._store(candidate), Variant(DEFAULT)
         if store is not None and store.has(variant):
             text, seconds = store.read(variant), store.seconds(variant)
         else:
@@ -128,7 +162,10 @@ class StepRunner:
         return price.total, seconds
 
     def predict(self, candidate: Candidate) -> float:
-        """Returns the cycles by a trial compile and the estimates of whole compiles."""
+        """Returns the cycles by a compile in phases, or by a trial compile and known estimates."""
+        phased = self._phased(candidate) if self.in_phases else None
+        if phased is not None:
+            return self._binary.module_cycles(phased, self._chip.name)
         text = self.compiler.compile_trial(self.options(candidate), self._budget)
         with self._estimating:
             filled = self._estimates[candidate.limit].fill(text)

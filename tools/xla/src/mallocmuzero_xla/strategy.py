@@ -145,7 +145,7 @@ def _with_room_for_overrides(arms: list[_Arm], room: float) -> list[_Arm]:
 
 
 def best(record: Sequence[Outcome]) -> Outcome | None:
-    """Returns the step with the fewest compiled cycles; the first among equals."""
+    """Returns the step with the fewest cycles by the compiler; the first among equals."""
     compiled = [each for each in record if each.measures]
     return min(compiled, key=lambda each: each.cycles or math.inf, default=None)
 
@@ -188,6 +188,10 @@ class _Seen:
     def cycles(self, candidate: Candidate) -> float:
         """Returns the compiled cycles; infinite if it was not compiled or failed."""
         return self._compiled.get(candidate, math.inf)
+
+    def only_estimated(self, candidate: Candidate) -> bool:
+        """Whether no compile of the candidate has made machine code."""
+        return all(each.estimated for each in self.steps(Kind.COMPILE, candidate))
 
     def limits(self) -> list[int]:
         """Returns the limits that compile, the fastest first."""
@@ -314,7 +318,7 @@ def _round_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
     tensors, which a mapping may use better. What is known about one limit holds half for the next.
     """
     prepared = [each for each in seen.record if each.step.kind == Kind.PREPARE]
-    least = _LEAST_TRIALS * costs.trial + costs.compile
+    least = _LEAST_TRIALS * costs.trial + costs.to_the_end
     for limit in seen.limits():
         candidate = Candidate(limit)
         arms = list(_rounds_under(seen, candidate, remaining, costs, least))
@@ -329,7 +333,9 @@ def _round_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
             gain = max(arm.gain for arm in arms) * _DECAY ** (len(prepared) + near)
             if gain > _LEAST_GAIN:
                 step = Step(Kind.PREPARE, candidate, _WHY[Kind.PREPARE])
-                yield _Arm((step,), gain, costs.prepare + least)
+                # A mapping begins with the default's machine code.
+                default = costs.to_the_end if seen.only_estimated(candidate) else 0.0
+                yield _Arm((step,), gain, costs.prepare + default + least)
 
 
 def _rounds_under(

@@ -20,6 +20,7 @@ from mallocmuzero_xla.errors import CompileError, UsageError, WorkerLostError
 
 COMMAND = (sys.executable, "-m", "mallocmuzero_xla.compile_child")
 TRIAL_COMMAND = (sys.executable, "-m", "mallocmuzero_xla.trial_child")
+PHASE_COMMAND = (sys.executable, "-m", "mallocmuzero_xla.phase_child")
 
 # The compiler keeps memory from one compile to the next. A process that grows past this is replaced
 # before its next job.
@@ -40,7 +41,7 @@ class Worker:
     """
 
     def __init__(self, command: Sequence[str] | None = None) -> None:
-        """`command` starts the process: COMMAND by default, or TRIAL_COMMAND."""
+        """`command` starts the process: COMMAND by default, TRIAL_COMMAND or PHASE_COMMAND."""
         self._command = command or COMMAND
         self._process: subprocess.Popen[bytes] | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (goes with this)
@@ -49,6 +50,13 @@ class Worker:
 
     def run(self, job: dict[str, Any], timeout: float) -> float:
         """Runs one job and returns the seconds it took, without the start of the process.
+
+        Raises as `ask`.
+        """
+        return float(self.ask(job, timeout)["seconds"])
+
+    def ask(self, job: dict[str, Any], timeout: float) -> dict[str, Any]:
+        """Runs one job and returns its answer.
 
         Raises:
             UsageError: the job is wrong.
@@ -68,14 +76,14 @@ class Worker:
                 raise WorkerClosedError
             status, words = process.returncode, self._last_words()
             raise WorkerLostError(f"the compile process ended (status {status}): {words}")
-        reply = json.loads(line)
+        reply: dict[str, Any] = json.loads(line)
         if reply["peak_mebibytes"] > _PEAK_MEBIBYTES:
             self._stop()
         if reply.get("lost"):
             raise WorkerLostError(f"{reply['error']}: {self._last_words()}")
         if reply["error"]:
             raise (UsageError if reply["usage"] else CompileError)(reply["error"])
-        return float(reply["seconds"])
+        return reply
 
     def close(self) -> None:
         """Ends the process for good."""
