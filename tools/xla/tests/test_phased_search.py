@@ -15,6 +15,7 @@ from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import BudgetSpentError
 from mallocmuzero_xla.joint_search import JointSearch
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.price import Price
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.scoped_limit import OPTION
 from mallocmuzero_xla.search_capture import Resources
@@ -181,7 +182,7 @@ class Fake:
         self.in_phases = True
         self.compiler = self
         self.trial_compiles = self.compiles = 0
-        self._cycles = 1000.0
+        self.prices: dict[Candidate, Price] = {}
         self.ended_to_the_end: list[float] = []
 
     def compile(self, candidate: Candidate, in_budget: bool) -> tuple[float, float]:
@@ -195,7 +196,9 @@ class Fake:
         return self._by_limit(candidate), self._phased, True
 
     def _by_limit(self, candidate: Candidate) -> float:
-        return 2000.0 - candidate.limit / 1024
+        cycles = 2000.0 - candidate.limit / 1024
+        self.prices[candidate] = Price(cycles, cycles, 0.0, 0.0)
+        return cycles
 
     def options(self, candidate: Candidate) -> dict[str, str]:
         return {OPTION: str(candidate.limit)}
