@@ -43,7 +43,8 @@ class MeetingWatch {
           absl::StrCat("lost process 0 while the processes met (", error.what(),
                        "); this process must start again"));
       std::_Exit(EXIT_FAILURE);
-    } catch (...) {  // not of that thread
+    } catch (...) {
+      std::abort();  // not of that thread
     }
     std::abort();
   }

@@ -92,9 +92,11 @@ double OperandBytes(const hlo::Computation& computation, const hlo::Instruction&
   return bytes;
 }
 
-// The part of the shape of an asynchronous start that holds the results: (operands, results, ...).
-const hlo::Shape& ResultsOfStart(const hlo::Shape& shape) {
-  return shape.tuple_shapes.size() < 2 ? shape : shape.tuple_shapes[1];
+// The shape of the results of a collective. That of an asynchronous start is (operands, results,
+// ...).
+const hlo::Shape& ResultShape(const hlo::Instruction& instruction, bool starts) {
+  const hlo::Shape& shape = instruction.shape;
+  return starts && shape.tuple_shapes.size() >= 2 ? shape.tuple_shapes[1] : shape;
 }
 
 // True if only slices of the instruction are used, or of its elements if it is a tuple.
@@ -143,8 +145,8 @@ double RingBytes(const Operation& operation) {
     case Opcode::kAllToAll:
     case Opcode::kRaggedAllToAll: {
       const int64_t devices = operation.devices.value_or(4);
-      return static_cast<double>(devices * devices / 4) / static_cast<double>(devices) *
-             operation.operand_bytes;
+      const int64_t links = devices * devices / 4;
+      return static_cast<double>(links) / static_cast<double>(devices) * operation.operand_bytes;
     }
     default:  // a permute
       return 2 * operation.operand_bytes;
@@ -171,7 +173,7 @@ double LinkBytes(const hlo::Module& module, const hlo::Computation& computation,
   const auto index =
       static_cast<hlo::InstructionIndex>(&instruction - computation.instructions.data());
   const bool is_wrapped = instruction.opcode == Opcode::kAsyncStart;
-  const hlo::Shape& result = starts ? ResultsOfStart(instruction.shape) : instruction.shape;
+  const hlo::Shape& result = ResultShape(instruction, starts);
   return RingBytes({.opcode = is_wrapped ? instruction.wrapped_opcode : instruction.opcode,
                     .devices = GroupSize(instruction),
                     .operand_bytes = OperandBytes(computation, instruction),
