@@ -154,8 +154,9 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
       return;
     }
 #endif
-    // This also limits the time to connect; the calls below have time limits of their own.
-    auto gloo = c10d::ProcessGroupGloo::Options::create(meeting);
+    // Also the limit of each later operation, since Gloo does not use that of a call. The store
+    // ends the wait for processes that do not come after `meeting`.
+    auto gloo = c10d::ProcessGroupGloo::Options::create(std::max(meeting, group->timeout));
     gloo->devices.push_back(GlooDevice(*address));
     gloo->threads = 1;
     group->backend =

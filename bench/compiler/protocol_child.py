@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mallocmuzero_xla.builders import build_registered
+from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.command import run_command
 from mallocmuzero_xla.environment import require_compiler
 from mallocmuzero_xla.optimize import optimize
@@ -62,7 +63,7 @@ def main() -> int:
     def run() -> int:
         os.sched_setaffinity(0, job["cores"])
         require_compiler()
-        built = build_registered(job["registry"], job["program"])
+        built = build_registered(job["registry"], job["program"], find_chip(job["chip"]))
         arguments = {**job["arguments"], **built.jit_options}
         found = optimize(built.fn, *built.args, chip=job["chip"], **arguments)
         fields = outcome(found.report, found.executable is not None)
