@@ -154,9 +154,8 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
       return;
     }
 #endif
-    // Also the limit of each later operation, since Gloo does not use that of a call. The store
-    // ends the wait for processes that do not come after `meeting`.
-    auto gloo = c10d::ProcessGroupGloo::Options::create(std::max(meeting, group->timeout));
+    // This also limits the time to connect; the calls below have time limits of their own.
+    auto gloo = c10d::ProcessGroupGloo::Options::create(meeting);
     gloo->devices.push_back(GlooDevice(*address));
     gloo->threads = 1;
     group->backend =

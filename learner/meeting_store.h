@@ -6,7 +6,6 @@
 
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -83,8 +82,7 @@ class MeetingStore final : public c10d::Store {
   void wait(const std::vector<std::string>& keys) override { store().wait(keys); }
   void wait(const std::vector<std::string>& keys,
             const std::chrono::milliseconds& timeout) override {
-    // Gloo asks for the time of its other operations, which may be longer than the meeting.
-    store().wait(keys, std::min(timeout, getTimeout()));
+    store().wait(keys, timeout);
   }
   const std::chrono::milliseconds& getTimeout() const noexcept override {
     return *store_ ? (*store_)->getTimeout() : timeout_;

@@ -25,7 +25,9 @@ constexpr absl::Duration kBatchPatience = absl::Milliseconds(200);
 
 // How long an attempt to meet waits for the other processes. Each failed attempt makes the next one
 // longer, because processes on a busy machine are slow to connect. A stop waits for the attempt.
-constexpr absl::Duration kFirstMeeting = absl::Seconds(2);
+// Gloo also limits each later operation by this time, so it is longer than the three seconds after
+// which a process without a heartbeat is lost (group_watch.h): then the reason has its number.
+constexpr absl::Duration kFirstMeeting = absl::Seconds(4);
 constexpr absl::Duration kLongestMeeting = absl::Seconds(8);
 
 // The time between two attempts. It is short, so that attempts of all processes overlap.
