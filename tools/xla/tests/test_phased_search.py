@@ -189,16 +189,16 @@ class Fake:
         self._clock.now += self._whole
         self.compiles += 1
         self.ended_to_the_end.append(self._clock.now)
-        return self._by_limit(candidate), self._whole
+        cycles = self._by_limit(candidate)
+        self.prices[candidate] = Price(cycles, cycles, 0.0, 0.0)
+        return cycles, self._whole
 
     def estimate(self, candidate: Candidate) -> tuple[float, float, bool]:
         self._clock.now += self._phased
         return self._by_limit(candidate), self._phased, True
 
     def _by_limit(self, candidate: Candidate) -> float:
-        cycles = 2000.0 - candidate.limit / 1024
-        self.prices[candidate] = Price(cycles, cycles, 0.0, 0.0)
-        return cycles
+        return 2000.0 - candidate.limit / 1024
 
     def options(self, candidate: Candidate) -> dict[str, str]:
         return {OPTION: str(candidate.limit)}
@@ -208,6 +208,13 @@ class Fake:
 
     def close(self) -> None:
         pass
+
+
+def with_fake(made: Any, runner: Fake) -> tuple[Any, Fake]:
+    """Returns a search that makes its compiles by `runner`, and `runner`."""
+    made._runner.close()
+    made._runner = runner
+    return made, runner
 
 
 @pytest.mark.parametrize(("whole", "phased"), [(10.0, 2.0), (24.0, 8.0), (40.0, 1.0), (29.0, 20.0)])
@@ -220,9 +227,7 @@ def test_the_search_ends_within_the_budget_and_a_tenth(
 ) -> None:
     make_world(promised={}, cycles={})
     clock = Clock(monkeypatch)
-    made = search(seconds=60.0)
-    made._runner.close()
-    made._runner = runner = Fake(clock, whole, phased)
+    made, runner = with_fake(search(seconds=60.0), Fake(clock, whole, phased))
     found = made.run()
     assert clock.now <= 66.0
     steps = [each for each in made.record if each.step.kind == Kind.COMPILE]
@@ -238,9 +243,7 @@ def test_a_compile_that_takes_longer_than_the_budget_is_announced(
 ) -> None:
     make_world(promised={}, cycles={})
     clock, notes = Clock(monkeypatch), list[str]()
-    made = search(seconds=60.0, notes=notes)
-    made._runner.close()
-    made._runner = runner = Fake(clock, whole=25.0, phased=5.0)
+    made, runner = with_fake(search(seconds=60.0, notes=notes), Fake(clock, whole=25.0, phased=5.0))
     estimate = runner.estimate
 
     def slow(candidate: Candidate) -> tuple[float, float, bool]:
@@ -260,9 +263,7 @@ def test_only_one_compile_ends_late_however_many_estimates_are_wrong(
 ) -> None:
     make_world(promised={}, cycles={})
     clock = Clock(monkeypatch)
-    made = search(seconds=60.0)
-    made._runner.close()
-    made._runner = runner = Fake(clock, whole=20.0, phased=3.0)
+    made, runner = with_fake(search(seconds=60.0), Fake(clock, whole=20.0, phased=3.0))
     compile_ = runner.compile
 
     def wrong(candidate: Candidate, in_budget: bool) -> tuple[float, float]:
@@ -282,9 +283,7 @@ def test_time_that_ends_in_a_compile_in_phases_keeps_what_is_there(
 ) -> None:
     make_world(promised={}, cycles={})
     clock = Clock(monkeypatch)
-    made = search(seconds=60.0)
-    made._runner.close()
-    made._runner = runner = Fake(clock, whole=10.0, phased=2.0)
+    made, runner = with_fake(search(seconds=60.0), Fake(clock, whole=10.0, phased=2.0))
 
     def spent(candidate: Candidate) -> tuple[float, float, bool]:
         clock.now = 66.0

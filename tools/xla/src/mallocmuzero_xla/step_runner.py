@@ -61,7 +61,7 @@ class StepRunner:
         width: how many compiles may run at once.
         settings: the settings that may be tried, by kind.
         compiler: makes compiles and trial compiles, and counts them.
-        prices: of the programs that `compile` or `estimate` has made, by candidate.
+        prices: of the programs that `compile` has made, by candidate.
         rounds, placed: the searches for mappings, by the candidate that they are under.
     """
 
@@ -119,10 +119,8 @@ class StepRunner:
         text = self._phased(candidate)
         if text is None:
             return (*self.compile(candidate, True), False)
-        price = self._binary.module_price(text, self._chip.name)
-        with self._estimating:
-            self.prices[candidate] = price
-        return price.total, time.monotonic() - started, True
+        cycles = self._binary.module_cycles(text, self._chip.name)
+        return cycles, time.monotonic() - started, True
 
     def _phased(self, candidate: Candidate) -> str | None:
         """Returns the text of a compile in phases with all estimates, or None."""
