@@ -14,19 +14,18 @@ import dataclasses
 import fnmatch
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 
 from capture_zoo import chip_of
-from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.builders import build_registered, load_registry
 from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.command import run_command
 from mallocmuzero_xla.lowering import lower
 from mallocmuzero_xla.optimize import optimize
 from mallocmuzero_xla.store import read_text
+from placed import run_binary
 
 _REGISTRY = pathlib.Path(__file__).resolve().parents[2] / "workloads" / "zoo"
 _FAMILIES = ("sharded_language_model", "flash_attention")
@@ -58,9 +57,8 @@ def collective_cycles(text: str, chip: str) -> float:
     with tempfile.NamedTemporaryFile("w", suffix=".hlo", encoding="utf-8") as file:
         file.write(text)
         file.flush()
-        line = [str(find_binary()), "simulate", "--hlo", file.name, "--hardware", chip, "--json"]
-        shown = subprocess.run(line, capture_output=True, check=True, text=True)
-    return float(json.loads(shown.stdout)["collective_cycles"])
+        shown = run_binary("simulate", "--hlo", file.name, "--hardware", chip, "--json")
+    return float(json.loads(shown)["collective_cycles"])
 
 
 def measure(name: str, chip_name: str, budget: str, cache: pathlib.Path) -> Row:

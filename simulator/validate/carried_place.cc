@@ -1,7 +1,9 @@
 #include "simulator/validate/carried_place.h"
 
 namespace mallocmuzero::validate {
+namespace {
 
+// Indices of the intervals of `buffer` whose [first, last] contains `instruction`.
 std::vector<size_t> IntervalsContaining(const Mapping& mapping, BufferIndex buffer,
                                         InstructionIndex instruction) {
   std::vector<size_t> found;
@@ -13,8 +15,6 @@ std::vector<size_t> IntervalsContaining(const Mapping& mapping, BufferIndex buff
   }
   return found;
 }
-
-namespace {
 
 // True if one of the intervals takes over the value at the marker. If the same buffer also gives
 // the value, an interval that ends at the marker does not count.

@@ -12,10 +12,6 @@
 
 namespace mallocmuzero::validate {
 
-// Indices of the intervals of `buffer` whose [first, last] contains `instruction`.
-std::vector<size_t> IntervalsContaining(const Mapping& mapping, BufferIndex buffer,
-                                        InstructionIndex instruction);
-
 // The intervals that contain the markers; see the picture in validate.h.
 struct CarriedPlace {
   bool in_fast_memory = false;
