@@ -30,6 +30,7 @@
 #include "actor/role/round_player.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "base/thread_count.h"
 #include "env/program_rules.h"
 #include "metrics/process_usage.h"
@@ -349,17 +350,17 @@ absl::Status ActorRole::Impl::Stop(absl::Duration grace) {
     if (stopped_) return absl::OkStatus();
     stopped_ = true;
   }
-  const absl::Time deadline = absl::Now() + grace;
+  const absl::Time deadline = SteadyNow() + grace;
   stop_.Notify();
   if (sampler_ != nullptr) sampler_->Stop();
   // Lets threads hand finished games to the writer. They cannot if it is full, so the wait is
   // short.
   if (!players_.empty()) played_.WaitForNotificationWithTimeout(grace / 4);
   const absl::Status closed =
-      writer_->Close(std::max(deadline - absl::Now() - kForDisk, absl::ZeroDuration()));
+      writer_->Close(std::max(deadline - SteadyNow() - kForDisk, absl::ZeroDuration()));
   for (std::thread& player : players_) player.join();
   if (ticker_.joinable()) ticker_.join();
-  const absl::Duration left = deadline - absl::Now();
+  const absl::Duration left = deadline - SteadyNow();
   if (learner_ != nullptr && left > absl::ZeroDuration()) {
     learner_->Leave(std::min(left, kForGoodbye));
   }

@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/steady_clock.h"
 #include "replay/client/metrics.h"
 #include "replay/client/shard_address.h"
 #include "replay/client/shard_roster.h"
@@ -143,11 +144,19 @@ void ItemWriter::OnSettled(const WriterMetrics::OfShard& metrics, const SpooledI
   if (options_.on_settled) options_.on_settled(item);
 }
 
-void ItemWriter::Close(absl::Duration grace) {
+void ItemWriter::Close(absl::Duration grace, absl::Duration patience) {
+  const absl::Time deadline = SteadyNow() + grace;
   const absl::MutexLock lock(&mutex_);
   closing_ = true;
-  const auto is_empty = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return spooled_ == 0; };
-  mutex_.AwaitWithTimeout(absl::Condition(&is_empty), grace);
+  bool moves = true;
+  while (moves && spooled_ > 0) {
+    const uint64_t settled = acknowledged_ + refused_;
+    const auto has_moved = [this, settled]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
+      return acknowledged_ + refused_ != settled;
+    };
+    moves = mutex_.AwaitWithTimeout(absl::Condition(&has_moved),
+                                    std::min(patience, deadline - SteadyNow()));
+  }
 }
 
 std::vector<SpooledItem> ItemWriter::TakeRest() {

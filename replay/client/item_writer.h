@@ -64,9 +64,9 @@ class ItemWriter {
   // shards that have left are closed. Has no effect after Close.
   void SetRoster(const v1::ShardRoster& roster);
 
-  // Makes blocked and later calls of Write return false, then blocks until all items are settled or
-  // `grace` has passed.
-  void Close(absl::Duration grace);
+  // Makes blocked and later calls of Write return false, then blocks until all items are settled,
+  // `grace` has passed, or no item was settled for the time `patience`.
+  void Close(absl::Duration grace, absl::Duration patience);
 
   // Stops all delivery and returns the items that are not settled, with their shards. Call after
   // Close.

@@ -34,6 +34,9 @@
 namespace mallocmuzero {
 namespace {
 
+// How long a writer with a spool folder waits for the next acknowledgement before it gives up.
+constexpr absl::Duration kPatience = absl::Seconds(1);
+
 absl::Status Check(const ReplayWriterOptions& options) {
   MMZ_RETURN_IF_ERROR(CheckShards(options.shards));
   if (options.spool_bytes == 0 || options.spool_bytes > kMostSpoolBytes) {
@@ -70,7 +73,7 @@ class ReplayWriter::Impl {
                     }}) {}
 
   ~Impl() {
-    items_.Close(absl::ZeroDuration());
+    items_.Close(absl::ZeroDuration(), absl::ZeroDuration());
     items_.TakeRest();
   }
 
@@ -117,7 +120,7 @@ class ReplayWriter::Impl {
   }
 
   absl::Status Close(absl::Duration grace) {
-    items_.Close(grace);
+    items_.Close(grace, spool_file_ == nullptr ? grace : kPatience);
     const std::vector<SpooledItem> rest = items_.TakeRest();
     const absl::Status kept = Keep(rest);
     // Releases the lock, so that another writer of this name may start.

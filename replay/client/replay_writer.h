@@ -110,8 +110,9 @@ class ReplayWriter {
   uint64_t refused() const;
 
   // Makes blocked and later calls of Write return false, waits up to `grace` for acknowledgements,
-  // and writes the remaining trajectories to the spool folder. Unavailable, with their number, if
-  // they could not be written there and are lost. Call at most once.
+  // and writes the remaining trajectories to the spool folder. With a spool folder, the wait ends
+  // once a second has brought no answer, such as for a shard that is away. Unavailable, with their
+  // number, if they could not be written there and are lost. Call at most once.
   absl::Status Close(absl::Duration grace);
 
  private:

@@ -260,6 +260,41 @@ TEST(ReplayWriter, WhatIsLeftAtTheEndIsDeliveredByTheNextOfItsName) {
       Await([&] { return !std::filesystem::exists(absl::StrCat(folder, "/actor-1.spool")); }));
 }
 
+TEST(ReplayWriter, WithASpoolFileACloseDoesNotWaitForAShardThatIsAway) {
+  const auto shard = StartShard(ShardConfig());
+  const auto writer =
+      StartWriter({.shards = {AddressOf(*shard), {.name = "away", .address = "127.0.0.1:1"}},
+                   .spool_dir = TestFolder(),
+                   .name = "actor-1"});
+  for (uint64_t i = 0; i < 50; ++i) EXPECT_TRUE(writer->Write(MakeTrajectory(i, 5)));
+  EXPECT_EQ(writer->Close(absl::Hours(1)), absl::OkStatus());
+  EXPECT_GT(writer->acknowledged(), 0);
+  EXPECT_GT(writer->left_in_spool(), 0);
+  EXPECT_EQ(writer->acknowledged() + writer->left_in_spool(), 50);
+}
+
+TEST(ReplayWriter, WithoutASpoolFileACloseWaitsForAShardThatIsAway) {
+  auto shard = StartShard(ShardConfig());
+  const ShardAddress address = AddressOf(*shard);
+  shard = nullptr;
+  const auto writer = StartWriter({.shards = {address}});
+  EXPECT_TRUE(writer->Write(MakeTrajectory(1, 5)));
+  std::atomic<bool> closed = false;
+  absl::Status status;
+  std::thread closer([&] {
+    status = writer->Close(absl::Hours(1));
+    closed = true;
+  });
+  EXPECT_TRUE(Await([&] { return !writer->trouble().empty(); }));
+  EXPECT_FALSE(closed);  // it knows that the shard is away, and waits
+  v1::ReplayShard config = ShardConfig();
+  config.set_address(address.address);
+  shard = StartShard(config);
+  closer.join();
+  EXPECT_EQ(status, absl::OkStatus());
+  EXPECT_EQ(writer->acknowledged(), 1);
+}
+
 TEST(ReplayWriter, ASpoolIsOfOneProcessAtATime) {
   const ReplayWriterOptions options{.shards = {{.name = "a", .address = "127.0.0.1:1"}},
                                     .spool_dir = TestFolder(),
