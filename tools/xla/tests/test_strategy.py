@@ -378,3 +378,35 @@ def test_a_setting_that_was_slower_than_promised_is_not_compiled_under_another_l
     while steps := next_steps(fixed, record, 1e6, 1e6, COSTS):
         assert steps[0].kind != Kind.COMPILE or not steps[0].candidate.settings
         record.append(Outcome(steps[0], 1.0, 1000.0))
+
+
+def test_an_earlier_search_comes_right_after_the_default() -> None:
+    earlier = space(start=48 * 1024, start_more=True)
+    (first,) = next_steps(earlier, [compiled(1000)], 1000.0, 1000.0, COSTS)
+    assert first == Step(Kind.COMPILE, Candidate(48 * 1024))
+    record = [compiled(1000), compiled(990, 48)]
+    start = Step(Kind.START, Candidate(48 * 1024))
+    assert next_steps(earlier, record, 1000.0, 1000.0, COSTS) == [start]
+    for cycles in (900.0, None):  # it comes once, whether or not it compiles
+        again = next_steps(earlier, [*record, Outcome(start, 11.0, cycles)], 1000.0, 1000.0, COSTS)
+        assert again[0].kind != Kind.START
+    assert best([*record, Outcome(start, 11.0, 900.0)]) == Outcome(start, 11.0, 900.0)
+
+
+def test_nothing_starts_under_an_earlier_limit_that_no_longer_compiles() -> None:
+    earlier = space(start=48 * 1024, start_more=True)
+    record = [compiled(1000), compiled(None, 48)]
+    (step,) = next_steps(earlier, record, 1000.0, 1000.0, COSTS)
+    assert (step.kind, step.candidate.limit) == (Kind.COMPILE, 24 * 1024)
+
+
+def test_the_earlier_limit_is_the_first_after_a_default_that_fails() -> None:
+    earlier = space(start=48 * 1024)
+    (step,) = next_steps(earlier, [compiled(None)], 1000.0, 1000.0, COSTS)
+    assert step.candidate.limit == 48 * 1024
+
+
+def test_a_start_that_does_not_fit_into_the_budget_is_left_out() -> None:
+    earlier = space(start=OWN, start_more=True)
+    steps = next_steps(earlier, [compiled(1000)], 5.0, 5.0, COSTS)
+    assert all(step.kind != Kind.START for step in steps)

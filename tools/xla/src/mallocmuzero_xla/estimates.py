@@ -8,6 +8,7 @@ memory, its estimate is known. Settings and overrides do not change it.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import hashlib
 import re
@@ -117,6 +118,23 @@ def estimates_by_name(text: str) -> dict[str, int]:
     """Returns the estimates in the text of a compile, by the name of the instruction."""
     found = ((each.name, _estimate(each)) for each in _instructions(text))
     return {name: cycles for name, cycles in found if cycles is not None}
+
+
+def identities(text: str) -> dict[str, str]:
+    """Returns what each instruction is, by name: what it computes, and a number among its equals.
+
+    An instruction has the same identity in other programs, whatever its name, memories and, for
+    parameters, number are.
+    """
+    count: collections.Counter[str] = collections.Counter()
+    found = {}
+    for each in _instructions(text):
+        _, shape, rest = _parts(each.line)
+        is_parameter = rest.startswith("parameter(")
+        digest = _digest(_SPACE.sub("", shape)) if is_parameter else each.digest
+        count[digest] += 1
+        found[each.name] = f"{digest[:16]}.{count[digest]}"
+    return found
 
 
 def matching(module: str, alone: Iterable[str]) -> list[bool]:

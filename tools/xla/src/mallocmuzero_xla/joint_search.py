@@ -65,12 +65,18 @@ class JointSearch:
         own = set_limit if set_limit is not None else chip.scoped_vmem_kib
         free = scope.limits and set_limit is None
         self._runner = StepRunner(program, resources, scope, own)
+        memory = (chip.shared_vmem_kib or 0) if free else 0
+        earlier = scope.earlier
+        start = earlier.limit if earlier.limit is not None and earlier.limit < memory else own
+        start_more = scope.settings and scope.overrides and bool(earlier.items)
         self._space = Space(
             own=own,
-            memory=(chip.shared_vmem_kib or 0) if free else 0,
+            memory=memory,
             settings=tuple(self._runner.settings),
             overrides=scope.overrides,
             placed=scope.executables is not None,
+            start=start if start_more or start != own else None,
+            start_more=start_more,
         )
         self._default_error: str | None = None
         self._errors: dict[Candidate, CaptureError] = {}
@@ -240,6 +246,8 @@ class JointSearch:
                     cycles, seconds = runner.compile(step.candidate, in_budget=False)
                 case Kind.COMPILE:
                     cycles, seconds, estimated = runner.estimate(step.candidate)
+                case Kind.START:
+                    cycles = runner.start(step.candidate)
                 case Kind.TRIAL:
                     cycles = runner.predict(step.candidate)
                 case Kind.PREPARE:
@@ -262,12 +270,19 @@ class JointSearch:
     def _note_gain(self, step: Step, cycles: float | None, estimated: bool) -> None:
         """Shows what a step gained; rounds of overrides show it themselves."""
         default = self._default()
-        if step.kind not in (Kind.COMPILE, Kind.PLACED) or cycles is None or default is None:
+        if step.kind == Kind.OVERRIDES or not step.measures or cycles is None or default is None:
             return
-        placed = ", placed" if step.kind == Kind.PLACED else ""
         gain = 1 - cycles / (default.cycles or cycles)
         how = "estimated" if estimated else "compiled"
-        self._progress.note(f"{self._runner.words(step.candidate)}{placed}: {gain:.2%} {how}")
+        self._progress.note(f"{self._words(step)}: {gain:.2%} {how}")
+
+    def _words(self, step: Step) -> str:
+        """Returns what a step makes, in words."""
+        further = {
+            Kind.PLACED: ", placed",
+            Kind.START: ", with what an earlier search has found",
+        }
+        return f"{self._runner.words(step.candidate)}{further.get(step.kind, '')}"
 
     def _failed(self, step: Step, error: CaptureError) -> None:
         self._errors[step.candidate] = error
@@ -288,7 +303,7 @@ class JointSearch:
         overrides, placed = "overrides of single tensors", "placed executables"
         what = {Kind.OVERRIDES: overrides, Kind.PLACED: placed, Kind.PREPARE: overrides}
         if step.kind not in what:
-            return f"{words}: {error}; the search goes on without it"
+            return f"{self._words(step)}: {error}; the search goes on without it"
         missing = what[step.kind]
         if step.kind == Kind.PREPARE and self._space.placed:
             missing = f"{overrides} or {placed}"
@@ -333,9 +348,14 @@ class JointSearch:
             rounds.keep_files()
             verified = rounds.result
         verified.options = {**self._runner.options(candidate), **verified.options}
-        if rounds is None:
+        started = self._runner.started
+        if found.step.kind == Kind.START and started is not None:
+            verified.options, verified.kept = started.options, started.kept
+            verified.optimized_price = started.price
+        elif rounds is None:
             verified.kept = [self._runner.settings[kind].id for kind in candidate.settings]
             verified.optimized_price = self._runner.prices[candidate]
+        verified.identities = self._runner.identities_in(candidate, verified.options)
         return verified
 
     def _complete(self, verified: Verified, found: Outcome) -> Verified:

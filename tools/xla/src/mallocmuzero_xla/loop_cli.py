@@ -81,6 +81,11 @@ def add_optimize(commands: Commands) -> None:
         "--seed", type=int, default=0, metavar="N", help="of the searches for mappings (default: 0)"
     )
     command.add_argument(
+        "--start-from",
+        metavar="FILE",
+        help="begin with what fits of this artefact, found before the function or compiler changed",
+    )
+    command.add_argument(
         "--server", metavar="HOST:PORT", help="let this `mallocmuzero serve` search for mappings"
     )
     command.add_argument(
@@ -147,6 +152,7 @@ def _run_optimize(arguments: argparse.Namespace) -> int:
         scoped_limit=not arguments.keep_scoped_limit,
         assignment=not arguments.keep_assignment,
         seed=arguments.seed,
+        start_from=arguments.start_from,
         placed=arguments.placed,
         topology=arguments.topology,
         server=arguments.server,

@@ -13,6 +13,13 @@ from mallocmuzero_xla.artefact import Artefact, Executable, file_sha256
 from mallocmuzero_xla.binary import Binary, Server
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.chips import Chip, chosen_chip
+from mallocmuzero_xla.earlier import (
+    IDENTITIES,
+    LIMIT,
+    Earlier,
+    earlier_of,
+    earlier_of_search,
+)
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
 from mallocmuzero_xla.errors import PlacedError, UsageError
 from mallocmuzero_xla.executables import Executables
@@ -111,6 +118,7 @@ def optimize(
     seed: int = 0,
     server: str | None = None,
     server_security: str | os.PathLike[str] | None = None,
+    start_from: str | os.PathLike[str] | Artefact | None = None,
     compiler_options: Mapping[str, Any] | None = None,
     on_progress: Callable[[str], None] | None = None,
     **jit_options: Any,
@@ -148,6 +156,10 @@ def optimize(
         server: host:port of a `mallocmuzero serve` that searches for mappings; all compiles stay
             in this process. None: this machine searches.
         server_security: a file that names the certificates and the token for the server.
+        start_from: an artefact, or its file, of an earlier search for this function, which may have
+            changed since. The search begins with what of it fits: the limit, settings, and
+            overrides of instructions that are still there. None: the latest result in the cache
+            for a function of this name, if there is one.
         compiler_options: options of every compile; not part of the result.
         on_progress: gets each line of progress, whether or not `progress` shows it.
         jit_options: keyword arguments of jax.jit.
@@ -162,6 +174,7 @@ def optimize(
     target = chosen_chip(chip, topology)
     remote = Server(server, server_security) if server is not None else None
     binary = Binary(server=remote, seed=seed)
+    earlier = earlier_of(start_from, target) if start_from is not None else None
     variants = standard_variants(samples)
     folder = (pathlib.Path(cache_dir) if cache_dir else cache_folder()).resolve()
     executables = None
@@ -174,7 +187,7 @@ def optimize(
     shown = LoopProgress(not progress, on_progress)
     run = _Run(program, target, folder, binary, granted, shown)
     scope = Scope(variants, scoped_limit, assignment, assignment, executables)
-    found = run.optimize(scope)
+    found = run.optimize(scope, earlier)
     return dataclasses.replace(found, fn=fn, jit_options=jit_options)
 
 
@@ -221,25 +234,49 @@ class _Run:
         self._captures = cache / "captures" / chip.name
         self._progress = progress
 
-    def optimize(self, scope: Scope) -> Optimized:
-        """Returns the cached result if its budget was at least this one; otherwise searches."""
+    def optimize(self, scope: Scope, earlier: Earlier | None) -> Optimized:
+        """Returns the cached result if its budget was at least this one; otherwise searches.
+
+        The search starts from `earlier`; None for what the cache has.
+        """
         allowed = Allowed(scope.limits, scope.overrides, scope.executables is not None)
         options = OptionsCache(self._program, self._chip, self._cache, allowed)
-        cached = options.load()
+        cached = options.load(warn_of_stale=False)
         # An undecided entry is no answer: its search ended before a trial compile.
         if cached is not None and (cached.verified.undecided or not _has_files(cached.verified)):
             cached = None
         if cached is not None and cached.budget_seconds >= self._budget.seconds:
             return self._optimized(cached.verified, from_cache=True)
-        verified = self._search(scope)
+        known = cached.verified if cached is not None else None
+        if earlier is None:
+            earlier = self._from_cache(options, known)
+        verified = self._search(dataclasses.replace(scope, earlier=earlier))
         self._progress.close()
-        best, earlier = verified, cached.verified if cached is not None else None
+        best = verified
         # If neither has a result, the report is about the later search.
-        if earlier and earlier.improves and earlier.optimized_cycles <= verified.optimized_cycles:
-            best = dataclasses.replace(earlier, interrupted=verified.interrupted)
+        if known and known.improves and known.optimized_cycles <= verified.optimized_cycles:
+            best = dataclasses.replace(known, interrupted=verified.interrupted)
         if not (verified.interrupted or verified.undecided):
             options.store(CachedOptions(best, self._budget.seconds))
         return self._optimized(best, from_cache=best is not verified)
+
+    def _from_cache(self, options: OptionsCache, known: Verified | None) -> Earlier:
+        """Returns what the cache has found; `known` is for this program and compiler."""
+        found = known if known is not None else options.earlier()
+        if found is None:
+            return Earlier()
+        try:
+            earlier = earlier_of_search(found)
+        except ValueError:
+            return Earlier()  # an entry of another hand
+        if found is known:
+            # Its cycles are known, and count at the end.
+            return Earlier(earlier.limit)
+        self._progress.note(
+            f"starting from an earlier search for {self._program.function}, which gained "
+            f"{found.gain:.2%}"
+        )
+        return earlier
 
     def _optimized(self, verified: Verified, from_cache: bool) -> Optimized:
         default = verified.default_cycles if verified.default_error is None else None
@@ -247,6 +284,7 @@ class _Run:
         found = {"by": "optimize", "budget_seconds": self._budget.seconds}
         names = ("seconds", "compiles", "trial_compiles", "kept", "limit_cycles", "default_error")
         found |= {name: getattr(verified, name) for name in names}
+        found |= {IDENTITIES: verified.identities, LIMIT: verified.executable_limit_kib}
         artefact = Artefact(
             function=program.function,
             chip=self._chip.name,

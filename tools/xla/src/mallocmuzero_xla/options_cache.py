@@ -89,11 +89,11 @@ class OptionsCache:
             "environment": recorded_settings(),
         }
 
-    def load(self) -> CachedOptions | None:
-        """Returns the entry, or None; warns about a stale or damaged entry."""
+    def load(self, warn_of_stale: bool = True) -> CachedOptions | None:
+        """Returns the entry, or None; warns about a damaged entry and, if asked to, a stale one."""
         if not self._path.is_file():
             others = self._folder.glob(f"{self._name}-*.json")
-            if any(self._version not in path.name for path in others):
+            if warn_of_stale and any(self._version not in path.name for path in others):
                 _warn(
                     f"{self._name}: the cached options are for a function of this name with other "
                     f"code, shapes or jit options"
@@ -103,16 +103,35 @@ class OptionsCache:
             entry = json.loads(self._path.read_text(encoding="utf-8"))
             stale = [name for name, value in self._key.items() if entry[name] != value]
             if stale:
-                _warn(
-                    f"{self._name}: the cached options were found with {stale[0]} "
-                    f"{entry[stale[0]]}, here are {self._key[stale[0]]}"
-                )
+                if warn_of_stale:
+                    _warn(
+                        f"{self._name}: the cached options were found with {stale[0]} "
+                        f"{entry[stale[0]]}, here are {self._key[stale[0]]}"
+                    )
                 return None
             verified = Verified.from_json(entry["verified"])
             return CachedOptions(verified, float(entry["budget_seconds"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             _warn(f"{self._path}: damaged ({error!r})")
             return None
+
+    def earlier(self) -> Verified | None:
+        """Returns the latest gain of a function of this name on this chip, or None.
+
+        It may be of other code, shapes, jit options or compilers.
+        """
+        pattern = re.compile(rf"{re.escape(self._name)}-[0-9a-f]{{64}}(?:-[a-z-]+)?\.json")
+        paths = [each for each in self._folder.glob("*.json") if pattern.fullmatch(each.name)]
+        dated = {path: _changed(path) for path in paths}
+        for path in sorted(paths, key=lambda each: dated[each], reverse=True):
+            try:
+                entry = json.loads(path.read_text(encoding="utf-8"))
+                verified = Verified.from_json(entry["verified"])
+                if entry["format"] == _FORMAT and verified.improves:
+                    return verified
+            except (OSError, ValueError, KeyError, TypeError, AttributeError):
+                continue  # `load` warns of a damaged entry, if it is the one that is asked for
+        return None
 
     def store(self, cached: CachedOptions) -> None:
         """Writes the entry over an earlier one; a failure to write is only a warning."""
@@ -122,6 +141,13 @@ class OptionsCache:
             write_atomically(self._path, json.dumps(entry, indent=1).encode("utf-8"))
         except OSError as error:
             _warn(f"{self._path}: not written ({error})")
+
+
+def _changed(path: pathlib.Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _warn(problem: str) -> None:

@@ -14,6 +14,7 @@ class Kind(enum.StrEnum):
     """The kinds of steps."""
 
     COMPILE = "compile"
+    START = "start"
     TRIAL = "trial"
     PREPARE = "prepare"
     OVERRIDES = "overrides"
@@ -35,6 +36,11 @@ class Step:
     kind: Kind
     candidate: Candidate
     why: str = dataclasses.field(compare=False, default="")
+
+    @property
+    def measures(self) -> bool:
+        """Whether its cycles are the compiler's, and not only promised."""
+        return self.kind not in (Kind.TRIAL, Kind.PREPARE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,9 +67,8 @@ class Outcome:
 
     @property
     def measures(self) -> bool:
-        """Whether `cycles` are the compiler's, and not only promised."""
-        measuring = (Kind.COMPILE, Kind.OVERRIDES, Kind.PLACED)
-        return self.cycles is not None and self.step.kind in measuring
+        """Whether it has cycles that are the compiler's."""
+        return self.cycles is not None and self.step.measures
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,6 +81,8 @@ class Space:
         settings: kinds of settings, the most helpful first.
         overrides: whether to search for overrides.
         placed: whether to search for placed modules.
+        start: the limit of an earlier search, in KiB; None without one.
+        start_more: whether the earlier search found more than a limit.
     """
 
     own: int
@@ -83,6 +90,8 @@ class Space:
     settings: tuple[str, ...] = ()
     overrides: bool = True
     placed: bool = False
+    start: int | None = None
+    start_more: bool = False
 
     def limits(self, shares: Sequence[Fraction]) -> list[int]:
         """Returns the limits at these multiples of the program's own that leave room."""

@@ -5,14 +5,23 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mallocmuzero_xla.budget import Budget
-from mallocmuzero_xla.estimates import Estimates
+from mallocmuzero_xla.earlier import Earlier, names_in
+from mallocmuzero_xla.environment import recorded_options
+from mallocmuzero_xla.errors import CaptureError, CompileError
+from mallocmuzero_xla.estimates import Estimates, identities
 from mallocmuzero_xla.executables import Executables
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.override_rounds import OverrideRounds
-from mallocmuzero_xla.overrides import Item
+from mallocmuzero_xla.overrides import (
+    SORT_OVERRIDES,
+    TENSOR_OVERRIDES,
+    Item,
+    named_item,
+    options_of,
+)
 from mallocmuzero_xla.phased_compiler import PhasedLanes
 from mallocmuzero_xla.placed_rounds import PlacedRounds
 from mallocmuzero_xla.planning import placed_rounds
@@ -42,6 +51,7 @@ class Scope:
         settings: whether to try settings of the compiler's assignment.
         overrides: whether to search for overrides.
         executables: makes files of placed executables; None if the result must be options.
+        earlier: the result of an earlier search, to start from.
     """
 
     variants: Sequence[Variant] = ()
@@ -49,6 +59,16 @@ class Scope:
     settings: bool = True
     overrides: bool = True
     executables: Executables | None = None
+    earlier: Earlier = dataclasses.field(default_factory=Earlier)
+
+
+@dataclasses.dataclass(frozen=True)
+class Started:
+    """A compile with what an earlier search has found: its options, and the ids of its items."""
+
+    options: dict[str, str]
+    kept: list[str]
+    price: Price
 
 
 class StepRunner:
@@ -63,6 +83,7 @@ class StepRunner:
         compiler: makes compiles and trial compiles, and counts them.
         prices: of the programs that `compile` has made, by candidate.
         rounds, placed: the searches for mappings, by the candidate that they are under.
+        started: what `start` has compiled; None before it has.
     """
 
     def __init__(
@@ -91,6 +112,8 @@ class StepRunner:
         self._captures: dict[Candidate, SavedCapture] = {}
         self.rounds: dict[Candidate, OverrideRounds] = {}
         self.placed: dict[Candidate, PlacedRounds] = {}
+        self.started: Started | None = None
+        self._start_identities: dict[str, str] = {}
 
     def close(self) -> None:
         """Ends the compile processes and running searches."""
@@ -120,6 +143,8 @@ class StepRunner:
         if text is None:
             return (*self.compile(candidate, True), False)
         cycles = self._binary.module_cycles(text, self._chip.name)
+        if candidate == Candidate(self._scope.earlier.limit or self._own_limit):
+            self._start_identities = identities(text)
         return cycles, time.monotonic() - started, True
 
     def _phased(self, candidate: Candidate) -> str | None:
@@ -127,6 +152,54 @@ class StepRunner:
         with self._estimating:
             estimates = self._estimates.setdefault(candidate.limit, Estimates())
         return self._phases.text(self.options(candidate), estimates, self._estimating, self._budget)
+
+    def start(self, candidate: Candidate) -> float:
+        """Compiles a candidate with the settings and overrides of the earlier search.
+
+        It must have been compiled without them. Leaves out the items that do not fit this program
+        or that the compiler refuses. Returns the cycles.
+        """
+        items = self._accepted(
+            candidate, self._scope.earlier.items_for(self._identities(candidate))
+        )
+        options = {**self.options(candidate), **options_of(items)}
+        text = self.compiler.compile(options, self._budget, OVERTIME * self._budget.seconds)
+        price = self._binary.module_price(text, self._chip.name)
+        self.started = Started(options, [item.id for item in items], price)
+        return price.total
+
+    def _accepted(self, candidate: Candidate, items: list[Item]) -> list[Item]:
+        """Returns the items without those that the compiler refuses in trial compiles."""
+        taken = {*self._program.base_options, *recorded_options()}
+        items = [each for each in items if each.setting is None or each.setting[0] not in taken]
+        while items:
+            try:
+                options = {**self.options(candidate), **options_of(items)}
+                self.compiler.compile_trial(options, self._budget)
+                return items
+            except CompileError as error:
+                refused = named_item(str(error), items)
+                if refused is None:
+                    raise
+                items = [each for each in items if each is not refused]
+        raise CaptureError("nothing of it fits this program")
+
+    def identities_in(self, candidate: Candidate, options: Mapping[str, str]) -> dict[str, str]:
+        """Returns what the instructions are that the overrides in `options` name."""
+        texts = (options.get(option, "") for option in (TENSOR_OVERRIDES, SORT_OVERRIDES))
+        names = [name for text in texts for name in names_in(text)]
+        known = self._identities(candidate) if names else {}
+        return {name: known[name] for name in names if name in known}
+
+    def _identities(self, candidate: Candidate) -> dict[str, str]:
+        """Returns what the instructions of a compiled candidate are; nothing if its text is gone.
+
+        Texts of compiles in phases are kept under the limit of the earlier search only.
+        """
+        store, variant = self._store(candidate), Variant(DEFAULT)
+        if store is not None and store.has(variant):
+            return identities(store.read(variant))
+        return self._start_identities if candidate.limit == self._scope.earlier.limit else {}
 
     def _store(self, candidate: Candidate) -> CaptureStore | None:
         """Returns the folder of the candidate's compiles; None if it is not kept."""

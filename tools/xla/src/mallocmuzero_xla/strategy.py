@@ -1,11 +1,11 @@
 """Decides what a search compiles next, from what it has seen and the time that is left.
 
-A search has five kinds of steps. A *compile* makes the program under a limit of scoped memory and
+A search has six kinds of steps. A *compile* makes the program under a limit of scoped memory and
 settings, and shows its cycles. A *trial* predicts the cycles of settings for a tenth of that time.
 *Overrides* are rounds of the search for single tensors under one limit, and *placed* are rounds of
-the search for placed modules; *prepare* finds the mapping that both begin with. Each step that
-could come next has an expected gain and a cost. The step with the largest gain a second comes next,
-so time goes where the last gain came from.
+the search for placed modules; *prepare* finds the mapping that both begin with. A *start* compiles
+what an earlier search has found. Each step that could come next has an expected gain and a cost.
+The step with the largest gain a second comes next, so time goes where the last gain came from.
 
 Nothing here compiles, reads a clock or keeps state: the record of the steps is the state.
 """
@@ -30,6 +30,7 @@ _TOLERANCE = 0.002
 # Expected gains before a step of the kind has been seen, as shares of the default's cycles, with
 # those of the steps that may follow from it. bench/compiler/replay_strategy.py compares such values
 # on the train split.
+_START_GAIN = 0.1
 _LIMIT_GAIN = 0.03
 _SETTINGS_GAIN = 0.02
 _OVERRIDES_GAIN = 0.06
@@ -154,7 +155,8 @@ def _first(space: Space, seen: _Seen) -> list[Step]:
     own = Candidate(space.own)
     if not seen.tried(Kind.COMPILE, own):
         return [Step(Kind.COMPILE, own, "the default, which all gains are relative to")]
-    for limit in space.limits((*_ABOVE, *_BELOW)):
+    earlier = [] if space.start is None else [space.start]
+    for limit in (*earlier, *space.limits((*_ABOVE, *_BELOW))):
         other = Candidate(limit)
         if not seen.tried(Kind.COMPILE, other):
             return [Step(Kind.COMPILE, other, "the default does not compile")]
@@ -218,10 +220,26 @@ class _Seen:
 
 
 def _arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
+    yield from _start_arms(seen, costs)
     yield from _limit_arms(seen, costs)
     yield from _settings_arms(seen, costs)
     yield from _promotions(seen, costs)
     yield from _round_arms(seen, remaining, costs)
+
+
+def _start_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
+    """Yields the limit of an earlier search, then what it found under this limit."""
+    space, why = seen.space, "what an earlier search has found"
+    if space.start is None:
+        return
+    candidate = Candidate(space.start)
+    if not seen.tried(Kind.COMPILE, candidate):
+        yield _Arm((Step(Kind.COMPILE, candidate, why),), _START_GAIN, costs.compile)
+        return
+    compiles = math.isfinite(seen.cycles(candidate))
+    if space.start_more and compiles and not seen.tried(Kind.START, candidate):
+        cost = costs.trial + costs.to_the_end
+        yield _Arm((Step(Kind.START, candidate, why),), _START_GAIN, cost)
 
 
 def _limit_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:

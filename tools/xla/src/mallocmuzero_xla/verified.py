@@ -30,6 +30,7 @@ _NEWER_FIELDS: dict[str, Any] = {
     "executable_limit_kib": None,
     "default_price": None,
     "optimized_price": None,
+    "identities": {},
 }
 
 
@@ -70,6 +71,8 @@ class Verified:
             the chip's own limit was tried.
         executable: the file of the placed executable that is the result; None if the options are.
         executable_limit_kib: the limit of scoped memory that it was compiled under.
+        identities: what the instructions are that the overrides in `options` name
+            (estimates.identities).
         default_price, optimized_price: where these cycles come from; None in older records.
     """
 
@@ -97,6 +100,7 @@ class Verified:
     executable_limit_kib: int | None = None
     default_price: Price | None = None
     optimized_price: Price | None = None
+    identities: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def improves(self) -> bool:
