@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from mallocmuzero_xla.errors import UsageError
 from protocol_gains import Gain, Gains, Program, mean_of, median_of, program_of
-from protocol_plan import BUDGETS, CHIPS, EVERYTHING, MODES, TEN, Mode
+from protocol_plan import BUDGETS, CHIPS, EVERYTHING, MODES, SHARED_MEMORY, TEN, Mode
 from protocol_records import Record
 
 BEGIN = "<!-- tables of bench/compiler/protocol.py: begin -->"
@@ -167,6 +167,8 @@ def _program_row(found: Sequence[Gain]) -> list[str]:
 
 
 def _result(record: Record) -> str:
+    if record["executable"] and record["chip"] not in SHARED_MEMORY:
+        return "placed"
     if record["executable"]:
         return f"placed under {record['executable_limit_kib'] / 1024:g} MiB"
     options = record["options"]

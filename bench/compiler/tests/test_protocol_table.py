@@ -151,6 +151,7 @@ def test_runs_of_the_reduced_form_are_tabled_as_such() -> None:
     ("fields", "words"),
     [
         ({"executable": True, "executable_limit_kib": 24576}, "placed under 24 MiB"),
+        ({"chip": "tpu_v4i", "executable": True, "executable_limit_kib": 16384}, "placed"),
         ({"options": {"xla_tpu_scoped_vmem_limit_kib": "49152", "a": "1", "b": "2"}},
          "48 MiB, 2 other options"),
         ({"options": {"a": "1"}}, "1 other option"),
