@@ -19,7 +19,7 @@ from mallocmuzero_xla.price import Price
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.scoped_limit import OPTION
 from mallocmuzero_xla.search_capture import Resources
-from mallocmuzero_xla.search_steps import Candidate, Kind, Outcome
+from mallocmuzero_xla.search_steps import Candidate, Kind, Outcome, Step
 from mallocmuzero_xla.step_runner import Scope, StepRunner
 from mallocmuzero_xla.verified import Verified
 
@@ -184,6 +184,7 @@ class Fake:
         self.trial_compiles = self.compiles = 0
         self.prices: dict[Candidate, Price] = {}
         self.ended_to_the_end: list[float] = []
+        self.started = None
 
     def compile(self, candidate: Candidate, in_budget: bool) -> tuple[float, float]:
         self._clock.now += self._whole
@@ -196,6 +197,12 @@ class Fake:
     def estimate(self, candidate: Candidate) -> tuple[float, float, bool]:
         self._clock.now += self._phased
         return self._by_limit(candidate), self._phased, True
+
+    def to_the_end(self, step: Step) -> tuple[float, float]:
+        return self.compile(step.candidate, in_budget=False)
+
+    def identities_in(self, candidate: Candidate, options: dict[str, str]) -> dict[str, str]:
+        return {}
 
     def _by_limit(self, candidate: Candidate) -> float:
         return 2000.0 - candidate.limit / 1024

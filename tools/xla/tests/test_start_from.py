@@ -38,6 +38,21 @@ def run(**options: Any) -> Optimized:
     return optimize(lambda: None, **given)
 
 
+def artefact(chip: str, options: dict[str, str]) -> Artefact:
+    """Returns the artefact of a search for an earlier version of the function."""
+    return Artefact(
+        function="step",
+        chip=chip,
+        topology="v5e:1x1",
+        devices=1,
+        versions={},
+        fingerprint="0" * 64,
+        default_cycles=1000.0,
+        expected_cycles=900.0,
+        compiler_options=options,
+    )
+
+
 def steps(result: Optimized, kind: str) -> list[dict[str, Any]]:
     return [step for step in result.report["tried"] if step["step"] == kind]
 
@@ -119,6 +134,16 @@ def test_a_start_that_does_not_compile_does_not_end_the_search(
     assert any("with what an earlier search has found: " in line for line in lines)
 
 
+def test_a_start_in_phases_gets_machine_code_once_it_is_the_best(make_world: MakeWorld) -> None:
+    world = make_world(promised={}, cycles={"a": -40}, phases="exact")
+    earlier = artefact(chip="tpu_v4i", options=OVERRIDES)
+    found = run(chip="tpu_v4i", start_from=earlier)
+    assert found.compiler_options == OVERRIDES
+    assert found.optimized_cycles == 960
+    with_it = [line for line in world.log() if line.endswith(" a")]
+    assert with_it == ["trial a", "phase a", "compile a"]
+
+
 def test_options_of_the_user_are_not_replaced(
     world: World, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,17 +172,7 @@ def test_a_default_that_no_longer_compiles_begins_with_the_earlier_limit(
     make_world: MakeWorld,
 ) -> None:
     make_world(promised={}, cycles={"limit_49152": -100}, default_fails="out of memory")
-    earlier = Artefact(
-        function="step",
-        chip="tpu_v5e",
-        topology="v5e:1x1",
-        devices=1,
-        versions={},
-        fingerprint="0" * 64,
-        default_cycles=1000.0,
-        expected_cycles=900.0,
-        compiler_options={OPTION: "49152"},
-    )
+    earlier = artefact(chip="tpu_v5e", options={OPTION: "49152"})
     result = run(start_from=earlier)
     assert [step["limit_kib"] for step in result.report["tried"][:2]] == [16384, 49152]
     assert result.compiler_options == {OPTION: "49152"}

@@ -163,12 +163,12 @@ class JointSearch:
         elif over > 0:
             self._progress.note(f"a last compile, which may end {over:.0f} s after the budget")
         try:
-            cycles, seconds = self._runner.compile(found.step.candidate, in_budget=False)
+            cycles, seconds = self._runner.to_the_end(found.step)
         except CaptureError as error:
             self._failed(found.step, error)
             return dataclasses.replace(found, cycles=None, error=str(error), estimated=False)
         if cycles != found.cycles:
-            words = self._runner.words(found.step.candidate)
+            words = self._words(found.step)
             self._progress.note(
                 f"{words}: {cycles:.0f} cycles, not {found.cycles:.0f} as estimated"
             )
@@ -247,7 +247,7 @@ class JointSearch:
                 case Kind.COMPILE:
                     cycles, seconds, estimated = runner.estimate(step.candidate)
                 case Kind.START:
-                    cycles = runner.start(step.candidate)
+                    cycles, seconds, estimated = runner.start(step.candidate)
                 case Kind.TRIAL:
                     cycles = runner.predict(step.candidate)
                 case Kind.PREPARE:

@@ -29,7 +29,7 @@ from mallocmuzero_xla.price import Price
 from mallocmuzero_xla.saved_capture import SavedCapture
 from mallocmuzero_xla.scoped_limit import OPTION, with_options
 from mallocmuzero_xla.search_capture import Resources, capture_for_search
-from mallocmuzero_xla.search_steps import Candidate
+from mallocmuzero_xla.search_steps import Candidate, Kind, Step
 from mallocmuzero_xla.settings import assignment_settings
 from mallocmuzero_xla.store import CaptureStore
 from mallocmuzero_xla.strategy import OVERTIME
@@ -64,11 +64,17 @@ class Scope:
 
 @dataclasses.dataclass(frozen=True)
 class Started:
-    """A compile with what an earlier search has found: its options, and the ids of its items."""
+    """What fits of an earlier search.
+
+    Attributes:
+        options: for the compiler.
+        kept: ids of the items in `options`.
+        price: of the compile to the end; None before it.
+    """
 
     options: dict[str, str]
     kept: list[str]
-    price: Price
+    price: Price | None = None
 
 
 class StepRunner:
@@ -147,25 +153,49 @@ class StepRunner:
             self._start_identities = identities(text)
         return cycles, time.monotonic() - started, True
 
-    def _phased(self, candidate: Candidate) -> str | None:
-        """Returns the text of a compile in phases with all estimates, or None."""
+    def _phased(self, candidate: Candidate, options: dict[str, str] | None = None) -> str | None:
+        """Returns the text of a compile in phases with all estimates, or None.
+
+        `options` are those of the candidate, unless others are given.
+        """
         with self._estimating:
             estimates = self._estimates.setdefault(candidate.limit, Estimates())
-        return self._phases.text(self.options(candidate), estimates, self._estimating, self._budget)
+        options = self.options(candidate) if options is None else options
+        return self._phases.text(options, estimates, self._estimating, self._budget)
 
-    def start(self, candidate: Candidate) -> float:
+    def start(self, candidate: Candidate) -> tuple[float, float, bool]:
         """Compiles a candidate with the settings and overrides of the earlier search.
 
-        It must have been compiled without them. Leaves out the items that do not fit this program
-        or that the compiler refuses. Returns the cycles.
+        The candidate must have been compiled without them. Leaves out the items that do not fit
+        this program or that the compiler refuses. Returns as `estimate` does.
         """
+        began = time.monotonic()
         items = self._accepted(
             candidate, self._scope.earlier.items_for(self._identities(candidate))
         )
         options = {**self.options(candidate), **options_of(items)}
-        text = self.compiler.compile(options, self._budget, OVERTIME * self._budget.seconds)
+        self.started = Started(options, [item.id for item in items])
+        text = self._phased(candidate, options) if self.in_phases else None
+        if text is None:
+            cycles = self._compile_start(self._budget)
+            return cycles, time.monotonic() - began, False
+        cycles = self._binary.module_cycles(text, self._chip.name)
+        return cycles, time.monotonic() - began, True
+
+    def to_the_end(self, step: Step) -> tuple[float, float]:
+        """Makes machine code of a step in phases, without a time limit; returns as `compile`."""
+        if step.kind != Kind.START:
+            return self.compile(step.candidate, in_budget=False)
+        began = time.monotonic()
+        return self._compile_start(Budget()), time.monotonic() - began
+
+    def _compile_start(self, budget: Budget) -> float:
+        """Compiles to the end what `start` has put together; returns the cycles."""
+        assert self.started is not None
+        grace = OVERTIME * self._budget.seconds
+        text = self.compiler.compile(self.started.options, budget, grace)
         price = self._binary.module_price(text, self._chip.name)
-        self.started = Started(options, [item.id for item in items], price)
+        self.started = dataclasses.replace(self.started, price=price)
         return price.total
 
     def _accepted(self, candidate: Candidate, items: list[Item]) -> list[Item]:

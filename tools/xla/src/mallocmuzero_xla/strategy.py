@@ -238,7 +238,7 @@ def _start_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
         return
     compiles = math.isfinite(seen.cycles(candidate))
     if space.start_more and compiles and not seen.tried(Kind.START, candidate):
-        cost = costs.trial + costs.to_the_end
+        cost = costs.trial + costs.compile
         yield _Arm((Step(Kind.START, candidate, why),), _START_GAIN, cost)
 
 
