@@ -112,6 +112,7 @@ class Game {
   void Read(BufferIndex buffer, Action action);
   void Write(BufferIndex buffer, Action action);
   void Update(BufferIndex buffer, Action action);
+  void StartFlight(BufferIndex buffer, Action action);
   void WriteOnlyToHbm(BufferIndex buffer);
   void FinishWrite(BufferIndex buffer, Action action);
   void CopyIn(BufferIndex buffer);

@@ -32,6 +32,7 @@ void Game::ApplyToAccess(Action action) {
       break;
   }
   if (action != Action::kDrop) SetFast(a);
+  if (rules().access(a).starts_flight) StartFlight(buffer, action);
   state_.residency.SetNextUseAfter(a);
   ++state_.access;
 }
@@ -42,6 +43,8 @@ void Game::Read(BufferIndex buffer, Action action) {
       CopyIn(buffer);
       break;
     case Action::kNoCopy: {
+      // The value must not be on its way to HBM while a collective is in flight.
+      if (rules().access(state_.access).starts_flight) WaitForWriteBackOf(buffer);
       const InstructionIndex until = std::max(state_.instruction, options_.keep_until);
       state_.residency.Extend(buffer, until, until);
       break;
@@ -91,6 +94,17 @@ void Game::Update(BufferIndex buffer, Action action) {
   }
   WaitForWriteBackOf(buffer);
   FinishWrite(buffer, action);
+}
+
+// After the access by which a collective takes off. In fast memory the buffer stays at its address
+// up to the done. If the collective works in HBM, no access of the flight may use a stay.
+void Game::StartFlight(BufferIndex buffer, Action action) {
+  const InstructionIndex done = rules().access(state_.access).flight_done;
+  if (action == Action::kDrop) {
+    Fix(state_.residency.End(buffer, state_.instruction));
+  } else {
+    state_.residency.Extend(buffer, done, done);
+  }
 }
 
 void Game::WriteOnlyToHbm(BufferIndex buffer) {

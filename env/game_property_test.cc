@@ -84,6 +84,30 @@ TEST(GameProperty, ReturnIsWhatSimulateSaysWithCollectivesInFlight) {
   ExpectTruthOnRandomPrograms(RandomGames() / 3, testing::RandomProgramWithCollectives);
 }
 
+TEST(GameProperty, ReturnIsWhatSimulateSaysWithBuffersInFlight) {
+  ExpectTruthOnRandomPrograms(RandomGames() / 3, testing::RandomProgramWithFlights);
+}
+
+// The random flights are such that players have a choice.
+TEST(GameProperty, BuffersInFlightAreInBothMemories) {
+  Player player(PlayerKind::kRandom, 1);
+  uint64_t fast = 0;
+  uint64_t in_hbm = 0;
+  for (uint64_t seed = 0; seed < RandomGames() / 90; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = testing::RandomProgramWithFlights(random);
+    const ProgramRules rules = Rules(program, -1);
+    Game game(rules);
+    while (!game.finished()) game.Apply(player.Choose(game));
+    for (const AccessIndex a : program.accesses().indices()) {
+      if (!rules.access(a).starts_flight) continue;
+      ++(game.in_fast_memory()[a] != 0 ? fast : in_hbm);
+    }
+  }
+  EXPECT_GT(fast, in_hbm / 10);
+  EXPECT_GT(in_hbm, fast / 10);
+}
+
 // Faults of a program that uses values before they are made. No mapping mends them.
 std::set<std::string> FaultsOfTheProgram(const Program& program) {
   Mapping all_hbm;

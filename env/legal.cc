@@ -26,6 +26,8 @@ class OptionFinder {
       options_.actions = SetOf(Action::kNoCopy);
     } else if (rules_.buffer(buffer_).stays_in_hbm) {
       options_.actions = SetOf(Action::kDrop);
+    } else if (rule_.flight_done != ProgramRules::kNone && !rule_.starts_flight) {
+      FollowFlight();
     } else if (access_.kind == AccessKind::kRead) {
       FindForRead();
     } else if (residency.IsCarriedFast(buffer_)) {
@@ -59,8 +61,26 @@ class OptionFinder {
   }
 
   void AllowKeeping(InstructionIndex until) {
-    options_.keep_until = until;
+    options_.keep_until = std::max(until, rule_.flight_done);
     Allow(Action::kNoCopy);
+  }
+
+  // The memory of an access in a flight is that of the flight's start. A start that uses HBM leaves
+  // no stay behind. At the done, an update has the whole value and can write it back.
+  void FollowFlight() {
+    if (!state_.residency.Holds(buffer_)) {
+      Allow(Action::kDrop);
+      return;
+    }
+    const Stay& stay = state_.residency.Current(buffer_);
+    if (access_.kind == AccessKind::kRead) {
+      AllowKeeping(rules_.SpanEnd(now_, stay.loop));
+      return;
+    }
+    const bool has_write_back = stay.write_back >= 0;
+    const InstructionIndex until = has_write_back ? rule_.keep_until_end : rule_.keep_until;
+    if (until != ProgramRules::kNone) AllowKeeping(until);
+    if (now_ == rule_.flight_done && !has_write_back) Allow(Action::kCopy);
   }
 
   void FindForRead() {
@@ -75,7 +95,8 @@ class OptionFinder {
     Allow(Action::kDrop);
     // Copy brings in a value that NoCopy keeps only where NoCopy would keep it for a whole loop.
     const bool keeps_for_this_read = Contains(options_.actions, Action::kNoCopy) &&
-                                     !options_.takes_over && options_.keep_until == now_;
+                                     !options_.takes_over &&
+                                     options_.keep_until == std::max(now_, rule_.flight_done);
     if (!keeps_for_this_read && FindCopyIn()) Allow(Action::kCopy);
   }
 
@@ -106,6 +127,7 @@ class OptionFinder {
     const bool has_write_back = resident && residency.Current(buffer_).write_back >= 0;
     const InstructionIndex until = has_write_back ? rule_.keep_until_end : rule_.keep_until;
     if (resident && until != ProgramRules::kNone) AllowKeeping(until);
+    if (rule_.starts_flight) return;  // nothing is copied in flight, so not after this update
     if ((resident && !has_write_back) || (hbm_has_value && FindCopyIn())) Allow(Action::kCopy);
   }
 
@@ -139,6 +161,7 @@ class OptionFinder {
       earliest = state_.timeline.DoneAt(hbm.write_back);
       if (earliest == CopyTimeline::kPending) return false;
     }
+    earliest = std::max(earliest, rule_.copy_from);
     const LoopIndex inner = program_.instructions()[now_].loop;
     InstructionIndex done = now_;
     if (inner != loop) {
@@ -151,7 +174,7 @@ class OptionFinder {
         static_cast<double>(program_.buffers()[buffer_].bytes), earliest, done,
         [this, loop](InstructionIndex point) { return rules_.PointInLoop(point, loop); });
     if (!start) return false;
-    const InstructionIndex until = rules_.SpanEnd(now_, loop);
+    const InstructionIndex until = std::max(rules_.SpanEnd(now_, loop), rule_.flight_done);
     if (!FindPlace(*start, until)) return false;
     options_.copy_in = {*start, done, until, loop};
     return true;

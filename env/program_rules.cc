@@ -22,6 +22,7 @@ ProgramRules ProgramRules::Builder::Build() {
   CountRoles();
   for (const CarriedGroupIndex g : program_.carried_groups().indices()) CheckGroupShape(g);
   DropBuffersBeyondTheRules();
+  DropFlightsBeyondTheRules();
   DropNegligibleBuffers();
   MakeGroups();
   MakeAccesses();
@@ -152,7 +153,10 @@ ProgramRules::Builder::ValueUses ProgramRules::Builder::LaterUses(
     const InstructionIndex end = rules_.SpanEnd(access.instruction, defining_loop);
     uses.last_use = std::max(uses.last_use, end);
     if (uses.next_update != kNone) continue;
-    if (access.kind == AccessKind::kUpdate) {
+    // While a collective is in flight, an update cannot write the value back: it counts as a read.
+    const InstructionIndex flight_done = FlightDone(access.buffer, access.instruction);
+    const bool in_flight = flight_done != kNone && access.instruction < flight_done;
+    if (access.kind == AccessKind::kUpdate && !in_flight) {
       uses.next_update = access.instruction;
     } else {
       uses.last_read = std::max(uses.last_read, end);
@@ -165,6 +169,7 @@ void ProgramRules::Builder::MakeAccesses() {
   rules_.accesses_.resize(program_.access_count());
   for (const BufferIndex b : program_.buffers().indices()) {
     const auto accesses = program_.AccessesOfBuffer(b);
+    SetFlights(b);
     for (size_t k = 0; k < accesses.size(); ++k) {
       AccessRule& rule = rules_.accesses_[accesses[k]];
       if (k + 1 < accesses.size()) rule.next_access = accesses[k + 1];
@@ -209,11 +214,15 @@ void ProgramRules::Builder::SetKeepUntil(BufferIndex b, size_t k, AccessRule& ru
   }
   rule.keep_until =
       uses.next_update != kNone ? std::max(made, uses.next_update) : rule.keep_until_end;
+  for (InstructionIndex* until : {&rule.keep_until, &rule.keep_until_end}) {
+    if (*until != kNone) *until = std::max(*until, rule.flight_done);
+  }
 }
 
 InstructionIndex ProgramRules::Builder::CopyUntil(BufferIndex b, size_t k) const {
   const auto accesses = program_.AccessesOfBuffer(b);
   const auto made = program_.accesses()[accesses[k]].instruction;
+  if (FlightDone(b, made) != kNone) return kNone;  // its write-back would copy half a result
   // A value whose first use is an update goes to fast memory only: the update can write it back.
   if (k + 1 == accesses.size() || KindOf(accesses[k + 1]) != AccessKind::kRead) return kNone;
   const InstructionIndex read = program_.accesses()[accesses[k + 1]].instruction;
@@ -232,6 +241,7 @@ void ProgramRules::Builder::FindPrefetch() {
     const BufferRule& rule = rules_.buffers_[b];
     if (program_.buffers()[b].pinned_to_hbm || !program_.buffers()[b].live_in) return;
     if (roles_[b].inside > 0 || roles_[b].result > 0) return;  // a loop changes its value
+    if (!program_.FlightsOf(b).empty()) return;                // it may end within a flight
     if (rules_.fast_memory_bytes() < rule.bytes) return;
     for (const AccessIndex a : program_.AccessesOfBuffer(b)) {
       const Access& access = program_.accesses()[a];

@@ -36,8 +36,8 @@ class ProgramRules {
     CarriedGroupIndex take_over = kNone;
 
     // For a write or update: a value that is in fast memory only must stay there up to this
-    // instruction. kNone if the value must go to HBM. It is the next update if there is one, since
-    // the update can write the value back; else the last use, or the end of the loop around it.
+    // instruction. kNone if the value must go to HBM. It is the next update that can write the
+    // value back if there is one; else the last use, or the end of the loop around it.
     InstructionIndex keep_until = kNone;
 
     // The same if the next update cannot write the value back.
@@ -54,6 +54,17 @@ class ProgramRules {
     // For a write or update that makes a carried group's initial value: the group, which goes to
     // fast memory if the value is in fast memory only. kNone for all other accesses.
     CarriedGroupIndex feeds_group = kNone;
+
+    // For an access while a collective works on the buffer: the done, up to which the buffer must
+    // stay in its memory. kNone for all other accesses.
+    InstructionIndex flight_done = kNone;
+
+    // True for the access by the start of such a flight. It decides for all accesses of the flight.
+    bool starts_flight = false;
+
+    // The first point at which a copy from HBM for this access may be queued, as far as flights
+    // before the access say.
+    InstructionIndex copy_from = 0;
   };
 
   // Facts about one buffer.

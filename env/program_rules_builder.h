@@ -52,6 +52,17 @@ class ProgramRules::Builder {
   void MakeAccesses();
   void FindPrefetch();
 
+  // program_rules_flights.cc
+  // Keeps a buffer in HBM if the rules cannot follow one of its flights. The buffer is then in a
+  // carried group, is written in the flight, or is not accessed by the start.
+  void DropFlightsBeyondTheRules();
+
+  // Sets flight_done, starts_flight and copy_from of the accesses to a buffer.
+  void SetFlights(BufferIndex buffer);
+
+  // The done of the flight that instruction `at` is in, or kNone.
+  InstructionIndex FlightDone(BufferIndex buffer, InstructionIndex at) const;
+
   // Sets keep_until, keep_until_end and feeds_group for the value that access `k` of the buffer
   // makes.
   void SetKeepUntil(BufferIndex buffer, size_t k, AccessRule& rule) const;

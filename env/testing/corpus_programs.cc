@@ -36,8 +36,10 @@ std::vector<std::string> BundledNames(const std::string& source_dir) {
   return names;
 }
 
-absl::StatusOr<Program> ImportBundled(const std::string& source_dir, const std::string& name) {
-  const std::string folder = absl::StrCat(source_dir, "/tests/data/hlo/", name);
+namespace {
+
+absl::StatusOr<Program> ImportFolder(const std::string& folder, const std::string& name,
+                                     const std::string& chip) {
   ImportOptions options{.all_hbm_path = folder + "/all_hbm.hlo.zst",
                         .default_path = folder + "/default.hlo.zst",
                         .sample_paths = {},
@@ -48,11 +50,22 @@ absl::StatusOr<Program> ImportBundled(const std::string& source_dir, const std::
     if (absl::StartsWith(file, "sample_")) options.sample_paths.push_back(entry.path().string());
   }
   std::sort(options.sample_paths.begin(), options.sample_paths.end());
-  const absl::StatusOr<v1::Hardware> hardware = LoadHardware("tpu_v4i");
+  const absl::StatusOr<v1::Hardware> hardware = LoadHardware(chip);
   if (!hardware.ok()) return hardware.status();
   absl::StatusOr<v1::Program> program = ImportProgram(options, *hardware);
   if (!program.ok()) return program.status();
   return Program::FromProto(*std::move(program));
+}
+
+}  // namespace
+
+absl::StatusOr<Program> ImportBundled(const std::string& source_dir, const std::string& name) {
+  return ImportFolder(absl::StrCat(source_dir, "/tests/data/hlo/", name), name, "tpu_v4i");
+}
+
+absl::StatusOr<Program> ImportSharded(const std::string& source_dir, const std::string& name,
+                                      const std::string& chip) {
+  return ImportFolder(absl::StrCat(source_dir, "/tests/data/hlo_sharded/", name), name, chip);
 }
 
 }  // namespace mallocmuzero::testing

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -214,6 +215,39 @@ class GameProgramMaker {
 }  // namespace
 
 Program RandomGameProgram(std::mt19937_64& random) { return GameProgramMaker(random).Make(); }
+
+Program RandomProgramWithFlights(std::mt19937_64& random) {
+  v1::Program proto = RandomGameProgram(random).proto();
+  const auto uniform = [&random](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  for (int i = 0; i < proto.instructions_size(); ++i) {
+    const v1::Instruction& start = proto.instructions(i);
+    if (start.access_count() == 0 || uniform(0, 3) > 0) continue;
+    std::set<uint32_t> buffers;
+    for (uint32_t k = 0; k < start.access_count(); ++k) {
+      if (uniform(0, 2) > 0) buffers.insert(proto.accesses(start.first_access() + k).buffer());
+    }
+    int64_t last = std::min<int64_t>(i + uniform(1, 12), proto.instructions_size() - 1);
+    for (const uint32_t b : buffers) last = std::min<int64_t>(last, proto.buffers(b).last());
+    // The last instruction up to there that is in the loop of the start.
+    const auto is_done = [&](int64_t at) {
+      const v1::Instruction& done = proto.instructions(at);
+      return done.kind() != v1::Instruction::LOOP_BEGIN &&
+             done.kind() != v1::Instruction::LOOP_END && done.has_loop() == start.has_loop() &&
+             done.loop() == start.loop();
+    };
+    while (last > i && !is_done(last)) --last;
+    if (last == i) continue;
+    v1::Collective& collective = *proto.add_collectives();
+    collective.set_start(i);
+    collective.set_done(last);
+    collective.set_cycles(static_cast<double>(uniform(0, 150)));
+    for (const uint32_t b : buffers) collective.add_buffers(b);
+  }
+  SealProgram(proto);
+  return *Program::FromProto(std::move(proto));
+}
 
 Program RandomProgramWithCollectives(std::mt19937_64& random) {
   v1::Program proto = RandomGameProgram(random).proto();

@@ -19,6 +19,10 @@ Program RandomGameProgram(std::mt19937_64& random);
 // The same with asynchronous collectives. Some start in a loop and end behind it.
 Program RandomProgramWithCollectives(std::mt19937_64& random);
 
+// The same with asynchronous collectives that work on buffers of the instructions that start them,
+// which may be in fast memory. Some flights overlap, and in some the buffer is written anew.
+Program RandomProgramWithFlights(std::mt19937_64& random);
+
 // A chain of `blocks` equal layers. Each reads its own weights, the result of the layer before, and
 // the result of a much earlier layer.
 Program LayeredProgram(uint32_t blocks);

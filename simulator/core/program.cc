@@ -1,5 +1,7 @@
 #include "simulator/core/program.h"
 
+#include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/message_file.h"
@@ -81,6 +83,30 @@ IndexVector<LoopIndex, Loop> LoopsFromProto(const v1::Program& proto) {
   return loops;
 }
 
+std::vector<Flight> FlightsFromProto(const v1::Program& proto) {
+  std::vector<Flight> flights;
+  for (const v1::Collective& collective : proto.collectives()) {
+    for (const uint32_t buffer : collective.buffers()) {
+      flights.push_back({BufferIndex(buffer), InstructionIndex(collective.start()),
+                         InstructionIndex(collective.done())});
+    }
+  }
+  std::stable_sort(flights.begin(), flights.end(), [](const Flight& a, const Flight& b) {
+    return std::tie(a.buffer, a.start) < std::tie(b.buffer, b.start);
+  });
+  std::vector<Flight> joined;
+  for (const Flight& flight : flights) {
+    const bool overlaps = !joined.empty() && joined.back().buffer == flight.buffer &&
+                          flight.start <= joined.back().done;
+    if (overlaps) {
+      joined.back().done = std::max(joined.back().done, flight.done);
+    } else {
+      joined.push_back(flight);
+    }
+  }
+  return joined;
+}
+
 std::optional<Baseline> BaselineFromProto(const v1::Program& proto) {
   if (!proto.has_baseline() || !proto.baseline().has_mapping()) return std::nullopt;
   const v1::Baseline& from = proto.baseline();
@@ -138,9 +164,17 @@ absl::StatusOr<Program> Program::FromProto(v1::Program proto) {
   if (!latency.ok()) return latency.status();
   program.latency_ = *std::move(latency);
   program.link_events_ = LinkEvents(checked.collectives());
+  program.flights_ = FlightsFromProto(checked);
   program.baseline_ = BaselineFromProto(checked);
   program.IndexAccessesByBuffer();
   return program;
+}
+
+absl::Span<const Flight> Program::FlightsOf(BufferIndex buffer) const {
+  const auto [first, end] =
+      std::equal_range(flights_.begin(), flights_.end(), Flight{.buffer = buffer},
+                       [](const Flight& a, const Flight& b) { return a.buffer < b.buffer; });
+  return absl::MakeConstSpan(flights_).subspan(first - flights_.begin(), end - first);
 }
 
 void Program::IndexAccessesByBuffer() {

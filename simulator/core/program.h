@@ -53,6 +53,13 @@ class Program {
   // Starts of asynchronous collectives, and waits for them. Empty for a program of one device.
   absl::Span<const LinkEvent> link_events() const { return link_events_; }
 
+  // When collectives work on buffers that may be in fast memory, by buffer and time. Flights of one
+  // buffer do not overlap: those of collectives that overlap are one flight.
+  absl::Span<const Flight> flights() const { return flights_; }
+
+  // The flights of one buffer, by time.
+  absl::Span<const Flight> FlightsOf(BufferIndex buffer) const;
+
   // The compiler's own placement; null if the program has none.
   const Baseline* baseline() const { return baseline_ ? &*baseline_ : nullptr; }
 
@@ -107,6 +114,7 @@ class Program {
   std::vector<AccessIndex> buffer_accesses_;
   LatencyTable latency_;
   std::vector<LinkEvent> link_events_;
+  std::vector<Flight> flights_;
   std::optional<Baseline> baseline_;
 };
 

@@ -302,6 +302,38 @@ absl::Status CheckCarriedGroups(const v1::Program& program) {
   return absl::OkStatus();
 }
 
+// Checks that the buffers ascend, are in use while the collective is in flight, and that its start
+// accesses them. A flight is in one loop, so that each pass has all of it.
+absl::Status CheckBuffersInFlight(const v1::Program& program, int c) {
+  const v1::Collective& collective = program.collectives(c);
+  if (collective.buffers_size() == 0) return absl::OkStatus();
+  const auto field = [c](absl::string_view member) { return Element("collectives", c, member); };
+  MMZ_RETURN_IF_ERROR(CheckIndex(collective.done(), program.instructions_size(), field("done")));
+  MMZ_RETURN_IF_ERROR(
+      CheckRange(collective.start(), 0, int64_t{collective.done()} - 1, field("start")));
+  const v1::Instruction& start = program.instructions(collective.start());
+  const v1::Instruction& done = program.instructions(collective.done());
+  const bool is_marker = IsMarker(KindFromProto(done.kind()));
+  if (is_marker || start.has_loop() != done.has_loop() || start.loop() != done.loop()) {
+    return Error(field("done"), "an instruction in the loop of the start", collective.done());
+  }
+  int64_t previous = -1;
+  for (const uint32_t b : collective.buffers()) {
+    MMZ_RETURN_IF_ERROR(
+        CheckRange(b, previous + 1, int64_t{program.buffers_size()} - 1, field("buffers")));
+    previous = b;
+    const v1::Buffer& buffer = program.buffers(b);
+    bool accessed = false;
+    for (uint32_t k = 0; k < start.access_count(); ++k) {
+      accessed = accessed || program.accesses(start.first_access() + k).buffer() == b;
+    }
+    if (!accessed || collective.done() > buffer.last()) {
+      return Error(field("buffers"), "a buffer that the start accesses, alive up to the done", b);
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckCollectives(const v1::Program& program) {
   int64_t previous = 0;
   for (int c = 0; c < program.collectives_size(); ++c) {
@@ -315,6 +347,7 @@ absl::Status CheckCollectives(const v1::Program& program) {
       return Error(field("cycles"), "0 to 2^53", collective.cycles());
     }
     previous = collective.start();
+    MMZ_RETURN_IF_ERROR(CheckBuffersInFlight(program, c));
   }
   return absl::OkStatus();
 }

@@ -18,6 +18,7 @@ using ::mallocmuzero::testing::ProgramBuilder;
 using ::mallocmuzero::testing::Read;
 using ::mallocmuzero::testing::Update;
 using ::mallocmuzero::testing::Write;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Instructions by index: 0 plain, 1 begin of the outer loop, 2 plain, 3 begin of the inner loop, 4
@@ -161,6 +162,46 @@ TEST(Program, RefusesWrongBuffersAndTensors) {
             "tensors[2].bytes: 0 to 10 expected, found 11");
   EXPECT_EQ(ErrorAfter([](v1::Program& p) { p.mutable_carried_groups(0)->set_root_buffer(3); }),
             "carried_groups[0].root_buffer: an index below 3 expected, found 3");
+}
+
+// Adds a collective to NestedLoops.
+std::string ErrorWithCollective(uint32_t start, uint32_t done,
+                                const std::vector<uint32_t>& buffers) {
+  return ErrorAfter([&](v1::Program& p) {
+    v1::Collective& collective = *p.add_collectives();
+    collective.set_start(start);
+    collective.set_done(done);
+    for (const uint32_t buffer : buffers) collective.add_buffers(buffer);
+  });
+}
+
+TEST(Program, RefusesWrongBuffersInFlight) {
+  EXPECT_EQ(ErrorWithCollective(0, 7, {1}), "");
+  EXPECT_EQ(ErrorWithCollective(0, 8, {}), "");
+  EXPECT_EQ(ErrorWithCollective(0, 8, {1}),
+            "collectives[0].done: an index below 8 expected, found 8");
+  EXPECT_EQ(ErrorWithCollective(7, 7, {1}), "collectives[0].start: 0 to 6 expected, found 7");
+  EXPECT_EQ(ErrorWithCollective(2, 4, {0}),
+            "collectives[0].done: an instruction in the loop of the start expected, found 4");
+  EXPECT_EQ(ErrorWithCollective(0, 7, {0}),
+            "collectives[0].buffers: a buffer that the start accesses, alive up to the done "
+            "expected, found 0");
+  EXPECT_EQ(ErrorWithCollective(0, 7, {1, 1}), "collectives[0].buffers: 2 to 2 expected, found 1");
+  EXPECT_EQ(ErrorWithCollective(0, 7, {3}), "collectives[0].buffers: 0 to 2 expected, found 3");
+}
+
+TEST(Program, CollectivesThatOverlapAreOneFlight) {
+  ProgramBuilder builder;
+  const BufferIndex other = builder.AddBuffer(10, {.live_in = true});
+  const BufferIndex shard = builder.AddBuffer(10, {.live_in = true});
+  for (int i = 0; i < 8; ++i) builder.AddInstruction(10, {Read(other), Read(shard)});
+  const Program program = builder.AddCollective(0, 2, 5, {shard})
+                              .AddCollective(1, 4, 5, {other, shard})
+                              .AddCollective(5, 7, 5, {shard})
+                              .Build();
+  EXPECT_THAT(program.FlightsOf(other), ElementsAre(Flight{other, 1, 4}));
+  EXPECT_THAT(program.FlightsOf(shard), ElementsAre(Flight{shard, 0, 4}, Flight{shard, 5, 7}));
+  EXPECT_EQ(program.flights().size(), 3);
 }
 
 TEST(Program, RefusesLoopsThatDoNotNest) {

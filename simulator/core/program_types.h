@@ -84,6 +84,17 @@ struct CarriedGroup {
   BufferIndex result_buffer = 0;
 };
 
+// A time in which asynchronous collectives work on a buffer, from the instruction that starts the
+// first of them to the one that waits for the last. Meanwhile the buffer stays in its memory, at
+// its address, and no copy of it runs.
+struct Flight {
+  BufferIndex buffer = 0;
+  InstructionIndex start = 0;
+  InstructionIndex done = 0;  // after `start`, in the same loop
+
+  friend bool operator==(const Flight&, const Flight&) = default;
+};
+
 // A loop's body and condition are the instructions between its markers. In Program::loops a parent
 // comes before its children.
 struct Loop {

@@ -21,11 +21,12 @@
 namespace mallocmuzero {
 namespace {
 
-using ::testing::Contains;
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 constexpr double kMiB = 1 << 20;
 
@@ -124,8 +125,27 @@ TEST(ShardedProgram, AnAsynchronousPermuteIsInFlightBehindInstructions) {
   EXPECT_LT(permute.start(), permute.done());
   // An all-gather runs between, which takes longer.
   EXPECT_EQ(SimulateAllHbm(ring).collective_stall_cycles, 0);
-  EXPECT_THAT(ring.proto().notes(),
-              Contains(HasSubstr("1 asynchronous collectives keep their arrays in HBM")));
+}
+
+// The default has all arrays of the collectives in fast memory while they are in flight.
+TEST(ShardedProgram, TheDefaultHasArraysInFlightInFastMemory) {
+  for (const Sharded& sharded : {Sharded{"ring", "tpu_v6e"}, Sharded{"fsdp", "tpu_v5e"}}) {
+    const Program program = Import(sharded);
+    const Mapping& mapping = program.baseline()->mapping;
+    EXPECT_THAT(program.flights(), SizeIs(2 * program.proto().collectives_size()));
+    for (const Flight& flight : program.flights()) {
+      EXPECT_FALSE(program.buffers()[flight.buffer].pinned_to_hbm);
+      for (const AccessIndex a : program.AccessesOfBuffer(flight.buffer)) {
+        EXPECT_EQ(mapping.in_fast_memory[a], 1) << sharded.name << " " << a;
+      }
+    }
+    for (const std::string& note : program.proto().notes()) {
+      EXPECT_THAT(note, Not(HasSubstr("asynchronous collectives")));
+    }
+    for (const std::string& note : program.proto().baseline().notes()) {
+      EXPECT_THAT(note, Not(HasSubstr("in flight")));
+    }
+  }
 }
 
 // Three all-gathers of weights, each a chain of fusions, on v5e chips with links of 60 bytes a
@@ -146,7 +166,7 @@ TEST(ShardedProgram, ChainsOfFusionsAreAsynchronousCollectives) {
     if (!absl::StartsWith(fsdp.MessageOf(i).name(), "async-collective-")) continue;
     EXPECT_EQ(fsdp.latency().Cycles(i, 0), 0) << fsdp.MessageOf(i).name();
     for (const Access& access : fsdp.AccessesOfInstruction(i)) {
-      EXPECT_TRUE(fsdp.buffers()[access.buffer].pinned_to_hbm);
+      EXPECT_FALSE(fsdp.FlightsOf(access.buffer).empty());
     }
   }
 }

@@ -267,6 +267,11 @@ absl::Status NoLayers(const Program& program) {
 // Copies the layer that has the most instructions, or the next best one where that is impossible.
 absl::StatusOr<Program> RepeatSomeLayer(const Program& program, const LayerMap& map, int32_t count,
                                         const std::string& name) {
+  if (program.proto().collectives_size() > 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        program.proto().name(), ": expected a program without asynchronous collectives, found ",
+        program.proto().collectives_size()));
+  }
   absl::Status first_error = NoLayers(program);
   bool is_first = true;
   for (const int32_t layer : map.LayersByRepeatability()) {

@@ -23,8 +23,9 @@ namespace mallocmuzero {
 // source and no match reports, since the compiler has not compiled it. Names of copies end in
 // ".copy" and a number.
 //
-// InvalidArgument if count is not positive, or if the program has no layers. Also InvalidArgument
-// if the compiler has mixed each layer with its neighbours so that no order of the copies is right.
+// InvalidArgument if count is not positive, or if the program has no layers or has asynchronous
+// collectives, which may belong to two layers. Also InvalidArgument if the compiler has mixed each
+// layer with its neighbours so that no order of the copies is right.
 absl::StatusOr<Program> RepeatLayers(const Program& program, int32_t count,
                                      const std::string& name);
 

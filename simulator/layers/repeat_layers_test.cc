@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "simulator/core/fingerprint.h"
 #include "simulator/core/simulate.h"
 #include "simulator/core/testing/program_builder.h"
 #include "simulator/layers/layer_map.h"
@@ -129,6 +130,15 @@ TEST(RepeatLayers, RefusesAProgramWithoutLayers) {
   builder.AddInstruction(10, {Read(a), Write(b)});
   EXPECT_THAT(RepeatLayers(builder.Build(), 2, "x").status().message(),
               HasSubstr("expected three or more layers of equal instructions, found none"));
+}
+
+TEST(RepeatLayers, RefusesAProgramWithCollectivesInFlight) {
+  v1::Program proto = TrainingStep(4);
+  v1::Collective& collective = *proto.add_collectives();
+  collective.set_done(1);
+  SealProgram(proto);
+  EXPECT_THAT(RepeatLayers(Checked(proto), 2, "x").status().message(),
+              HasSubstr("expected a program without asynchronous collectives, found 1"));
 }
 
 TEST(RepeatLayers, RefusesACountThatIsNotPositive) {

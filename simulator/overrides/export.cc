@@ -72,6 +72,9 @@ class Exporter {
   bool IsDefault(AccessIndex access) const { return baseline_.in_fast_memory[access] != 0; }
 
   void ExportValue(const Value& value) {
+    // Options do not name the arrays of asynchronous collectives: they stay where the compiler has
+    // them.
+    if (!program_.FlightsOf(value.buffer).empty()) return;
     std::vector<AccessIndex> gained;  // accesses that only the wanted mapping has in fast memory
     std::vector<AccessIndex> lost;    // accesses that only the default has in fast memory
     for (const AccessIndex a : value.accesses) {

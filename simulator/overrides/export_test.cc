@@ -97,6 +97,18 @@ TEST(ExportOverrides, AValueWantedNowhereIsKeptWhereItIsWrittenAndUsed) {
             absl::StrCat("xla_tpu_msa_tensor_overrides=", keep_0, " ", keep_1, " ", keep_2, "\n"));
 }
 
+// The same with a collective from fusion.0 to fusion.1 that works on x.
+TEST(ExportOverrides, ArraysOfCollectivesAreLeftOut) {
+  v1::Program program = ThreeFusions();
+  v1::Collective& collective = *program.add_collectives();
+  collective.set_done(1);
+  collective.add_buffers(1);
+  const v1::OverridesReport report =
+      Export(WithDefault(std::move(program), "011010"), Wanted("000000"));
+  EXPECT_THAT(report.items(), IsEmpty());
+  EXPECT_EQ(report.left_out_accesses(), 3);
+}
+
 // fusion.0's operand is as long as its output, which is wanted elsewhere: no filter tells them
 // apart.
 TEST(ExportOverrides, AnInputWhoseUsesCannotBeNamedIsLeftOut) {

@@ -66,6 +66,57 @@ TEST(Place, AResultInFastMemoryPassesThroughBitcastsIntoTheNextFusion) {
   EXPECT_THAT(text, HasSubstr("%f2 = f32[1024]{0} fusion(%back)"));
 }
 
+// The mapping that has %shard and `whole` in fast memory from the start of a gather to its done,
+// and `whole` up to its use by %sum.
+Mapping GatherInFastMemory(const Program& program, BufferIndex whole, absl::string_view start,
+                           absl::string_view done) {
+  Mapping mapping = AllHbmMapping(program);
+  const BufferIndex shard = BufferMadeBy(program, "shard");
+  const InstructionIndex made = Number(program, "shard");
+  const InstructionIndex landed = Number(program, done);
+  mapping.intervals.push_back({.buffer = shard, .first = made, .last = landed});
+  UseFast(program, shard, made, landed, mapping);
+  const InstructionIndex begun = Number(program, start);
+  const InstructionIndex used = Number(program, "sum");
+  mapping.intervals.push_back({.buffer = whole, .first = begun, .last = used, .offset = 4096});
+  UseFast(program, whole, begun, used, mapping);
+  return mapping;
+}
+
+TEST(Place, AnAsynchronousGatherHasItsArraysInFastMemory) {
+  const Placeable gather = Import(ModuleFromText(place_check::kGather.original));
+  const Program& program = gather.program;
+  const std::string text =
+      Place(gather, GatherInFastMemory(program, BufferMadeBy(program, "gs"), "gs", "gd"));
+  EXPECT_THAT(text, HasSubstr("%gs = (f32[512]{0:S(1)}, f32[1024]{0:S(1)}) all-gather-start(%sh"));
+  EXPECT_THAT(text, HasSubstr("%late = f32[512]{0} negate(%shard)"));
+  EXPECT_THAT(text, HasSubstr("%gd = f32[1024]{0:S(1)} all-gather-done(%gs)"));
+}
+
+TEST(Place, AGatheredArrayIsCopiedInAfterTheDone) {
+  const Placeable gather = Import(ModuleFromText(place_check::kGather.original));
+  const Program& program = gather.program;
+  const BufferIndex whole = BufferMadeBy(program, "gs");
+  const InstructionIndex used = Number(program, "sum");
+  Mapping mapping = AllHbmMapping(program);
+  mapping.intervals.push_back(
+      {.buffer = whole, .first = used, .last = used, .copy_in_start = used, .copy_in_done = used});
+  UseFast(program, whole, used, used, mapping);
+  const std::string text = Place(gather, mapping);
+  EXPECT_THAT(text, HasSubstr("copy-start(%gd)"));
+  EXPECT_THAT(text, HasSubstr("all-gather-start(%shard)"));
+}
+
+TEST(Place, AChainOfFusionsHasTheArraysOfItsGatherInFastMemory) {
+  const Placeable gather = Import(ModuleFromText(place_check::kGatherChain.original));
+  const Program& program = gather.program;
+  const std::string text =
+      Place(gather, GatherInFastMemory(program, BufferMadeBy(program, "d"), "s", "d"));
+  EXPECT_THAT(text, HasSubstr("%s = (f32[512]{0:S(1)}, f32[1024]{0:S(1)}) fusion(%shard)"));
+  EXPECT_THAT(text, HasSubstr("%m.g = f32[1024]{0:S(1)} all-gather("));
+  EXPECT_THAT(text, HasSubstr("%d = f32[1024]{0:S(1)} fusion(%m1, %m2)"));
+}
+
 TEST(Place, TwoFusionsOfOneComputationGetOneEach) {
   const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
   const Program& program = chain.program;

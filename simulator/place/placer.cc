@@ -203,10 +203,19 @@ void Placer::NameResults(Frame& frame, hlo::InstructionIndex index, int64_t id,
                          absl::FunctionRef<Memory(int32_t)> memory_of) {
   const absl::Span<const ValueId> values = frame.ValuesOf(index);
   const Opcode opcode = frame.computation().instructions[index].opcode;
+  const auto makes = [&](ValueId value) {
+    const HloValue& made = flow().values()[value];
+    return made.instance == frame.instance() && made.instruction == index;
+  };
   int32_t leaf = 0;
   hlo::ForEachLeaf(frame.computation().instructions[index].shape,
                    [&](absl::Span<const int32_t> i, const hlo::Shape&) {
                      const ArrayName name{id, hlo::ShapeIndex(i.begin(), i.end())};
+                     // An asynchronous start names its operands, too, which stay what they were.
+                     if (IsAsyncStart(opcode) && !makes(values[leaf])) {
+                       ++leaf;
+                       return;
+                     }
                      // The constant of a loop's body may already have been copied before the loop.
                      if (opcode == Opcode::kConstant) {
                        frame.SetName(values[leaf], memory_of(leaf), name);

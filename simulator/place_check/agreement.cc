@@ -1,6 +1,7 @@
 // Checks that shapes agree with each other.
 
 #include <algorithm>
+#include <vector>
 
 #include "simulator/place_check/shapes.h"
 #include "simulator/place_check/spaces.h"
@@ -42,6 +43,8 @@ class Agreement {
         return CheckConditional(index);
       case Kind::kCall:
         return CheckCall(index);
+      case Kind::kCompute:
+        return CheckCollective(index);
       default:
         return;
     }
@@ -110,6 +113,32 @@ class Agreement {
       return Add(PlacedRule::kCopyShape, index, " waits for ", Describe(start));
     }
     Expect(PlacedRule::kCopyShape, index, Shape(index), start.tuple_shapes(part));
+  }
+
+  // The start of a collective states the shapes of its operands, and its done those of the results.
+  void CheckCollective(int index) {
+    const Instruction& instruction = graph_.At(computation_, index);
+    const bool starts = StartsStatedCollective(instruction);
+    if (instruction.operands.empty()) return;
+    if (!starts && !EndsStatedCollective(instruction)) return;
+    const ShapeProto& start = starts ? Shape(index) : Operand(index, 0);
+    if (start.tuple_shapes_size() < 2) {
+      return Add(PlacedRule::kForwardedShape, index, ": a collective as ", Describe(start));
+    }
+    const std::vector<const ShapeProto*> stated = Leaves(start.tuple_shapes(starts ? 0 : 1));
+    std::vector<const ShapeProto*> actual;
+    if (starts) {
+      for (const int operand : instruction.operands) actual.push_back(&Shape(operand));
+    } else {
+      actual = Leaves(Shape(index));
+    }
+    if (actual.size() != stated.size()) {
+      return Add(PlacedRule::kForwardedShape, index, " has ", actual.size(), " arrays, ",
+                 stated.size(), " stated");
+    }
+    for (size_t i = 0; i < actual.size(); ++i) {
+      Expect(PlacedRule::kForwardedShape, index, *stated[i], *actual[i]);
+    }
   }
 
   void CheckSliceStart(int index) {

@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "simulator/place_check/flights.h"
 #include "simulator/place_check/flow.h"
 #include "simulator/place_check/graph.h"
 #include "simulator/place_check/match.h"
@@ -33,11 +34,13 @@ void CheckSchedule(const Graph& original, const place_check::Flow& flow, const G
   if (!is.complete) return;
   place_check::CompareOrders(original, was, placed, is, match, options.allow_reordering, report);
   const place_check::Buffers buffers(flow, report);
+  const place_check::ValuesInFlight in_flight = place_check::FindValuesInFlight(flow);
+  place_check::CheckFlights(flow, in_flight, report);
   // A walk in an order that cannot run would report every read as stale.
   const bool runs = report.size() == before;
   Report unheard;
   const place_check::MemoryTrace trace =
-      place_check::WalkMemory(flow, buffers, is, runs ? report : unheard);
+      place_check::WalkMemory(flow, buffers, in_flight, is, runs ? report : unheard);
   const place_check::Peak peak = place_check::FindPeak(flow, buffers, trace, options);
   result.peak_bytes = peak.bytes;
   if (peak.step < trace.steps.size()) {

@@ -38,6 +38,12 @@
 //   - A branch's root and the conditional's result.
 //   - A parameter and a result of the program that input_output_alias pairs.
 //
+// An asynchronous collective works on its arrays where they are, from its start to its done. It
+// begins with an all-gather-start or a collective-permute-start, or it is a chain of fusions. The
+// first fusion has the custom call AsyncCollectiveStart as its root, the last AsyncCollectiveDone.
+// The fusions between pass the arrays on in place. No move may read an array in flight: with the
+// copy, the chain would wait for bytes that arrive elsewhere.
+//
 // The walk runs the placed schedule and tracks which value each buffer holds. It runs each loop
 // body and each branch once, at its place in the schedule. One pass of a body is enough: the body
 // only sees the values that it gets, and the check requires that it returns current values.
@@ -98,6 +104,7 @@ enum class PlacedRule : uint8_t {
   kAliasSpace,            // Values that share a buffer are in the same space.
   kStaleRead,             // A buffer that is read holds the value that the reader needs.
   kWriteDuringCopy,       // No instruction writes to the source or destination of a copy in flight.
+  kMoveInFlight,          // No move reads an array on which a collective in flight works.
   kCapacity,              // Live values fit into fast memory.
   kCrossProgramPrefetch,  // It copies an entry parameter and is listed in the module, once.
 };

@@ -113,12 +113,29 @@ LeafValues Flow::Evaluate(int computation, int index) {
       return Conditional(computation, index);
     case Kind::kCall:
       return Call(computation, index);
+    case Kind::kCompute:
+      return Compute(computation, index);
     case Kind::kParameter:
     case Kind::kFusion:
-    case Kind::kCompute:
       break;
   }
   return Fresh(ValueKind::kResult, computation, index);
+}
+
+// The start of a collective passes its operands on, beside the results that it makes.
+LeafValues Flow::Compute(int computation, int index) {
+  const Instruction& instruction = graph_.At(computation, index);
+  LeafValues values = Fresh(ValueKind::kResult, computation, index);
+  const xla::ShapeProto& shape = instruction.proto->shape();
+  if (!StartsStatedCollective(instruction) || shape.tuple_shapes_size() == 0) return values;
+  const size_t count = LeafCount(shape.tuple_shapes(0));
+  size_t leaf = 0;
+  for (size_t i = 0; i < instruction.operands.size(); ++i) {
+    for (const ValueId value : Operand(computation, index, i)) {
+      if (leaf < count) values[leaf++] = value;
+    }
+  }
+  return values;
 }
 
 LeafValues Flow::Element(int computation, const Instruction& element) const {

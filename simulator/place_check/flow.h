@@ -71,6 +71,7 @@ class Flow {
   LeafValues CopyStart(int computation, int index);
   LeafValues SliceStart(int computation, int index);
   LeafValues Bitcast(int computation, int index);
+  LeafValues Compute(int computation, int index);
   LeafValues Loop(int computation, int index);
   LeafValues Conditional(int computation, int index);
   LeafValues Call(int computation, int index);

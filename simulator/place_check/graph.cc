@@ -240,6 +240,16 @@ absl::Status CheckNames(const Graph& graph) {
 
 bool IsForwarding(Kind kind) { return kind >= Kind::kTuple && kind <= Kind::kConcat; }
 
+bool StartsStatedCollective(const Instruction& instruction) {
+  const std::string& opcode = instruction.proto->opcode();
+  return opcode == "all-gather-start" || opcode == "collective-permute-start";
+}
+
+bool EndsStatedCollective(const Instruction& instruction) {
+  const std::string& opcode = instruction.proto->opcode();
+  return opcode == "all-gather-done" || opcode == "collective-permute-done";
+}
+
 bool IsControl(Kind kind) {
   return kind == Kind::kWhile || kind == Kind::kConditional || kind == Kind::kCall;
 }

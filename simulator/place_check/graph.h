@@ -53,6 +53,11 @@ struct Instruction {
   absl::string_view name() const { return proto->name(); }
 };
 
+// True for the start and for the done of an all-gather or a collective-permute, respectively. The
+// shape of a start is (operands, results, contexts), that of a done the results.
+bool StartsStatedCollective(const Instruction& instruction);
+bool EndsStatedCollective(const Instruction& instruction);
+
 // One computation, with its instructions in the order of the message.
 struct Computation {
   const xla::HloComputationProto* proto = nullptr;

@@ -17,6 +17,13 @@ std::vector<InPlacePair> OwnPairs(const Graph& graph, int computation,
   if (opcode == "scatter") {  // operands are n inputs, the indices, n updates
     for (size_t i = 0; i < operands / 2; ++i) pairs.push_back({i, i, 0});
   }
+  if (EndsStatedCollective(instruction) && operands == 1) {  // the results were made by the start
+    const xla::ShapeProto& start = graph.ShapeOf(computation, instruction.operands[0]);
+    const size_t first = start.tuple_shapes_size() > 0 ? LeafCount(start.tuple_shapes(0)) : 0;
+    for (size_t i = 0; i < LeafCount(instruction.proto->shape()); ++i) {
+      pairs.push_back({i, 0, first + i});
+    }
+  }
   for (const xla::OutputOperandAliasing& alias : instruction.proto->output_operand_aliasing()) {
     if (alias.operand_index() < 0 || alias.operand_index() >= operands) continue;
     const size_t operand = alias.operand_index();

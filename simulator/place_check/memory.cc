@@ -14,10 +14,12 @@ constexpr ValueId kClobbered = -2;  // the value in the buffer depends on which 
 
 class Walk {
  public:
-  Walk(const Flow& flow, const Buffers& buffers, const Order& order, Report& report)
+  Walk(const Flow& flow, const Buffers& buffers, const ValuesInFlight& in_flight,
+       const Order& order, Report& report)
       : flow_(flow),
         graph_(flow.graph()),
         buffers_(buffers),
+        in_flight_(in_flight),
         order_(order),
         report_(report),
         holder_(flow.size(), kNoValue) {
@@ -56,6 +58,9 @@ class Walk {
   void Step(int computation, int index) { trace_.steps.emplace_back(computation, index); }
   int now() const { return Size32(trace_.steps) - 1; }
 
+  // True if one instruction passes the same bytes of a collective in flight on as both values.
+  bool AreSameInFlight(ValueId a, ValueId b) const;
+
   void Read(ValueId value, int computation, int index);
   void ReadOperands(int computation, int index);
   void ReadRoot(int computation);
@@ -69,6 +74,7 @@ class Walk {
   const Flow& flow_;
   const Graph& graph_;
   const Buffers& buffers_;
+  const ValuesInFlight& in_flight_;
   const Order& order_;
   Report& report_;
   std::vector<ValueId> holder_;  // for each buffer the value that it holds
@@ -95,11 +101,17 @@ void Walk::Hold(ValueId value) {
   SetHolder(buffers_.Of(value), value);
 }
 
+bool Walk::AreSameInFlight(ValueId a, ValueId b) const {
+  if (a < 0 || !in_flight_.contains(a) || !in_flight_.contains(b)) return false;
+  return flow_.value(a).computation == flow_.value(b).computation &&
+         flow_.value(a).instruction == flow_.value(b).instruction;
+}
+
 void Walk::Read(ValueId value, int computation, int index) {
   value = flow_.Resolve(value);
   Touch(value, now());
   const ValueId held = holder_[buffers_.Of(value)];
-  if (held == value) return;
+  if (held == value || AreSameInFlight(held, value)) return;
   const Value& wanted = flow_.value(value);
   const std::string other =
       held < 0 ? "an unknown branch"
@@ -269,7 +281,12 @@ void Walk::RunCompute(int computation, int index) {
     RunDone(computation, index);
   }
   ReadOperands(computation, index);
-  for (const ValueId value : flow_.Of(computation, index)) Write(value, computation, index);
+  for (const ValueId value : flow_.Of(computation, index)) {
+    const Value& made = flow_.value(value);
+    if (made.computation == computation && made.instruction == index) {
+      Write(value, computation, index);
+    }
+  }
   if (!absl::EndsWith(opcode, "-start")) return;
   Flight flight{.computation = computation, .start = index};
   for (const int operand : instruction.operands) {
@@ -282,9 +299,9 @@ void Walk::RunCompute(int computation, int index) {
 
 }  // namespace
 
-MemoryTrace WalkMemory(const Flow& flow, const Buffers& buffers, const Order& order,
-                       Report& report) {
-  return Walk(flow, buffers, order, report).Run();
+MemoryTrace WalkMemory(const Flow& flow, const Buffers& buffers, const ValuesInFlight& in_flight,
+                       const Order& order, Report& report) {
+  return Walk(flow, buffers, in_flight, order, report).Run();
 }
 
 }  // namespace mallocmuzero::place_check

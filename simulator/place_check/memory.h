@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulator/place_check/flights.h"
 #include "simulator/place_check/flow.h"
 #include "simulator/place_check/in_place.h"
 #include "simulator/place_check/order.h"
@@ -51,9 +52,11 @@ struct MemoryTrace {
   std::vector<std::pair<int, int>> steps;
 };
 
-// Walks the schedule; the order must be complete. Reports kStaleRead and kWriteDuringCopy.
-MemoryTrace WalkMemory(const Flow& flow, const Buffers& buffers, const Order& order,
-                       Report& report);
+// Walks the schedule; the order must be complete. Reports kStaleRead and kWriteDuringCopy. A fusion
+// between the start and the done of a collective passes an array of `in_flight` on as several
+// results in one buffer. They are the same bytes.
+MemoryTrace WalkMemory(const Flow& flow, const Buffers& buffers, const ValuesInFlight& in_flight,
+                       const Order& order, Report& report);
 
 // Most bytes in use, and the step at which they are.
 struct Peak {

@@ -58,6 +58,8 @@ absl::string_view PlacedRuleName(PlacedRule rule) {
       return "stale_read";
     case PlacedRule::kWriteDuringCopy:
       return "write_during_copy";
+    case PlacedRule::kMoveInFlight:
+      return "move_in_flight";
     case PlacedRule::kCapacity:
       return "capacity";
     case PlacedRule::kCrossProgramPrefetch:

@@ -40,9 +40,10 @@ class SpaceCheck {
 };
 
 // False for constants, which are part of the program, and for asynchronous operations other than
-// moves.
+// moves and collectives that state their arrays.
 bool SpaceCheck::IsPlaceable(const Instruction& instruction) const {
   const std::string& opcode = instruction.proto->opcode();
+  if (StartsStatedCollective(instruction) || EndsStatedCollective(instruction)) return true;
   return opcode != "constant" && !absl::EndsWith(opcode, "-start") &&
          !absl::EndsWith(opcode, "-done") && !absl::EndsWith(opcode, "-update");
 }

@@ -229,6 +229,28 @@ const WrongEdit kEdits[] = {
      "  ud = f32[1024] copy-done(us)\n",
      Rule::kStaleRead},
 
+    // Collectives in flight.
+    {"HalfGatheredArrayCopied", &kGather, "  gd = f32[1024]S1 all-gather-done(gs)\n",
+     "  half = f32[1024]S1 get-tuple-element(gs) index=1\n"
+     "  hs = (f32[1024], f32[1024]S1, u32[]S2) copy-start(half)\n"
+     "  hd = f32[1024] copy-done(hs)\n"
+     "  gd = f32[1024]S1 all-gather-done(gs)\n",
+     Rule::kMoveInFlight},
+    {"GatherEndsInOtherSpace", &kGather, "gd = f32[1024]S1 all-gather-done",
+     "gd = f32[1024] all-gather-done", Rule::kForwardedShape},
+    {"GatherStatesOperandInOtherSpace", &kGather, "gs = (f32[512]S1,", "gs = (f32[512],",
+     Rule::kForwardedShape},
+    {"GatherReadsAnotherValue", &kGather, "all-gather-start(shard)", "all-gather-start(x)",
+     Rule::kOperandValue},
+    {"ArrayMovedBetweenFusionsOfAChain", &kGatherChain,
+     "  d = f32[1024]S1 fusion(m1, m2) calls=finish over=1\n",
+     "  hs = (f32[1024]S1, f32[1024]S1, u32[]S2) copy-start(m2)\n"
+     "  hd = f32[1024]S1 copy-done(hs)\n"
+     "  d = f32[1024]S1 fusion(m1, hd) calls=finish over=1\n",
+     Rule::kMoveInFlight},
+    {"ChainEndsInOtherSpace", &kGatherChain, "d = f32[1024]S1 fusion", "d = f32[1024] fusion",
+     Rule::kAliasSpace},
+
     // Cross-program prefetches.
     {"PrefetchNotListed", &kPrefetch, "prefetch 1", "", Rule::kCrossProgramPrefetch},
     {"PrefetchOfAnotherParameter", &kPrefetch, "prefetch 1", "prefetch 0",

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -36,6 +37,11 @@ class GeometryCheck {
       open.push_back(k);
     }
     CheckCrossProgramPrefetch();
+    for (const v1::Collective& collective : program_.proto().collectives()) {
+      for (const uint32_t buffer : collective.buffers()) {
+        CheckFlight(collective, BufferIndex(buffer));
+      }
+    }
     for (const CarriedGroupIndex g : program_.carried_groups().indices()) CheckGroup(g);
   }
 
@@ -215,6 +221,47 @@ class GeometryCheck {
       report_.Add(
           Rule::kCrossProgramPrefetch, k,
           absl::StrCat(report_.DescribeInterval(k), " is a cross-program prefetch: ", fault));
+    }
+  }
+
+  void CheckFlight(const v1::Collective& collective, BufferIndex buffer) {
+    const InstructionIndex start(collective.start());
+    const InstructionIndex done(collective.done());
+    // True if a copy is queued before the done has run and waited for after the start has begun.
+    const auto runs = [&](InstructionIndex queued, InstructionIndex waited_for) {
+      return queued >= 0 && queued <= done && waited_for > start;
+    };
+    for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+      const Interval& it = mapping_.intervals[k];
+      if (it.buffer != buffer) continue;
+      const bool apart = it.last < start || it.first > done;
+      const bool covers = it.first <= start && it.last >= done;
+      if ((apart || covers) && !runs(it.copy_in_start, it.copy_in_done) &&
+          !runs(it.copy_out_start, it.copy_out_done)) {
+        continue;
+      }
+      report_.Add(Rule::kMoveInFlight, k,
+                  absl::StrCat(report_.DescribeInterval(k), " begins, ends or is copied while '",
+                               collective.name(), "' is in flight"));
+    }
+    CheckMemoryInFlight(collective, buffer);
+  }
+
+  void CheckMemoryInFlight(const v1::Collective& collective, BufferIndex buffer) {
+    std::optional<uint8_t> memory;
+    for (const AccessIndex a : program_.AccessesOfBuffer(buffer)) {
+      const InstructionIndex at = program_.accesses()[a].instruction;
+      if (at < InstructionIndex(collective.start()) || at > InstructionIndex(collective.done())) {
+        continue;
+      }
+      if (!memory) memory = mapping_.in_fast_memory[a];
+      if (mapping_.in_fast_memory[a] == *memory) continue;
+      // Intervals are subjects of this rule, too, so that the numbers of accesses start after those
+      // of intervals.
+      report_.Add(
+          Rule::kMoveInFlight, mapping_.intervals.size() + a.number(),
+          absl::StrCat(report_.DescribeAccess(a), " is in another memory than the start of '",
+                       collective.name(), "', which is in flight"));
     }
   }
 

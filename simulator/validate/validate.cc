@@ -33,6 +33,8 @@ absl::string_view RuleName(Rule rule) {
       return "cross_program_prefetch";
     case Rule::kCopyAcrossLoop:
       return "copy_across_loop";
+    case Rule::kMoveInFlight:
+      return "move_in_flight";
     case Rule::kCarriedGroupSpace:
       return "carried_group_space";
     case Rule::kCarriedGroupOffset:

@@ -35,6 +35,11 @@
 //   - If an interval does not cover a loop from kLoopBegin to kLoopEnd, other intervals may use its
 //     bytes for part of a pass. At the back edge, such an interval holds no value.
 //
+// Collectives. From its start to its done, an asynchronous collective works on its buffers where
+// they are. The accesses by the instructions from start to done are in one memory. An interval that
+// contains one of these instructions contains all. No copy of the buffer runs: it is done at the
+// point before the start, or starts after the point before the done.
+//
 // Loops. A carried group has a place at four points, two at each of the markers b and e:
 //
 //      initial | parameter            root | result
@@ -81,7 +86,9 @@ enum class Rule : uint8_t {
   kPinnedToHbm,  // pinned buffers have no interval
   // at most one interval, from 0, of the live-in buffer that the baseline marks
   kCrossProgramPrefetch,
-  kCopyAcrossLoop,      // a copy starts and ends in the same innermost loop
+  kCopyAcrossLoop,  // a copy starts and ends in the same innermost loop
+  // from the start of a collective to its done, its buffers stay in their memory and are not copied
+  kMoveInFlight,
   kCarriedGroupSpace,   // a group in fast memory has intervals at all of its four points
   kCarriedGroupOffset,  // and has the same offset at all of them
 

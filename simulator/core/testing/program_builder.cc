@@ -182,11 +182,13 @@ uint32_t ProgramBuilder::AddCarriedGroup(LoopIndex loop, BufferIndex initial, Bu
 }
 
 ProgramBuilder& ProgramBuilder::AddCollective(InstructionIndex start, InstructionIndex done,
-                                              double cycles) {
+                                              double cycles,
+                                              const std::vector<BufferIndex>& buffers) {
   v1::Collective& collective = *proto_.add_collectives();
   collective.set_start(start.number());
   collective.set_done(done.number());
   collective.set_cycles(cycles);
+  for (const BufferIndex buffer : buffers) collective.add_buffers(buffer.number());
   return *this;
 }
 

@@ -71,8 +71,10 @@ class ProgramBuilder {
                            BufferIndex root, BufferIndex result);
 
   // A collective that starts just before one instruction and is waited for just before another one,
-  // which may be the number of all instructions. Calls must be in the order of `start`.
-  ProgramBuilder& AddCollective(InstructionIndex start, InstructionIndex done, double cycles);
+  // which may be the number of all instructions. `buffers` are those of its arrays that may be in
+  // fast memory, ascending. Calls must be in the order of `start`.
+  ProgramBuilder& AddCollective(InstructionIndex start, InstructionIndex done, double cycles,
+                                const std::vector<BufferIndex>& buffers = {});
 
   // These set details of an instruction that was added before.
   ProgramBuilder& SetName(InstructionIndex instruction, const std::string& name);

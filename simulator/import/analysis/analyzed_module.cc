@@ -1,5 +1,6 @@
 #include "simulator/import/analysis/analyzed_module.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -21,8 +22,9 @@ using field_checks::kMaxBytes;
 // No real program has more flops. The bound keeps sums exact.
 constexpr double kMaxFlops = 9007199254740992.0;  // 2^53
 
-bool CostsSomething(const hlo::Instruction& instruction) {
+bool IsPriced(const hlo::Computation& computation, const hlo::Instruction& instruction) {
   if (instruction.estimated_cycles) return true;
+  if (StatesItsArrays(instruction) || EndsStatedCollective(computation, instruction)) return true;
   if (instruction.opcode == hlo::Opcode::kTuple) {
     return hlo::TuplePointerBytes(instruction.shape, kTuplePointerBytes) > 0;
   }
@@ -66,10 +68,13 @@ absl::Status CollectPricedSteps(AnalyzedModule& analyzed) {
     priced.execution_count = instance.execution_count;
     priced.loop = instance.loop;
     if (step.kind == Step::Kind::kInstruction) {
-      if (!CostsSomething(*priced.instruction)) continue;
       const hlo::Computation& computation = schedule.ComputationOf(step.instance);
+      if (!IsPriced(computation, *priced.instruction)) continue;
       priced.traffic = CountTraffic(analyzed.module, computation, *priced.instruction);
-      if (CollectiveFusionOf(analyzed.module, *priced.instruction) == CollectiveFusion::kNone) {
+      const bool is_async =
+          IsAsyncCollectiveStart(*priced.instruction) ||
+          CollectiveFusionOf(analyzed.module, *priced.instruction) != CollectiveFusion::kNone;
+      if (!is_async) {
         priced.link_bytes = CountLinkBytes(analyzed.module, computation, *priced.instruction);
       }
       if (checked.insert(priced.instruction).second) {
@@ -105,10 +110,20 @@ class AsyncCollector {
  private:
   size_t Start(int32_t s, const Step& step, const hlo::Instruction& instruction) {
     const hlo::Computation& computation = analyzed_.schedule.ComputationOf(step.instance);
-    analyzed_.async_collectives.push_back(
-        {.start = s,
-         .done = Size32(analyzed_.schedule.steps),
-         .link_bytes = CountLinkBytes(analyzed_.module, computation, instruction)});
+    AsyncCollective& started = analyzed_.async_collectives.emplace_back();
+    started.start = s;
+    started.done = Size32(analyzed_.schedule.steps);
+    started.link_bytes = CountLinkBytes(analyzed_.module, computation, instruction);
+    const auto add = [&](hlo::InstructionIndex index) {
+      for (const ValueId value : analyzed_.flow.ValuesOf(step.instance, index)) {
+        started.storages.push_back(analyzed_.flow.StorageOf(value));
+      }
+    };
+    for (const hlo::InstructionIndex operand : instruction.operands) add(operand);
+    add(step.instruction);
+    std::sort(started.storages.begin(), started.storages.end());
+    started.storages.erase(std::unique(started.storages.begin(), started.storages.end()),
+                           started.storages.end());
     return analyzed_.async_collectives.size() - 1;
   }
 
@@ -126,14 +141,39 @@ class AsyncCollector {
 
   void VisitFusion(int32_t s, const Step& step, const hlo::Instruction& fusion) {
     const CollectiveFusion part = CollectiveFusionOf(analyzed_.module, fusion);
-    if (part == CollectiveFusion::kNone) return;
+    if (part == CollectiveFusion::kNone && started_on_channel_.empty()) return;
     const std::pair channel(step.instance, ChannelOfFusion(analyzed_.module, fusion));
     if (part == CollectiveFusion::kStart) {
       started_on_channel_[channel] = Start(s, step, fusion);
-    } else if (const auto started = started_on_channel_.find(channel);
-               started != started_on_channel_.end()) {
-      analyzed_.async_collectives[started->second].done = s;
+      return;
     }
+    const auto started = started_on_channel_.find(channel);
+    if (started == started_on_channel_.end()) return;
+    if (part == CollectiveFusion::kDone) {
+      analyzed_.async_collectives[started->second].done = s;
+      started_on_channel_.erase(started);
+    } else if (!channel.second.empty()) {  // else it may have no collective at all
+      PassOn(s, step, analyzed_.async_collectives[started->second]);
+    }
+  }
+
+  // A fusion between start and done passes the collective's arrays on. Only the links work on them.
+  void PassOn(int32_t s, const Step& step, const AsyncCollective& collective) {
+    PricedStep& priced = analyzed_.priced[analyzed_.priced_at_or_after[s]];
+    const auto clear = [&](hlo::InstructionIndex index, std::vector<int64_t>& bytes) {
+      const absl::Span<const ValueId> values = analyzed_.flow.ValuesOf(step.instance, index);
+      for (size_t leaf = 0; leaf < bytes.size(); ++leaf) {
+        const int32_t storage = analyzed_.flow.StorageOf(values[leaf]);
+        const bool is_its_own =
+            std::binary_search(collective.storages.begin(), collective.storages.end(), storage);
+        if (is_its_own) bytes[leaf] = 0;
+      }
+    };
+    for (size_t i = 0; i < priced.instruction->operands.size(); ++i) {
+      clear(priced.instruction->operands[i], priced.traffic.operand_bytes[i]);
+    }
+    clear(step.instruction, priced.traffic.output_bytes);
+    priced.link_bytes = 0;
   }
 
   AnalyzedModule& analyzed_;

@@ -18,7 +18,8 @@
 namespace mallocmuzero {
 
 // A step that becomes an instruction of the program: a loop marker, or an instruction that takes
-// time or moves bytes. Forwarding instructions and asynchronous copies are left out.
+// time, moves bytes, or starts or ends an asynchronous collective. Other forwarding instructions
+// and asynchronous operations are left out.
 struct PricedStep {
   int32_t step = 0;  // index into Schedule::steps
   const hlo::Instruction* instruction = nullptr;
@@ -33,6 +34,7 @@ struct AsyncCollective {
   int32_t start = 0;
   int32_t done = 0;  // the number of steps if the program does not wait for it
   double link_bytes = 0;
+  std::vector<int32_t> storages;  // of its operands and results, ascending
 };
 
 // The results of AnalyzeModule. Not movable, because they point into each other.

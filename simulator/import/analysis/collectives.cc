@@ -197,6 +197,15 @@ bool IsAsyncCollectiveStart(const hlo::Instruction& instruction) {
                                                                 : instruction.opcode);
 }
 
+bool StatesItsArrays(const hlo::Instruction& start) {
+  return start.opcode == Opcode::kAllGatherStart || start.opcode == Opcode::kCollectivePermuteStart;
+}
+
+bool EndsStatedCollective(const hlo::Computation& computation, const hlo::Instruction& done) {
+  return IsAsyncDone(done.opcode) && done.operands.size() == 1 &&
+         StatesItsArrays(computation.instructions[done.operands[0]]);
+}
+
 CollectiveFusion CollectiveFusionOf(const hlo::Module& module,
                                     const hlo::Instruction& instruction) {
   if (instruction.opcode != Opcode::kFusion) return CollectiveFusion::kNone;

@@ -16,6 +16,14 @@ namespace mallocmuzero {
 // True for an instruction that starts an asynchronous collective, except a fusion.
 bool IsAsyncCollectiveStart(const hlo::Instruction& instruction);
 
+// True for an all-gather-start or a collective-permute-start. Its tuple names its operands, its
+// results and contexts, so that it is known where its arrays are. These starts, and their dones,
+// are instructions of the program.
+bool StatesItsArrays(const hlo::Instruction& start);
+
+// True for the done of such a start. `done` must be in `computation`.
+bool EndsStatedCollective(const hlo::Computation& computation, const hlo::Instruction& done);
+
 // On v5e the compiler writes an asynchronous collective as a chain of fusions. The first one starts
 // it, the last one waits for it, and those between them compute something else meanwhile. Each has
 // the collective in it, with the same channel_id.

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "simulator/import/analysis/collectives.h"
 
 namespace mallocmuzero {
 namespace {
@@ -106,7 +107,8 @@ class Translator {
 
   int32_t Translate(const HloValue& value, const hlo::ShapeIndex& leaf) const {
     const hlo::Instruction& definition = DefinitionOf(value);
-    if (IsAsyncStart(definition.opcode) || IsConcatBitcast(definition)) return -1;
+    const bool is_start = IsAsyncStart(definition.opcode) && !StatesItsArrays(definition);
+    if (is_start || IsConcatBitcast(definition)) return -1;
     if (const auto step = step_of_.find({value.instance, value.instruction});
         step != step_of_.end()) {
       return BufferOf(step->second, leaf);

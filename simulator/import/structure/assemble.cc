@@ -13,34 +13,10 @@
 #include "simulator/import/analysis/live_range.h"
 #include "simulator/import/analysis/traffic.h"
 #include "simulator/import/structure/source.h"
+#include "simulator/import/structure/touches.h"
 
 namespace mallocmuzero {
 namespace {
-
-// The reads and writes of one storage by one instruction. Touches become accesses when buffers have
-// numbers.
-struct Touch {
-  int32_t storage = 0;
-  bool reads = false;
-  bool writes = false;
-  int64_t bytes = 0;
-  int64_t bytes_accessed = 0;
-  std::vector<v1::Position> positions;
-};
-
-struct StorageInfo {
-  int64_t bytes = 0;
-  bool placeable = true;
-  bool touched = false;
-  bool pinned = false;
-};
-
-v1::Position MakePosition(int32_t operand, absl::Span<const int32_t> index) {
-  v1::Position position;
-  position.set_operand(operand);
-  for (int32_t i : index) position.add_tuple_index(i);
-  return position;
-}
 
 class Assembler {
  public:
@@ -49,9 +25,10 @@ class Assembler {
 
   Assembly Run() && {
     *program().mutable_hardware() = hardware_;
-    storages_.resize(flow_.storage_count());
+    Touches found = FindTouches(source_, hardware_);
+    storages_ = std::move(found.storages);
+    touches_ = std::move(found.touches);
     live_ranges_ = ComputeLiveRanges(source_);
-    CollectTouches();
     PinWhatIsNotModelled();
     NumberBuffers();
     AddInstructions();
@@ -69,78 +46,18 @@ class Assembler {
   v1::Program& program() { return assembly_.program; }
   StorageInfo& StorageOf(ValueId value) { return storages_[flow_.StorageOf(value)]; }
 
-  Touch& TouchOf(std::vector<Touch>& touches, int32_t storage) {
-    for (Touch& touch : touches) {
-      if (touch.storage == storage) return touch;
-    }
-    touches.push_back({.storage = storage});
-    return touches.back();
-  }
-
-  void CollectTouches() {
-    for (const HloValue& value : flow_.values()) {
-      const auto id = static_cast<ValueId>(&value - flow_.values().data());
-      StorageInfo& info = StorageOf(id);
-      info.bytes = std::max(info.bytes, hlo::ShapeByteSize(*value.shape));
-      info.placeable = info.placeable && IsPlaceable(*value.shape, hardware_);
-      // The compiler never puts a scalar into fast memory, because scalars (loop counters, indices)
-      // control the copies.
-      info.pinned = info.pinned || value.shape->dims.empty();
-    }
-    touches_.resize(source_.priced.size());
-    for (size_t i = 0; i < source_.priced.size(); ++i) {
-      const PricedStep& priced = source_.priced[i];
-      if (IsMarker(source_.KindOf(priced)) || priced.instruction->opcode == hlo::Opcode::kTuple)
-        continue;
-      CollectTouchesOf(priced, touches_[i]);
-      for (const Touch& touch : touches_[i]) storages_[touch.storage].touched = true;
-    }
-  }
-
-  void CollectTouchesOf(const PricedStep& priced, std::vector<Touch>& touches) {
-    const Step& step = source_.StepOf(priced);
-    const hlo::Computation& computation = source_.schedule.ComputationOf(step.instance);
-    const auto add = [&](int32_t operand, const hlo::Shape& shape, absl::Span<const ValueId> values,
-                         const std::vector<int64_t>& bytes) {
-      size_t leaf = 0;
-      hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t> index, const hlo::Shape& array) {
-        const int32_t storage = flow_.StorageOf(values[leaf]);
-        if (storages_[storage].placeable) {
-          Touch& touch = TouchOf(touches, storage);
-          (operand < 0 ? touch.writes : touch.reads) = true;
-          touch.bytes = std::max(touch.bytes, hlo::ShapeByteSize(array));
-          touch.bytes_accessed = SaturatingAdd(touch.bytes_accessed, bytes[leaf]);
-          touch.positions.push_back(MakePosition(operand, index));
-        }
-        ++leaf;
-      });
-    };
-    for (size_t i = 0; i < priced.instruction->operands.size(); ++i) {
-      const hlo::InstructionIndex operand = priced.instruction->operands[i];
-      add(i, computation.instructions[operand].shape, flow_.ValuesOf(step.instance, operand),
-          priced.traffic.operand_bytes[i]);
-    }
-    add(-1, priced.instruction->shape, flow_.ValuesOf(step.instance, step.instruction),
-        priced.traffic.output_bytes);
-  }
-
   // Pins to HBM the arrays of asynchronous operations other than moves between memories, the
-  // results of conditionals, and the accesses that exceed the 64 of an instruction.
+  // results of conditionals, and the accesses that exceed the 64 of an instruction. Collectives
+  // keep some of their arrays free.
   void PinWhatIsNotModelled() {
     PinResultsOfConditionals();
     int async_count = 0;
-    int collective_count = 0;
     for (const Step& step : source_.schedule.steps) {
       const hlo::Instruction& instruction = source_.schedule.InstructionAt(step);
       if (step.kind != Step::Kind::kInstruction) continue;
-      const CollectiveFusion fusion = CollectiveFusionOf(source_.module, instruction);
-      const bool is_fusion = fusion != CollectiveFusion::kNone;
-      if (!is_fusion && !IsAsyncStart(instruction.opcode) && !BindsOperands(instruction)) continue;
-      if (fusion == CollectiveFusion::kStart || IsAsyncCollectiveStart(instruction)) {
-        ++collective_count;
-      } else if (!is_fusion) {
-        ++async_count;
-      }
+      if (!IsAsyncStart(instruction.opcode) && !BindsOperands(instruction)) continue;
+      if (IsAsyncCollectiveStart(instruction)) continue;
+      ++async_count;
       for (hlo::InstructionIndex operand : instruction.operands) {
         for (ValueId value : flow_.ValuesOf(step.instance, operand)) StorageOf(value).pinned = true;
       }
@@ -152,11 +69,43 @@ class Assembler {
       program().add_notes(absl::StrCat(
           async_count, " asynchronous operations take no time and keep their arrays in HBM"));
     }
-    if (collective_count > 0) {
-      program().add_notes(
-          absl::StrCat(collective_count, " asynchronous collectives keep their arrays in HBM"));
-    }
+    PinArraysOfCollectives();
     for (size_t i = 0; i < touches_.size(); ++i) DropSmallestTouches(i);
+  }
+
+  // Pins two kinds of arrays of asynchronous collectives: those that a loop carries, and those that
+  // the start or the done does not access. No access says in which memory the latter are meanwhile.
+  void PinArraysOfCollectives() {
+    std::vector<bool> is_carried(storages_.size(), false);
+    for (const CarriedValue& carried : flow_.carried()) {
+      for (const int32_t s : GroupStorages(carried)) is_carried[s] = true;
+    }
+    int pinned_count = 0;
+    for (const AsyncCollective& collective : source_.async_collectives) {
+      bool pins = false;
+      for (const int32_t s : collective.storages) {
+        if (!storages_[s].placeable) continue;
+        const bool is_held =
+            !is_carried[s] && IsTouchedAt(collective.start, s) && IsTouchedAt(collective.done, s);
+        if (is_held) continue;
+        storages_[s].pinned = true;
+        pins = true;
+      }
+      if (pins) ++pinned_count;
+    }
+    if (pinned_count > 0) {
+      program().add_notes(
+          absl::StrCat(pinned_count, " asynchronous collectives keep arrays in HBM"));
+    }
+  }
+
+  // True if the instruction at that step of the schedule accesses the storage.
+  bool IsTouchedAt(int32_t step, int32_t storage) const {
+    if (step >= source_.schedule.steps.size()) return false;
+    const int32_t i = source_.priced_at_or_after[step];
+    if (i >= source_.priced.size() || source_.priced[i].step != step) return false;
+    return std::any_of(touches_[i].begin(), touches_[i].end(),
+                       [storage](const Touch& touch) { return touch.storage == storage; });
   }
 
   // A mapping that keeps in fast memory what only the last branch writes would leave the result of
@@ -285,7 +234,8 @@ class Assembler {
       const int32_t buffer = assembly_.buffer_of_storage[flow_.StorageOf(id)];
       const hlo::Instruction& definition =
           source_.schedule.ComputationOf(value.instance).instructions[value.instruction];
-      if (buffer < 0 || IsAsyncStart(definition.opcode) || BindsOperands(definition)) continue;
+      const bool is_start = IsAsyncStart(definition.opcode) && !StatesItsArrays(definition);
+      if (buffer < 0 || is_start || BindsOperands(definition)) continue;
       v1::Tensor& tensor = *program().add_tensors();
       tensor.set_instruction_name(std::string(definition.name));
       int32_t leaf = 0;
@@ -347,6 +297,13 @@ class Assembler {
                          ? source_.priced_at_or_after[collective.done]
                          : Size32(source_.priced));
       added.set_cycles(CyclesOfLinks(collective.link_bytes, hardware_));
+      std::vector<int32_t> buffers;
+      for (const int32_t s : collective.storages) {
+        const int32_t buffer = assembly_.buffer_of_storage[s];
+        if (buffer >= 0 && !storages_[s].pinned) buffers.push_back(buffer);
+      }
+      std::sort(buffers.begin(), buffers.end());
+      for (const int32_t buffer : buffers) added.add_buffers(buffer);
     }
     const bool exchanges =
         std::any_of(source_.priced.begin(), source_.priced.end(),
@@ -368,11 +325,6 @@ class Assembler {
 };
 
 }  // namespace
-
-bool IsPlaceable(const hlo::Shape& shape, const v1::Hardware& hardware) {
-  const int32_t space = shape.layout.memory_space;
-  return (space == 0 || space == hardware.fast_memory_space()) && hlo::ShapeByteSize(shape) > 0;
-}
 
 Assembly Assemble(const AnalyzedModule& all_hbm, const v1::Hardware& hardware) {
   return Assembler(all_hbm, hardware).Run();

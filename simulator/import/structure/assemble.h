@@ -26,10 +26,6 @@ struct Assembly {
 // Assembles the structure of the program from the compile with everything in HBM.
 Assembly Assemble(const AnalyzedModule& all_hbm, const v1::Hardware& hardware);
 
-// True if an array in this layout can be placed: it has a size and is in HBM or fast memory, not in
-// one of the other memories (`S(2)` for sync flags, `S(6)` for scalars, ...).
-bool IsPlaceable(const hlo::Shape& shape, const v1::Hardware& hardware);
-
 }  // namespace mallocmuzero
 
 #endif  // MALLOCMUZERO_SIMULATOR_IMPORT_STRUCTURE_ASSEMBLE_H_

@@ -200,28 +200,6 @@ TEST(Assemble, WhatIsInOtherMemoriesIsNoBuffer) {
   EXPECT_THAT(AccessesOf(program, "x"), SizeIs(2));
 }
 
-TEST(Assemble, CollectivesInFlightKeepTheirArraysInHbm) {
-  v1::Hardware hardware = SmallHardware();
-  hardware.set_link_bytes_per_cycle(16);
-  const v1::Program program = AssembleText(
-      hlo::EntryModule("%a = f32[64] parameter(0)\n%b = f32[64] negate(%a)\n"
-                       "%s = (f32[64], f32[128]) all-gather-start(%b), dimensions={0}, "
-                       "replica_groups={{0,1}}\n%c = f32[64] abs(%a)\n"
-                       "%d = f32[128] all-gather-done(%s)\nROOT %e = f32[128] negate(%d)"),
-      hardware);
-  EXPECT_TRUE(BufferOfTensor(program, "b").pinned_to_hbm());
-  EXPECT_FALSE(BufferOfTensor(program, "c").pinned_to_hbm());
-  EXPECT_TRUE(program.buffers(AccessesOf(program, "e")[0].buffer()).pinned_to_hbm());
-  EXPECT_THAT(program.notes(), ElementsAre("1 asynchronous collectives keep their arrays in HBM"));
-  ASSERT_EQ(program.collectives_size(), 1);
-  const v1::Collective& gather = program.collectives(0);
-  EXPECT_EQ(gather.name(), "s");
-  EXPECT_EQ(gather.start(), Index(program, "c"));  // just before the instruction that follows it
-  EXPECT_EQ(gather.done(), Index(program, "e"));
-  EXPECT_EQ(gather.cycles(), 512. / 2 / 16);
-  EXPECT_EQ(program.hardware().link_bytes_per_cycle(), 16);
-}
-
 TEST(Assemble, AProgramWithoutCollectivesDoesNotDependOnTheLinks) {
   v1::Hardware hardware = SmallHardware();
   hardware.set_link_bytes_per_cycle(16);

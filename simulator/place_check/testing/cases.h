@@ -26,9 +26,14 @@ extern const PlacedCase kNested;    // Nested fusions, several outputs, a custom
 extern const PlacedCase kDonated;   // A parameter that the program overwrites with its result.
 // Elementwise updates of copies, which the compiler lists as aliasing.
 extern const PlacedCase kListed;
+// An asynchronous all-gather, whose operand is read meanwhile.
+extern const PlacedCase kGather;
+// An asynchronous all-gather as a chain of fusions, as the compiler writes it for v5e.
+extern const PlacedCase kGatherChain;
 
-inline constexpr const PlacedCase* kCases[] = {
-    &kChain, &kUpdate, &kLoop, &kBranches, &kSlices, &kPrefetch, &kNested, &kDonated, &kListed};
+inline constexpr const PlacedCase* kCases[] = {&kChain,  &kUpdate,   &kLoop,       &kBranches,
+                                               &kSlices, &kPrefetch, &kNested,     &kDonated,
+                                               &kListed, &kGather,   &kGatherChain};
 
 }  // namespace mallocmuzero::place_check
 

@@ -1,0 +1,97 @@
+// Placements of asynchronous collectives.
+
+#include "simulator/place_check/testing/cases.h"
+
+namespace mallocmuzero::place_check {
+
+const PlacedCase kGather = {"gather",
+                            R"(
+entry main
+  x = f32[512] parameter() number=0
+  w = f32[1024] parameter() number=1
+  shard = f32[512] negate(x)
+  gs = (f32[512], f32[1024]) all-gather-start(shard)
+  other = f32[1024] negate(w)
+  late = f32[512] negate(shard)
+  gd = f32[1024] all-gather-done(gs)
+  sum = f32[1024] add(gd, other)
+  ROOT r = (f32[1024], f32[512]) tuple(sum, late)
+)",
+                            R"(
+entry main
+  x = f32[512] parameter() number=0
+  w = f32[1024] parameter() number=1
+  shard = f32[512]S1 negate(x)
+  gs = (f32[512]S1, f32[1024]S1) all-gather-start(shard)
+  other = f32[1024] negate(w)
+  late = f32[512] negate(shard)
+  gd = f32[1024]S1 all-gather-done(gs)
+  sum = f32[1024] add(gd, other)
+  ROOT r = (f32[1024], f32[512]) tuple(sum, late)
+)"};
+
+const PlacedCase kGatherChain = {"gather_chain",
+                                 R"(
+computation begin
+  b.p = f32[512] parameter() number=0
+  b.g = f32[1024] all-gather(b.p)
+  ROOT b.r = (f32[512], f32[1024]) custom-call(b.g) target=AsyncCollectiveStart
+computation between
+  m.p = f32[512] parameter() number=0
+  m.q = f32[1024] parameter() number=1
+  m.w = f32[1024] parameter() number=2
+  m.n = f32[1024] negate(m.w)
+  m.g = f32[1024] all-gather(m.p)
+  ROOT m.r = (f32[1024], f32[512], f32[1024], f32[1024]) tuple(m.n, m.p, m.q, m.g)
+computation finish
+  e.p = f32[512] parameter() number=0
+  e.q = f32[1024] parameter() number=1
+  e.g = f32[1024] all-gather(e.p)
+  ROOT e.r = f32[1024] custom-call(e.p, e.q, e.g) target=AsyncCollectiveDone
+entry main
+  x = f32[512] parameter() number=0
+  w = f32[1024] parameter() number=1
+  shard = f32[512] negate(x)
+  s = (f32[512], f32[1024]) fusion(shard) calls=begin over=0:0
+  s0 = f32[512] get-tuple-element(s) index=0
+  s1 = f32[1024] get-tuple-element(s) index=1
+  m = (f32[1024], f32[512], f32[1024], f32[1024]) fusion(s0, s1, w) calls=between over=0:1 over=1:2 over=1:3
+  m0 = f32[1024] get-tuple-element(m) index=0
+  m1 = f32[512] get-tuple-element(m) index=1
+  m2 = f32[1024] get-tuple-element(m) index=2
+  d = f32[1024] fusion(m1, m2) calls=finish over=1
+  ROOT sum = f32[1024] add(d, m0)
+)",
+                                 R"(
+computation begin
+  b.p = f32[512]S1 parameter() number=0
+  b.g = f32[1024] all-gather(b.p)
+  ROOT b.r = (f32[512]S1, f32[1024]S1) custom-call(b.g) target=AsyncCollectiveStart
+computation between
+  m.p = f32[512]S1 parameter() number=0
+  m.q = f32[1024]S1 parameter() number=1
+  m.w = f32[1024] parameter() number=2
+  m.n = f32[1024] negate(m.w)
+  m.g = f32[1024]S1 all-gather(m.p)
+  ROOT m.r = (f32[1024], f32[512]S1, f32[1024]S1, f32[1024]S1) tuple(m.n, m.p, m.q, m.g)
+computation finish
+  e.p = f32[512]S1 parameter() number=0
+  e.q = f32[1024]S1 parameter() number=1
+  e.g = f32[1024] all-gather(e.p)
+  ROOT e.r = f32[1024]S1 custom-call(e.p, e.q, e.g) target=AsyncCollectiveDone
+entry main
+  x = f32[512] parameter() number=0
+  w = f32[1024] parameter() number=1
+  shard = f32[512]S1 negate(x)
+  s = (f32[512]S1, f32[1024]S1) fusion(shard) calls=begin over=0:0
+  s0 = f32[512]S1 get-tuple-element(s) index=0
+  s1 = f32[1024]S1 get-tuple-element(s) index=1
+  m = (f32[1024], f32[512]S1, f32[1024]S1, f32[1024]S1) fusion(s0, s1, w) calls=between over=0:1 over=1:2 over=1:3
+  m0 = f32[1024] get-tuple-element(m) index=0
+  m1 = f32[512]S1 get-tuple-element(m) index=1
+  m2 = f32[1024]S1 get-tuple-element(m) index=2
+  d = f32[1024]S1 fusion(m1, m2) calls=finish over=1
+  ROOT sum = f32[1024] add(d, m0)
+)"};
+
+}  // namespace mallocmuzero::place_check
