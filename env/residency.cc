@@ -16,6 +16,7 @@ InstructionIndex TakenUntil(const Stay& stay) {
 Residency::Residency(const ProgramRules& rules)
     : rules_(&rules),
       memory_(rules.fast_memory_bytes()),
+      history_(rules.fast_memory_bytes()),
       stay_of_(rules.program().buffer_count(), -1),
       groups_(rules.program().carried_groups().size(), GroupSpace::kOpen) {}
 
@@ -26,20 +27,20 @@ bool Residency::CanTakeOver(CarriedGroupIndex group) const {
   return Current(buffers.initial_buffer).loop == loop_around;
 }
 
-void Residency::Occupy(FastMemory& memory, StayIndex stay, int64_t offset, InstructionIndex first,
+void Residency::Occupy(FastMemory& memory, StayIndex stay, const AddressBlock& block,
                        std::vector<LostBytes>& losses) const {
-  const int64_t end = offset + rules_->buffer(stays_[stay].buffer).bytes;
-  for (size_t r = memory.IndexOf(offset); r < memory.regions().size(); ++r) {
+  const int64_t end = block.offset + block.bytes;
+  for (size_t r = memory.IndexOf(block.offset); r < memory.regions().size(); ++r) {
     const FastMemory::Region region = memory.regions()[r];
     if (region.offset >= end) break;
     if (region.owner == FastMemory::kNobody) continue;
-    losses.push_back({.stay = region.owner, .from = first});
+    losses.push_back({.stay = region.owner, .from = block.first});
     // The write-back may end anywhere before `first`: the rest of the region is taken until then.
     if (stays_[region.owner].write_back >= 0) {
-      memory.SetLast(region.offset, std::max(region.last, first - 1));
+      memory.SetLast(region.offset, std::max(region.last, block.first - 1));
     }
   }
-  memory.Occupy(offset, end - offset, stays_[stay].taken_until, stay);
+  memory.Occupy(block.offset, block.bytes, stays_[stay].taken_until, stay);
 }
 
 void Residency::Lose(const LostBytes& loss) {
@@ -58,7 +59,10 @@ absl::Span<const FixedWriteBack> Residency::Add(const Stay& stay) {
   stays_.push_back(stay);
   stays_.back().taken_until = stay.reserved;
   stay_of_[stay.buffer] = index;
-  Occupy(memory_, index, stay.offset, stay.first, losses_);
+  const AddressBlock block = {
+      .offset = stay.offset, .bytes = rules_->buffer(stay.buffer).bytes, .first = stay.first};
+  Occupy(memory_, index, block, losses_);
+  history_.Lay(index, block.offset, block.bytes);
   for (const LostBytes& loss : losses_) Lose(loss);
   return fixed_;
 }
@@ -66,7 +70,11 @@ absl::Span<const FixedWriteBack> Residency::Add(const Stay& stay) {
 absl::Span<const FixedWriteBack> Residency::MakePlace(const Place& place) {
   fixed_.clear();
   if (place.moves == nullptr) return fixed_;
-  for (const StayIndex s : stays_.indices()) stays_[s].offset = place.moves->offsets[s];
+  history_.Uncover(place.moves->ground);
+  for (const auto& [stay, offset] : place.moves->moves) {
+    history_.Lay(stay, offset, rules_->buffer(stays_[stay].buffer).bytes);
+    for (StayIndex s = stay; s >= 0; s = stays_[s].handed_over_by) stays_[s].offset = offset;
+  }
   memory_ = place.moves->memory;
   for (const LostBytes& loss : place.moves->losses) Lose(loss);
   return fixed_;
@@ -201,6 +209,7 @@ void Residency::HandOver(BufferIndex from, const Stay& to) {
   stays_.back().handed_over_by = giver;
   stay_of_[to.buffer] = index;
   memory_.SetOwner(to.offset, index);
+  history_.HandOver(giver, index, to.offset);
   memory_.SetNextUse(to.offset, kForever);
   SetTakenUntil(stays_.back(), to.reserved);
 }
@@ -223,7 +232,7 @@ absl::Span<const FixedWriteBack> Residency::LeaveLoop(LoopIndex loop, Instructio
 
 size_t Residency::HeapBytes() const {
   const auto bytes = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
-  return memory_.HeapBytes() + bytes(stays_) + bytes(stay_of_) + bytes(groups_) +
+  return memory_.HeapBytes() + history_.HeapBytes() + bytes(stays_) + bytes(stay_of_) + bytes(groups_) +
          bytes(stays_before_loop_) + bytes(fixed_) + bytes(losses_) + bytes(ended_);
 }
 
