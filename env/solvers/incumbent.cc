@@ -62,6 +62,7 @@ bool Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
   switch (Play(first, changes.back().access, limit)) {
     case Outcome::kRefused:
       for (const PlanChange& change : undo_) plan_[change.access] = change.action;
+      snapshots_.DropTrial();
       break;
     case Outcome::kFinished:
       AcceptToEnd(first);
@@ -120,6 +121,7 @@ Incumbent::Outcome Incumbent::Play(AccessIndex first, AccessIndex last_change, d
       if (has_focus_ && JoinsIncumbent()) return Outcome::kJoined;
     }
     game_.Apply(step.taken);
+    if (has_focus_) snapshots_.OfferTrial(a, game_, game_shift_);
   }
   for (; filled < rules_.end_access(); ++filled) trial_[filled].legal = 0;
   return game_.cycles() + game_shift_ <= limit ? Outcome::kFinished : Outcome::kRefused;
@@ -137,6 +139,8 @@ void Incumbent::AcceptToEnd(AccessIndex first) {
   std::copy(game_.in_fast_memory().IteratorAt(first), game_.in_fast_memory().end(),
             in_fast_memory_.IteratorAt(first));
   snapshots_.Change(first, rules_.end_access(), 0);
+  snapshots_.AcceptTrial();
+  if (first <= inexact_from_) inexact_from_ = kExact;  // all that was assumed is played
 }
 
 void Incumbent::AcceptPart(AccessIndex first) {
@@ -149,6 +153,7 @@ void Incumbent::AcceptPart(AccessIndex first) {
   std::copy(game_.in_fast_memory().IteratorAt(first), game_.in_fast_memory().IteratorAt(end),
             in_fast_memory_.IteratorAt(first));
   snapshots_.Change(first, end, difference);
+  snapshots_.AcceptTrial();
   inexact_from_ = std::min(inexact_from_, first);
 }
 
@@ -159,6 +164,25 @@ void Incumbent::Replay(AccessIndex first) {
   game_shift_ = 0;
   Play(first, rules_.end_access(), kAnything);
   AcceptToEnd(first);
+}
+
+void Incumbent::SaveTo(Mark& mark) {
+  mark.plan_ = plan_;
+  mark.cycles_ = cycles_;
+  mark.inexact_from_ = inexact_from_;
+  mark.steps_ = steps_;
+  mark.in_fast_memory_ = in_fast_memory_;
+  snapshots_.SetMark(mark.snapshots_);
+}
+
+void Incumbent::GoBackTo(const Mark& mark) {
+  plan_ = mark.plan_;
+  cycles_ = mark.cycles_;
+  inexact_from_ = mark.inexact_from_;
+  steps_ = mark.steps_;
+  in_fast_memory_ = mark.in_fast_memory_;
+  ++version_;
+  snapshots_.GoBackTo(mark.snapshots_);
 }
 
 }  // namespace mallocmuzero

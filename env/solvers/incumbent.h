@@ -62,6 +62,15 @@ class Incumbent {
   // Plays what was assumed.
   void Confirm();
 
+  // What the incumbent was at some time.
+  class Mark;
+
+  // Remembers the incumbent, and goes back to it without a game. Both take time in the number of
+  // accesses. A mark of an exact incumbent is exact. Marks may nest: going back to one leaves the
+  // earlier ones as they are.
+  void SaveTo(Mark& mark);
+  void GoBackTo(const Mark& mark);
+
  private:
   // One decision of a game.
   struct Step {
@@ -124,6 +133,22 @@ class Incumbent {
   AccessIndex inexact_from_ =
       kExact;  // the first access of the games that were not played to the end
   std::vector<PlanChange> undo_;
+};
+
+class Incumbent::Mark {
+ public:
+  const Plan& plan() const { return plan_; }
+  double cycles() const { return cycles_; }
+
+ private:
+  friend class Incumbent;
+
+  Plan plan_;
+  double cycles_ = 0;
+  AccessIndex inexact_from_ = kExact;
+  IndexVector<AccessIndex, Step> steps_;
+  IndexVector<AccessIndex, uint8_t> in_fast_memory_;
+  SnapshotStore::Mark snapshots_;
 };
 
 }  // namespace mallocmuzero

@@ -24,6 +24,11 @@ constexpr uint64_t kEmptyTries = 1000;
 constexpr uint32_t kWindow = 64;
 constexpr uint32_t kLongestWhole = 4096;
 
+// Windows whose gains are settled by one game, at most.
+constexpr uint32_t kMostUnsettled = 64;
+
+constexpr double kAnything = std::numeric_limits<double>::infinity();
+
 // Distance of the seeds of threads: large, so that searches with neighbouring seeds share none.
 constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
 
@@ -61,10 +66,11 @@ PlayedPlan LocalSearch::Run(absl::Span<const PlayedPlan> starts) {
   if (neighbourhood_.empty() || IsOver()) return best_;
   if (is_long()) {  // the time to climb from several starts grows with the square of the length
     incumbent_.Reset(best_.plan);
-  } else {
-    Select({starts.begin(), starts.end()});
+    SearchWindows();
+    return best_;
   }
-  Sweep();
+  Select({starts.begin(), starts.end()});
+  Climb();
   while (!IsOver()) {
     DisturbAndClimb();
     Follow();
@@ -93,46 +99,71 @@ void LocalSearch::DisturbAndClimb() {
   ++idle_kicks_;
   const double before = incumbent_.cycles();
   Plan plan = incumbent_.plan();
-  neighbourhood_.SetWindow(neighbourhood_.whole());
-  const absl::Span<const PlanChange> kick = neighbourhood_.DrawKick(incumbent_, random_);
-  if (is_long()) Enter(neighbourhood_.WindowAround(neighbourhood_.kicked_access(), kWindow));
-  Try(kick, std::numeric_limits<double>::infinity());
+  Try(neighbourhood_.DrawKick(incumbent_, random_), kAnything);
   Climb();
-  // The cycles are exact unless they are assumed to be too many. The disturbance itself may have
-  // gained something, and no step after it.
-  if (incumbent_.cycles() <= before) incumbent_.Confirm();
-  if (incumbent_.is_exact()) Remember();
+  Remember();  // the disturbance itself may have gained something, and no step after it
   if (incumbent_.cycles() > before) incumbent_.Reset(std::move(plan));
 }
 
 bool LocalSearch::is_long() const { return neighbourhood_.size() > kLongestWhole; }
 
-void LocalSearch::Sweep() {
-  if (!is_long()) return Climb();
-  for (uint32_t first = 0; first < neighbourhood_.size() && !IsOver(); first += kWindow) {
+void LocalSearch::SearchWindows() {
+  incumbent_.SaveTo(settled_);
+  const uint32_t count = (neighbourhood_.size() + kWindow - 1) / kWindow;
+  const uint32_t start = random_.Below(count);  // threads begin at different windows
+  for (uint32_t k = 0; k < count && !IsOver(); ++k) {
+    const uint32_t first = (start + k) % count * kWindow;
     const uint32_t end = std::min(first + kWindow, neighbourhood_.size());
-    const double before = incumbent_.cycles();
-    Plan plan = incumbent_.plan();
-    Enter({.first = first, .end = end});
-    Climb();
-    incumbent_.Confirm();
-    Remember();
-    if (incumbent_.cycles() > before) incumbent_.Reset(std::move(plan));
+    ImproveWindow({.first = first, .end = end}, false);
   }
+  while (!IsOver()) {
+    ++idle_kicks_;
+    neighbourhood_.SetWindow(neighbourhood_.whole());
+    const AccessIndex place = neighbourhood_.DrawPlace(incumbent_, random_);
+    ImproveWindow(neighbourhood_.WindowAround(place, kWindow), true);
+    Follow();
+  }
+  Settle();
 }
 
-void LocalSearch::Enter(const Window& window) {
+void LocalSearch::ImproveWindow(const Window& window, bool disturb) {
   neighbourhood_.SetWindow(window);
   const auto [first, end] = neighbourhood_.AccessesIn(window);
   incumbent_.Focus(first, end);
+  incumbent_.SaveTo(before_);
+  if (disturb) Try(neighbourhood_.DrawKick(incumbent_, random_), kAnything);
+  Climb();
+  if (!IsBelow(before_.cycles())) {
+    incumbent_.GoBackTo(before_);
+    return;
+  }
+  Try(neighbourhood_.Spread(before_.plan(), incumbent_), incumbent_.cycles());
+  ++unsettled_;
+  if (unsettled_ >= settle_after_ || incumbent_.is_exact()) Settle();
+}
+
+void LocalSearch::Settle() {
+  unsettled_ = 0;
+  incumbent_.Confirm();
+  if (incumbent_.cycles() > settled_.cycles()) {
+    incumbent_.GoBackTo(settled_);
+    settle_after_ = (settle_after_ + 1) / 2;
+    return;
+  }
+  settle_after_ = std::min(2 * settle_after_, kMostUnsettled);
+  Remember();
+  incumbent_.SaveTo(settled_);
 }
 
 void LocalSearch::Follow() {
   if (exchange_ == nullptr || idle_kicks_ < kPatience) return;
-  std::optional<Plan> plan = exchange_->BetterThan(incumbent_.cycles());
+  // The incumbent's cycles may be assumed, and too few.
+  const double cycles = std::max(best_.cycles, incumbent_.cycles());
+  std::optional<Plan> plan = exchange_->BetterThan(cycles);
   if (!plan) return;
   incumbent_.Reset(*std::move(plan));
   Remember();
+  if (is_long()) Settle();
 }
 
 void LocalSearch::Climb() {
@@ -144,9 +175,13 @@ void LocalSearch::Climb() {
 bool LocalSearch::Step() {
   const double before = incumbent_.cycles();
   Try(neighbourhood_.Draw(incumbent_, random_), before);
-  if (incumbent_.cycles() >= before - kLeastGain * before) return false;
+  if (!IsBelow(before)) return false;
   if (incumbent_.is_exact()) Remember();
   return true;
+}
+
+bool LocalSearch::IsBelow(double cycles) const {
+  return incumbent_.cycles() < cycles - kLeastGain * cycles;
 }
 
 void LocalSearch::Try(absl::Span<const PlanChange> changes, double limit) {

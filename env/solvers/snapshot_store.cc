@@ -61,17 +61,42 @@ const SnapshotStore::Snapshot* SnapshotStore::At(AccessIndex access) const {
 void SnapshotStore::Offer(AccessIndex previous, const Game& game, double shift) {
   if (game.finished()) return;
   for (size_t k = PlaceBefore(previous) + 1; k <= PlaceBefore(game.access()); ++k) {
-    Snapshot& snapshot = snapshots_[k];
-    if (snapshot.game != nullptr || !IsWanted(k)) continue;
-    if (spare_.empty()) {
-      snapshot.game = std::make_unique<Game>(game);
-    } else {
-      snapshot.game = std::move(spare_.back());
-      spare_.pop_back();
-      *snapshot.game = game;
-    }
-    snapshot.shift = shift;
+    if (snapshots_[k].game == nullptr && IsWanted(k)) Put(snapshots_[k], game, shift);
   }
+}
+
+void SnapshotStore::OfferTrial(AccessIndex previous, const Game& game, double shift) {
+  if (game.finished()) return;
+  for (size_t k = PlaceBefore(previous) + 1; k <= PlaceBefore(game.access()); ++k) {
+    if (k % places_per_kept_ != 0) continue;
+    trial_.emplace_back(k, Snapshot());
+    Put(trial_.back().second, game, shift);
+  }
+}
+
+void SnapshotStore::AcceptTrial() {
+  for (auto& [place, snapshot] : trial_) {
+    Drop(place);
+    snapshots_[place] = std::move(snapshot);
+  }
+  trial_.clear();
+}
+
+void SnapshotStore::DropTrial() {
+  for (auto& [place, snapshot] : trial_) spare_.push_back(std::move(snapshot.game));
+  trial_.clear();
+}
+
+void SnapshotStore::Put(Snapshot& snapshot, const Game& game, double shift) {
+  if (spare_.empty()) {
+    snapshot.game = std::make_unique<Game>(game);
+  } else {
+    snapshot.game = std::move(spare_.back());
+    spare_.pop_back();
+    *snapshot.game = game;
+  }
+  snapshot.shift = shift;
+  snapshot.taken_after = marks_;
 }
 
 void SnapshotStore::Change(AccessIndex first, AccessIndex end, double shift) {
@@ -82,6 +107,24 @@ void SnapshotStore::Change(AccessIndex first, AccessIndex end, double shift) {
       Drop(k);
     } else {
       snapshot.shift += shift;
+    }
+  }
+}
+
+void SnapshotStore::SetMark(Mark& mark) {
+  mark.number = ++marks_;
+  mark.shifts.clear();
+  for (const Snapshot& snapshot : snapshots_) mark.shifts.push_back(snapshot.shift);
+}
+
+// A change drops the snapshots that it makes wrong. So those that were taken before the mark and
+// are still here are wrong by their shifts only.
+void SnapshotStore::GoBackTo(const Mark& mark) {
+  for (size_t k = 1; k < snapshots_.size(); ++k) {
+    if (snapshots_[k].taken_after >= mark.number) {
+      Drop(k);
+    } else {
+      snapshots_[k].shift = mark.shifts[k];
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "env/game.h"
@@ -24,6 +25,14 @@ class SnapshotStore {
     // Cycles that the decisions before the snapshot take more than Game::cycles says. Not 0 if
     // decisions before the snapshot have changed since it was taken.
     double shift = 0;
+
+    uint64_t taken_after = 0;  // marks that had been set before it was taken
+  };
+
+  // What the store has at some time: see SetMark.
+  struct Mark {
+    uint64_t number = 0;
+    std::vector<double> shifts;  // by place
   };
 
   // With the game before its first decision at place 0, which is never dropped. `rules` must
@@ -49,18 +58,34 @@ class SnapshotStore {
   // Drops all snapshots after `first`, but not those from `end` on, whose shift grows by `shift`.
   void Change(AccessIndex first, AccessIndex end, double shift);
 
+  // Keeps a game of a trial at the places that are wanted outside of the focus, too. The trial's
+  // snapshots are no part of the store before AcceptTrial.
+  void OfferTrial(AccessIndex previous, const Game& game, double shift);
+
+  // The trial becomes the game of the store; call it after Change. Or it does not.
+  void AcceptTrial();
+  void DropTrial();
+
+  // Remembers the game that the store is about. GoBackTo goes back to it, however often the game
+  // has changed since, and keeps the snapshots that are still right. A mark ends with Restart.
+  void SetMark(Mark& mark);
+  void GoBackTo(const Mark& mark);
+
  private:
   // The last place at or before the access.
   size_t PlaceBefore(AccessIndex access) const { return access.number() / distance_; }
   bool IsWanted(size_t place) const;
   void Drop(size_t place);
+  void Put(Snapshot& snapshot, const Game& game, double shift);
 
   uint32_t accesses_;
   uint32_t distance_ = 1;       // accesses between places
   size_t places_per_kept_ = 1;  // outside of the focus, one of so many places is wanted
   size_t focus_first_ = 0;      // places
   size_t focus_end_ = 0;
-  std::vector<Snapshot> snapshots_;           // by place
+  uint64_t marks_ = 0;
+  std::vector<Snapshot> snapshots_;               // by place
+  std::vector<std::pair<size_t, Snapshot>> trial_;  // places and snapshots of a trial
   std::vector<std::unique_ptr<Game>> spare_;  // dropped games, whose memory the next ones use
 };
 

@@ -65,5 +65,43 @@ TEST_F(SnapshotStoreTest, AChangeDropsWhatItTouchedAndShiftsWhatFollows) {
   EXPECT_EQ(store_.At(after + 1), nullptr);
 }
 
+TEST_F(SnapshotStoreTest, GoesBackToAMarkWithTheSnapshotsThatAreStillRight) {
+  const AccessIndex before = store_.Before(2050).game->access();
+  const AccessIndex after = store_.Before(2160).game->access();
+  SnapshotStore::Mark mark;
+  store_.SetMark(mark);
+  const Game dropped = *store_.Before(2100).game;
+  store_.Change(2050, after, 3);
+  store_.Offer(dropped.access() - 32, dropped, 0);  // as if it were of the changed game
+  ASSERT_NE(store_.At(dropped.access()), nullptr);
+  store_.GoBackTo(mark);
+  EXPECT_EQ(store_.At(dropped.access()), nullptr);
+  EXPECT_EQ(store_.Before(after - 1).game->access(), before);
+  EXPECT_EQ(store_.At(before)->shift, 0);
+  EXPECT_EQ(store_.At(after)->shift, 0);
+}
+
+TEST_F(SnapshotStoreTest, SnapshotsOfATrialCountOnceItIsAccepted) {
+  store_.Change(0, rules_.end_access(), 0);
+  const auto offer_trial = [this] {
+    Game game(rules_);
+    while (!game.finished()) {
+      const AccessIndex previous = game.access();
+      game.Apply(EagerAction(game.legal_actions()));
+      store_.OfferTrial(previous, game, 5);
+    }
+  };
+  offer_trial();
+  store_.DropTrial();
+  store_.AcceptTrial();  // of nothing
+  EXPECT_EQ(store_.Before(1000).game->access(), store_.Before(1).game->access());
+  offer_trial();
+  EXPECT_EQ(store_.Before(1000).game->access(), store_.Before(1).game->access());
+  store_.AcceptTrial();
+  const SnapshotStore::Snapshot& snapshot = store_.Before(1000);
+  EXPECT_GE(snapshot.game->access(), 28 * 32);
+  EXPECT_EQ(snapshot.shift, 5);
+}
+
 }  // namespace
 }  // namespace mallocmuzero
