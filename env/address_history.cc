@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "base/size32.h"
+
 namespace mallocmuzero {
 namespace {
 
@@ -12,30 +14,21 @@ constexpr size_t kFewPieces = 256;
 
 }  // namespace
 
-size_t AddressHistory::IndexOf(absl::Span<const Piece> pieces, int64_t offset) {
+size_t AddressHistory::IndexOf(int64_t offset) const {
   const auto after =
-      std::upper_bound(pieces.begin(), pieces.end(), offset,
+      std::upper_bound(top_.begin(), top_.end(), offset,
                        [](int64_t value, const Piece& piece) { return value < piece.offset; });
-  return after - pieces.begin() - 1;
+  return after - top_.begin() - 1;
 }
 
 void AddressHistory::Lay(StayIndex stay, int64_t offset, int64_t size) {
   const int64_t end = offset + size;
   assert(offset >= 0 && size > 0 && end <= bytes_);
-  const size_t from = IndexOf(top_, offset);
+  const size_t from = IndexOf(offset);
   size_t to = from;  // exclusive
   while (to < top_.size() && top_[to].offset < end) ++to;
   const int64_t covered_end = to < top_.size() ? top_[to].offset : bytes_;
-
-  if (bases_.end_index() <= stay) bases_.resize(stay + 1);
-  used_ -= std::exchange(bases_[stay], Base()).count;
-  if (below_.size() > 2 * used_ + kFewPieces) Compact();
-  bases_[stay] = {.first = static_cast<uint32_t>(below_.size()),
-                  .count = static_cast<uint32_t>(to - from),
-                  .end = end};
-  used_ += to - from;
-  below_.insert(below_.end(), top_.begin() + from, top_.begin() + to);
-  below_[bases_[stay].first].offset = offset;
+  SetBase(stay, absl::MakeConstSpan(top_).subspan(from, to - from), offset, end);
 
   Piece pieces[3];
   size_t count = 0;
@@ -51,12 +44,24 @@ void AddressHistory::Lay(StayIndex stay, int64_t offset, int64_t size) {
   std::copy_n(pieces, count, top_.begin() + from);
 }
 
+// The first of the pieces counts from `offset` on.
+void AddressHistory::SetBase(StayIndex stay, absl::Span<const Piece> pieces, int64_t offset,
+                             int64_t end) {
+  while (bases_.end_index() <= stay) bases_.push_back(Base());
+  used_ -= std::exchange(bases_.Mutable(stay), Base()).count;
+  if (below_.size() > 2 * used_ + kFewPieces) Compact();
+  bases_.Mutable(stay) = {
+      .first = below_.end_index(), .count = Size32<uint32_t>(pieces), .end = end};
+  used_ += pieces.size();
+  for (const Piece& piece : pieces) below_.push_back({std::max(piece.offset, offset), piece.stay});
+}
+
 void AddressHistory::HandOver(StayIndex giver, StayIndex taker, int64_t offset) {
-  Piece& piece = top_[IndexOf(top_, offset)];
+  Piece& piece = top_[IndexOf(offset)];
   assert(piece.offset == offset && piece.stay == giver);
   piece.stay = taker;
-  if (bases_.end_index() <= taker) bases_.resize(taker + 1);
-  bases_[taker] = std::exchange(bases_[giver], Base());
+  while (bases_.end_index() <= taker) bases_.push_back(Base());
+  bases_.Mutable(taker) = std::exchange(bases_.Mutable(giver), Base());
 }
 
 void AddressHistory::Uncover(absl::Span<const Uncovered> pieces) {
@@ -73,20 +78,17 @@ void AddressHistory::Uncover(absl::Span<const Uncovered> pieces) {
 }
 
 void AddressHistory::Compact() {
-  std::vector<Piece> kept;
-  kept.reserve(2 * used_ + kFewPieces);
-  for (Base& base : bases_) {
-    const auto first = static_cast<uint32_t>(kept.size());
-    const auto begin = below_.begin() + base.first;
-    kept.insert(kept.end(), begin, begin + base.count);
-    base.first = first;
+  SharedVector<BelowIndex, Piece> kept;
+  for (const StayIndex stay : bases_.indices()) {
+    const Base base = bases_[stay];
+    bases_.Mutable(stay).first = kept.end_index();
+    for (uint32_t k = 0; k < base.count; ++k) kept.push_back(below_[base.first + k]);
   }
   below_ = std::move(kept);
 }
 
 size_t AddressHistory::HeapBytes() const {
-  const auto bytes = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
-  return bytes(top_) + bytes(bases_) + bytes(below_);
+  return top_.capacity() * sizeof(Piece) + bases_.HeapBytes() + below_.HeapBytes();
 }
 
 }  // namespace mallocmuzero

@@ -10,6 +10,7 @@
 
 #include "absl/types/span.h"
 #include "base/index.h"
+#include "base/shared_vector.h"
 #include "env/fast_memory.h"
 
 namespace mallocmuzero {
@@ -38,6 +39,15 @@ class AddressHistory {
     friend bool operator==(const Piece&, const Piece&) = default;
   };
 
+  // Bytes of a stay.
+  struct Uncovered {
+    int64_t begin = 0;
+    int64_t end = 0;
+    StayIndex stay = 0;
+
+    friend bool operator==(const Uncovered&, const Uncovered&) = default;
+  };
+
   // No stay has had any of these bytes.
   explicit AddressHistory(int64_t bytes) : bytes_(bytes), top_(1) {}
 
@@ -51,22 +61,18 @@ class AddressHistory {
   // Puts `taker` in the place of `giver`, which is on top at `offset` and at all of its bytes.
   void HandOver(StayIndex giver, StayIndex taker, int64_t offset);
 
-  // Takes everything off but these pieces and what lies below them. They ascend by offset; no stay
-  // has had the bytes between them.
-  struct Uncovered {
-    int64_t begin = 0;
-    int64_t end = 0;
-    StayIndex stay = 0;
-
-    friend bool operator==(const Uncovered&, const Uncovered&) = default;
-  };
+  // Takes everything off but these pieces and what lies below them. They ascend by offset, and no
+  // stay has had the bytes between them.
   void Uncover(absl::Span<const Uncovered> pieces);
 
   // Goes over all addresses, ascending, from the top down. Calls visit(begin, end, stay) for bytes
   // of a stay, and goes on below these bytes if it returns true. Skips what nobody has had.
   template <typename Visit>
   void ForEach(const Visit& visit) const {
-    Descend(top_, {0, bytes_}, bytes_, visit);
+    for (size_t k = 0; k < top_.size(); ++k) {
+      const int64_t end = k + 1 < top_.size() ? top_[k + 1].offset : bytes_;
+      VisitPiece({top_[k].offset, end}, top_[k].stay, visit);
+    }
   }
 
   size_t HeapBytes() const;
@@ -79,43 +85,43 @@ class AddressHistory {
     int64_t end = 0;
   };
 
+  using BelowIndex = Index<struct BelowTag>;  // into below_
+
   // What a stay lies on: some pieces of below_, which end together with the stay.
   struct Base {
-    uint32_t first = 0;
+    BelowIndex first = 0;
     uint32_t count = 0;
     int64_t end = 0;
 
     friend bool operator==(const Base&, const Base&) = default;
   };
 
-  // Visits the part of some pieces that is within `bytes`.
   template <typename Visit>
-  void Descend(absl::Span<const Piece> pieces, Bytes bytes, int64_t pieces_end,
-               const Visit& visit) const {
-    for (size_t k = IndexOf(pieces, bytes.begin); k < pieces.size(); ++k) {
-      const int64_t begin = std::max(bytes.begin, pieces[k].offset);
-      const int64_t piece_end = k + 1 < pieces.size() ? pieces[k + 1].offset : pieces_end;
+  void VisitPiece(Bytes bytes, StayIndex stay, const Visit& visit) const {
+    if (stay == kNobody || !visit(bytes.begin, bytes.end, stay)) return;
+    const Base base = bases_[stay];
+    for (uint32_t k = 0; k < base.count; ++k) {
+      const Piece& piece = below_[base.first + k];
+      const int64_t piece_end = k + 1 < base.count ? below_[base.first + k + 1].offset : base.end;
+      const int64_t begin = std::max(bytes.begin, piece.offset);
       const int64_t end = std::min(bytes.end, piece_end);
-      if (begin >= end) return;
-      const StayIndex stay = pieces[k].stay;
-      if (stay == kNobody || !visit(begin, end, stay)) continue;
-      const Base& base = bases_[stay];
-      Descend(absl::MakeConstSpan(below_).subspan(base.first, base.count), {begin, end}, base.end,
-              visit);
+      if (begin < end) VisitPiece({begin, end}, piece.stay, visit);
     }
   }
 
-  // The piece with the byte at `offset`.
-  static size_t IndexOf(absl::Span<const Piece> pieces, int64_t offset);
+  // The piece of the top with the byte at `offset`.
+  size_t IndexOf(int64_t offset) const;
+
+  void SetBase(StayIndex stay, absl::Span<const Piece> pieces, int64_t offset, int64_t end);
 
   // Drops pieces that no stay lies on any more if they are more than the others.
   void Compact();
 
   int64_t bytes_;
   std::vector<Piece> top_;
-  IndexVector<StayIndex, Base> bases_;  // by stay
-  std::vector<Piece> below_;            // of all bases, in any order
-  size_t used_ = 0;                     // pieces of below_ that belong to a base
+  SharedVector<StayIndex, Base> bases_;   // by stay
+  SharedVector<BelowIndex, Piece> below_;  // of all bases, in any order
+  size_t used_ = 0;                        // pieces of below_ that belong to a base
 };
 
 }  // namespace mallocmuzero

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/shared_vector.h"
 #include "env/address_history.h"
 #include "env/fast_memory.h"
 #include "env/program_rules.h"
@@ -107,7 +108,7 @@ class Residency {
   const Stay& Current(BufferIndex buffer) const { return stays_[stay_of_[buffer]]; }
 
   // All stays so far, in the order in which they were decided.
-  IndexSpan<StayIndex, const Stay> stays() const { return stays_; }
+  const SharedVector<StayIndex, Stay>& stays() const { return stays_; }
   const FastMemory& memory() const { return memory_; }
 
   GroupSpace group(CarriedGroupIndex group) const { return groups_[group]; }
@@ -206,8 +207,8 @@ class Residency {
   const ProgramRules* rules_;
   FastMemory memory_;
   AddressHistory history_;
-  IndexVector<StayIndex, Stay> stays_;
-  IndexVector<BufferIndex, StayIndex> stay_of_;        // by buffer
+  SharedVector<StayIndex, Stay> stays_;
+  SharedVector<BufferIndex, StayIndex> stay_of_;       // by buffer
   IndexVector<CarriedGroupIndex, GroupSpace> groups_;  // by carried group
   std::vector<StayIndex> stays_before_loop_;           // by open loop: stays that began before it
   std::vector<FixedWriteBack> fixed_;                  // what the last change returned
