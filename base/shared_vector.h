@@ -61,7 +61,8 @@ class SharedVector {
   void insert(I index, const T& element) {
     push_back(element);
     for (size_t k = size_ - 1; k > index_internal::PlaceOf(index); --k) {
-      Mutable(I(k)) = At(k - 1);
+      const T previous = At(k - 1);
+      Mutable(I(k)) = previous;
     }
     Mutable(index) = element;
   }

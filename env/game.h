@@ -75,6 +75,11 @@ class Game {
   // Whether HBM has the value of a buffer.
   HbmCopy hbm_copy(BufferIndex buffer) const;
 
+  // The buffer whose value a write-back brings to HBM.
+  BufferIndex BufferOf(WriteBackIndex write_back) const {
+    return state_.residency.stays()[write_back_stays_[write_back]].buffer;
+  }
+
   // True if fast memory still holds the buffer's value, so that it could be kept for the access.
   bool InFastMemory(BufferIndex buffer) const { return state_.residency.Holds(buffer); }
 

@@ -109,6 +109,7 @@ bool LocalSearch::is_long() const { return neighbourhood_.size() > kLongestWhole
 
 void LocalSearch::SearchWindows() {
   incumbent_.SaveTo(settled_);
+  common_ = incumbent_.plan();
   const uint32_t count = (neighbourhood_.size() + kWindow - 1) / kWindow;
   const uint32_t start = random_.Below(count);  // threads begin at different windows
   for (uint32_t k = 0; k < count && !IsOver(); ++k) {
@@ -117,16 +118,16 @@ void LocalSearch::SearchWindows() {
     ImproveWindow({.first = first, .end = end}, false);
   }
   while (!IsOver()) {
-    ++idle_kicks_;
     neighbourhood_.SetWindow(neighbourhood_.whole());
     const AccessIndex place = neighbourhood_.DrawPlace(incumbent_, random_);
     ImproveWindow(neighbourhood_.WindowAround(place, kWindow), true);
-    Follow();
   }
   Settle();
 }
 
 void LocalSearch::ImproveWindow(const Window& window, bool disturb) {
+  Follow();
+  ++idle_kicks_;
   neighbourhood_.SetWindow(window);
   const auto [first, end] = neighbourhood_.AccessesIn(window);
   incumbent_.Focus(first, end);
@@ -162,8 +163,18 @@ void LocalSearch::Follow() {
   std::optional<Plan> plan = exchange_->BetterThan(cycles);
   if (!plan) return;
   incumbent_.Reset(*std::move(plan));
+  if (is_long()) TryOwnGains(settled_.plan());
   Remember();
-  if (is_long()) Settle();
+}
+
+void LocalSearch::TryOwnGains(const Plan& own) {
+  std::vector<PlanChange> gains;
+  for (const AccessIndex a : own.indices()) {
+    if (own[a] != common_[a]) gains.push_back({.access = a, .action = own[a]});
+  }
+  Try(gains, incumbent_.cycles());
+  common_ = incumbent_.plan();
+  Settle();
 }
 
 void LocalSearch::Climb() {

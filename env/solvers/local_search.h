@@ -45,7 +45,9 @@ class LocalSearch {
   void DisturbAndClimb();
 
   // Goes on from the best plan of another search if that plan is better and this search is stuck.
+  // In a long program it first tries its own gains on that plan: they are mostly in other windows.
   void Follow();
+  void TryOwnGains(const Plan& own);
 
   // Whether the program is too long to be searched as a whole.
   bool is_long() const;
@@ -84,13 +86,14 @@ class LocalSearch {
   Incumbent incumbent_;
   PlayedPlan best_;
   uint64_t empty_tries_ = 0;  // the last tries in a row that played nothing
-  int idle_kicks_ = 0;        // kicks since this search found its best plan
+  int idle_kicks_ = 0;        // kicks, or windows, since this search found its best plan
 
   // In a long program.
   Incumbent::Mark before_;    // before the current window
   Incumbent::Mark settled_;   // the last plan that was played to its end
   uint32_t unsettled_ = 0;    // windows that have gained since
   uint32_t settle_after_ = 1;  // so many such windows
+  Plan common_;                // the plan that the searches had in common
 };
 
 }  // namespace mallocmuzero

@@ -89,6 +89,20 @@ TEST(LocalSearch, TheCyclesOfALongProgramAreThoseOfItsPlan) {
   }
 }
 
+TEST(LocalSearch, ThreadsThatSearchALongProgramTogetherReturnAPlanAndItsCycles) {
+  const Program program = testing::LayeredProgram(500);
+  const ProgramRules rules = testing::EverythingMatters(program);
+  const ProgramFacts facts(rules);
+  const PlayedPlan start = Played(rules, Plan(rules.access_count(), Action::kNoCopy));
+  SolveOptions options;
+  options.max_games = 6000;
+  options.threads = 3;
+  SearchBudget budget(options);
+  const PlayedPlan found = *LocalSearchSolver().Improve(facts, {&start, 1}, 1, budget);
+  EXPECT_LT(found.cycles, start.cycles);
+  EXPECT_EQ(Played(rules, found.plan).cycles, found.cycles);
+}
+
 // The rules allow nothing but HBM for the only access, because no copy can be done before it. Tries
 // play nothing, so that no number of games would end the search.
 TEST(LocalSearch, EndsWithoutABudgetIfNothingIsLeftToPlay) {
