@@ -18,7 +18,7 @@
 
 namespace mallocmuzero {
 
-// Elements that indices of the kind I address, in chunks of a few KiB. A copy of the vector takes
+// Elements that indices of the kind I address, in chunks of up to a KiB. A copy of the vector takes
 // the time of a counter for each chunk. A change copies the chunk that it is in, if other vectors
 // share it.
 //
@@ -85,7 +85,7 @@ class SharedVector {
   }
 
  private:
-  static constexpr size_t kChunkBytes = 4096;
+  static constexpr size_t kChunkBytes = 1024;
   static constexpr size_t kChunkSize = std::bit_floor(kChunkBytes / sizeof(T));
   static_assert(kChunkSize >= 8);
 
