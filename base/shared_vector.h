@@ -72,6 +72,9 @@ class SharedVector {
     return chunks_.capacity() * sizeof(Ref) + chunks_.size() * sizeof(Chunk);
   }
 
+  // The bytes that a copy of the vector has for itself.
+  size_t CopyBytes() const { return chunks_.size() * sizeof(Ref); }
+
   friend bool operator==(const SharedVector& a, const SharedVector& b) {
     if (a.size_ != b.size_) return false;
     for (size_t k = 0; k < a.chunks_.size(); ++k) {

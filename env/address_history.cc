@@ -91,4 +91,8 @@ size_t AddressHistory::HeapBytes() const {
   return top_.capacity() * sizeof(Piece) + bases_.HeapBytes() + below_.HeapBytes();
 }
 
+size_t AddressHistory::CopyBytes() const {
+  return top_.capacity() * sizeof(Piece) + bases_.CopyBytes() + below_.CopyBytes();
+}
+
 }  // namespace mallocmuzero

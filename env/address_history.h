@@ -75,7 +75,9 @@ class AddressHistory {
     }
   }
 
+  // Bytes on the heap, and those of them that copies do not share.
   size_t HeapBytes() const;
+  size_t CopyBytes() const;
 
   friend bool operator==(const AddressHistory&, const AddressHistory&) = default;
 

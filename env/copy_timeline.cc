@@ -257,4 +257,9 @@ size_t CopyTimeline::HeapBytes() const {
          write_backs_.HeapBytes();
 }
 
+size_t CopyTimeline::CopyBytes() const {
+  return points_.CopyBytes() + spare_.CopyBytes() + copies_in_.CopyBytes() +
+         write_backs_.CopyBytes();
+}
+
 }  // namespace mallocmuzero

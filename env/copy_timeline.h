@@ -111,7 +111,9 @@ class CopyTimeline {
   // Bytes of write-backs that are queued and not moved at the current point.
   double PendingOut() const { return now_.out_pending; }
 
+  // Bytes on the heap, and those of them that copies do not share.
   size_t HeapBytes() const;
+  size_t CopyBytes() const;
 
   friend bool operator==(const CopyTimeline&, const CopyTimeline&) = default;
 

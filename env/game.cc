@@ -136,6 +136,13 @@ Mapping Game::ToMapping() const {
   return mapping;
 }
 
+size_t Game::CopyBytes() const {
+  const auto bytes = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
+  return sizeof(*this) + state_.residency.CopyBytes() + state_.timeline.CopyBytes() +
+         state_.hbm.CopyBytes() + bytes(write_back_stays_) + bytes(in_fast_memory_) +
+         bytes(history_);
+}
+
 size_t Game::MemoryBytes() const {
   const auto bytes = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
   return sizeof(*this) + state_.residency.HeapBytes() + state_.timeline.HeapBytes() +

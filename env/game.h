@@ -97,8 +97,9 @@ class Game {
   const GameState& state() const { return state_; }
   const Options& options() const { return options_; }
 
-  // Bytes of a snapshot of the game.
+  // Bytes of the game, and those that a snapshot of it has for itself. Snapshots share the rest.
   size_t MemoryBytes() const;
+  size_t CopyBytes() const;
 
   // True if the games are the same in every respect.
   friend bool operator==(const Game&, const Game&) = default;

@@ -236,4 +236,9 @@ size_t Residency::HeapBytes() const {
          bytes(groups_) + bytes(stays_before_loop_) + bytes(fixed_) + bytes(losses_) + bytes(ended_);
 }
 
+size_t Residency::CopyBytes() const {
+  return memory_.HeapBytes() + history_.CopyBytes() + stays_.CopyBytes() + stay_of_.CopyBytes() +
+         groups_.capacity() * sizeof(GroupSpace);
+}
+
 }  // namespace mallocmuzero

@@ -31,6 +31,7 @@ class SpareTree {
   }
 
   size_t HeapBytes() const { return nodes_.HeapBytes(); }
+  size_t CopyBytes() const { return nodes_.CopyBytes(); }
 
   // The largest index below `end` such that the numbers from it to before `end` sum to at least
   // `wanted`; -1 if there is none.

@@ -33,17 +33,15 @@ void Incumbent::Reset(Plan plan) {
   plan_ = std::move(plan);
   if (is_first) {
     Replay(0);
-    snapshots_.Restart(game_.MemoryBytes());
+    snapshots_.Restart(game_.CopyBytes(), SnapshotStore::Use::kWholeGames);
   } else if (std::min(first, inexact_from_) < rules_.end_access()) {
     Replay(std::min(first, inexact_from_));
   }
 }
 
-void Incumbent::Focus(AccessIndex first, AccessIndex end) {
-  has_focus_ = true;
-  focus_end_ = std::min(end + kMargin, rules_.end_access() - 1);
-  snapshots_.SetFocus(first, focus_end_);
-  GoTo(focus_end_);
+void Incumbent::AssumeRests() {
+  assumes_rests_ = true;
+  snapshots_.Restart(game_.CopyBytes(), SnapshotStore::Use::kParts);
 }
 
 void Incumbent::Confirm() {
@@ -66,7 +64,7 @@ bool Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
       break;
     case Outcome::kFinished:
       AcceptToEnd(first);
-      if (has_focus_ && first < focus_end_) GoTo(focus_end_);
+      if (assumes_rests_) GoTo(std::min(first + kFar, rules_.end_access() - 1));
       break;
     case Outcome::kJoined:
       AcceptPart(first);
@@ -100,6 +98,7 @@ void Incumbent::Advance(AccessIndex access) {
 
 Incumbent::Outcome Incumbent::Play(AccessIndex first, AccessIndex last_change, double limit) {
   const double rounding = kRounding * rules_.all_hbm_cycles();
+  const AccessIndex keep_from = limit == kAnything ? first : first + kFar;
   AccessIndex filled = first;
   double lead = 0;
   int in_step = 0;
@@ -118,10 +117,10 @@ Incumbent::Outcome Incumbent::Play(AccessIndex first, AccessIndex last_change, d
     lead = difference;
     if (in_step >= kDecisionsInStep && a > last_change) {
       if (cycles_ + difference > limit) return Outcome::kRefused;
-      if (has_focus_ && JoinsIncumbent()) return Outcome::kJoined;
+      if (assumes_rests_ && JoinsIncumbent()) return Outcome::kJoined;
     }
     game_.Apply(step.taken);
-    if (has_focus_) snapshots_.OfferTrial(a, game_, game_shift_);
+    if (assumes_rests_ && a >= keep_from) snapshots_.OfferTrial(a, game_, game_shift_);
   }
   for (; filled < rules_.end_access(); ++filled) trial_[filled].legal = 0;
   return game_.cycles() + game_shift_ <= limit ? Outcome::kFinished : Outcome::kRefused;

@@ -26,8 +26,8 @@ struct PlanChange {
 
 // Thread-compatible; `rules` must outlive it.
 //
-// Without a focus, everything it says is exact. With a focus, a changed game is not played to its
-// end: it is played until its state seems to be the state of the incumbent's game again
+// At first everything it says is exact. After AssumeRests, a changed game is not played to its end:
+// it is played until its state seems to be the state of the incumbent's game again
 // (have_same_future.h), and the rest is assumed to be the same. Then cycles() and IsFast() are
 // estimates until Confirm.
 class Incumbent {
@@ -53,8 +53,8 @@ class Incumbent {
   // for a while: the decisions are the same again, and a later gain would be chance.
   bool Try(absl::Span<const PlanChange> changes, double limit);
 
-  // The tries that follow are mostly about these accesses, from the first up to the second.
-  void Focus(AccessIndex first, AccessIndex end);
+  // From now on tries assume the rest of a game. Call it after Reset.
+  void AssumeRests();
 
   // Whether cycles() are those of a game that was played to its end.
   bool is_exact() const { return inexact_from_ == kExact; }
@@ -86,9 +86,9 @@ class Incumbent {
   // much as they cost there.
   static constexpr int kDecisionsInStep = 8;
 
-  // Accesses after the focus for which it keeps as many snapshots as within the focus. Changes at
-  // the end of the focus need them.
-  static constexpr uint32_t kMargin = 128;
+  // A changed game that has gone so far from its first change mostly goes to its end. Then it keeps
+  // snapshots for the case that it becomes the incumbent.
+  static constexpr int32_t kFar = 512;  // accesses
 
   static constexpr AccessIndex kExact = std::numeric_limits<int32_t>::max();
 
@@ -128,8 +128,7 @@ class Incumbent {
   double game_shift_ = 0;                 // what Game::cycles of game_ lacks, as in SnapshotStore
   IndexVector<AccessIndex, Step> trial_;  // of game_, from the first changed decision on
   SnapshotStore snapshots_;               // of the incumbent's game
-  bool has_focus_ = false;
-  AccessIndex focus_end_ = 0;
+  bool assumes_rests_ = false;
   AccessIndex inexact_from_ =
       kExact;  // the first access of the games that were not played to the end
   std::vector<PlanChange> undo_;

@@ -115,7 +115,7 @@ TEST(Incumbent, TakesWhateverIsPlayedIfThereIsNoLimit) {
   }
 }
 
-TEST(Incumbent, ConfirmedAfterTriesInAFocusItIsWhatItsPlanPlays) {
+TEST(Incumbent, ConfirmedAfterTriesThatAssumeRestsItIsWhatItsPlanPlays) {
   const Program program = testing::LayeredProgram(60);
   const ProgramRules rules = testing::EverythingMatters(program);
   std::mt19937_64 random(1);
@@ -123,11 +123,11 @@ TEST(Incumbent, ConfirmedAfterTriesInAFocusItIsWhatItsPlanPlays) {
   Plan plan(rules.access_count());
   for (Action& action : plan) action = AnyAction(random);
   incumbent.Reset(plan);
+  incumbent.AssumeRests();
   int assumed = 0;
   int right = 0;
   for (int k = 0; k < 200; ++k) {
     const AccessIndex first(random() % (rules.access_count() - 100));
-    incumbent.Focus(first, first + 60);
     for (int t = 0; t < 5; ++t) {
       const AccessIndex access = first + random() % 60;
       incumbent.Try({{.access = access, .action = AnyAction(random)}}, incumbent.cycles());
@@ -148,7 +148,7 @@ TEST(Incumbent, ConfirmedAfterTriesInAFocusItIsWhatItsPlanPlays) {
   EXPECT_GE(right, assumed * 9 / 10);
 }
 
-TEST(Incumbent, GoesBackToAPlanAfterTriesInAFocus) {
+TEST(Incumbent, GoesBackToAPlanAfterTriesThatAssumeRests) {
   const Program program = testing::LayeredProgram(60);
   const ProgramRules rules = testing::EverythingMatters(program);
   std::mt19937_64 random(2);
@@ -156,10 +156,10 @@ TEST(Incumbent, GoesBackToAPlanAfterTriesInAFocus) {
   Plan plan(rules.access_count());
   for (Action& action : plan) action = AnyAction(random);
   incumbent.Reset(plan);
+  incumbent.AssumeRests();
   const double cycles = incumbent.cycles();
   for (int k = 0; k < 50; ++k) {
     const AccessIndex first(random() % (rules.access_count() - 100));
-    incumbent.Focus(first, first + 60);
     for (int t = 0; t < 5; ++t) {
       incumbent.Try({{.access = first + random() % 60, .action = AnyAction(random)}}, kAnything);
     }
@@ -193,9 +193,9 @@ TEST(Incumbent, GoesBackToAMarkWhateverHasHappenedSince) {
   Plan plan(rules.access_count());
   for (Action& action : plan) action = AnyAction(random);
   incumbent.Reset(plan);
+  incumbent.AssumeRests();
   const auto change_window = [&] {
     const AccessIndex first(random() % (rules.access_count() - 100));
-    incumbent.Focus(first, first + 60);
     for (int t = 0; t < 5; ++t) {
       incumbent.Try({{.access = first + random() % 60, .action = AnyAction(random)}}, kAnything);
     }
@@ -231,10 +231,10 @@ TEST(Incumbent, AGameToTheEndFromBeforeAllThatWasAssumedIsExact) {
   std::mt19937_64 random(4);
   Incumbent incumbent(rules);
   incumbent.Reset(Plan(rules.access_count(), Action::kDrop));
+  incumbent.AssumeRests();
   int exact_again = 0;
   for (int k = 0; k < 100; ++k) {
     const AccessIndex first(100 + random() % (rules.access_count() - 200));
-    incumbent.Focus(first, first + 60);
     for (int t = 0; t < 5; ++t) {
       incumbent.Try({{.access = first + random() % 60, .action = AnyAction(random)}}, kAnything);
     }

@@ -32,6 +32,9 @@ constexpr double kAnything = std::numeric_limits<double>::infinity();
 // Distance of the seeds of threads: large, so that searches with neighbouring seeds share none.
 constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
 
+// Fewer cycles are a gain.
+double JustBelow(double cycles) { return cycles - kLeastGain * cycles; }
+
 }  // namespace
 
 absl::StatusOr<PlayedPlan> LocalSearchSolver::Improve(const ProgramFacts& facts,
@@ -108,6 +111,7 @@ void LocalSearch::DisturbAndClimb() {
 bool LocalSearch::is_long() const { return neighbourhood_.size() > kLongestWhole; }
 
 void LocalSearch::SearchWindows() {
+  incumbent_.AssumeRests();
   incumbent_.SaveTo(settled_);
   common_ = incumbent_.plan();
   const uint32_t count = (neighbourhood_.size() + kWindow - 1) / kWindow;
@@ -129,8 +133,6 @@ void LocalSearch::ImproveWindow(const Window& window, bool disturb) {
   Follow();
   ++idle_kicks_;
   neighbourhood_.SetWindow(window);
-  const auto [first, end] = neighbourhood_.AccessesIn(window);
-  incumbent_.Focus(first, end);
   incumbent_.SaveTo(before_);
   if (disturb) Try(neighbourhood_.DrawKick(incumbent_, random_), kAnything);
   Climb();
@@ -138,9 +140,21 @@ void LocalSearch::ImproveWindow(const Window& window, bool disturb) {
     incumbent_.GoBackTo(before_);
     return;
   }
-  Try(neighbourhood_.Spread(before_.plan(), incumbent_), incumbent_.cycles());
+  Spread();
   ++unsettled_;
   if (unsettled_ >= settle_after_ || incumbent_.is_exact()) Settle();
+}
+
+void LocalSearch::Spread() {
+  const absl::Span<const PlanChange> spread = neighbourhood_.Spread(before_.plan(), incumbent_);
+  const std::vector<PlanChange> changes(spread.begin(), spread.end());
+  const auto [first, end] = neighbourhood_.AccessesIn(neighbourhood_.window());
+  for (size_t k = 0; k < changes.size() && !IsOver();) {
+    size_t next = k;
+    while (next < changes.size() && changes[next].access - changes[k].access < end - first) ++next;
+    Try(absl::MakeConstSpan(changes).subspan(k, next - k), JustBelow(incumbent_.cycles()));
+    k = next;
+  }
 }
 
 void LocalSearch::Settle() {
@@ -191,9 +205,7 @@ bool LocalSearch::Step() {
   return true;
 }
 
-bool LocalSearch::IsBelow(double cycles) const {
-  return incumbent_.cycles() < cycles - kLeastGain * cycles;
-}
+bool LocalSearch::IsBelow(double cycles) const { return incumbent_.cycles() < JustBelow(cycles); }
 
 void LocalSearch::Try(absl::Span<const PlanChange> changes, double limit) {
   if (incumbent_.Try(changes, limit)) {

@@ -53,9 +53,12 @@ class LocalSearch {
   bool is_long() const;
 
   // Climbs in each window of the program, then in windows around disturbances. Gains are assumed
-  // and settled by games to the end, each for some windows. A gain is tried in all layers.
+  // and settled by games to the end, each for some windows.
   void SearchWindows();
   void ImproveWindow(const Window& window, bool disturb);
+
+  // Tries in each other layer what the current window has gained with.
+  void Spread();
 
   // Plays what is assumed, and goes back to the last settled plan if that is better. Settles more
   // windows at once the next time, or fewer if the assumptions were wrong.

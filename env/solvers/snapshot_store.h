@@ -14,8 +14,7 @@
 
 namespace mallocmuzero {
 
-// The places for snapshots are at multiples of a distance. Most places are empty: the store keeps
-// all snapshots within a focus, and few outside of it. Thread-compatible.
+// The places for snapshots are at multiples of a distance. Thread-compatible.
 class SnapshotStore {
  public:
   // A game at the first decision at or after its place.
@@ -35,15 +34,19 @@ class SnapshotStore {
     std::vector<double> shifts;  // by place
   };
 
+  // What the snapshots are for.
+  enum class Use : uint8_t {
+    kWholeGames,  // tries are played to their end
+    kParts,       // tries end at a snapshot soon after their changes
+  };
+
   // With the game before its first decision at place 0, which is never dropped. `rules` must
   // outlive the store.
   explicit SnapshotStore(const ProgramRules& rules);
 
-  // Drops all snapshots but the first, and chooses the distances for games of so many bytes.
-  void Restart(size_t game_bytes);
-
-  // Wants all places for accesses from `first` up to `end`, and drops others.
-  void SetFocus(AccessIndex first, AccessIndex end);
+  // Drops all snapshots but the first, and chooses the distance for games of so many bytes that
+  // copies do not share.
+  void Restart(size_t copy_bytes, Use use);
 
   // The last snapshot at or before the access.
   const Snapshot& Before(AccessIndex access) const;
@@ -52,14 +55,13 @@ class SnapshotStore {
   const Snapshot* At(AccessIndex access) const;
 
   // Keeps the game, which has moved to its access from the decision at `previous`, at the places
-  // between that are wanted and empty.
+  // between that are empty.
   void Offer(AccessIndex previous, const Game& game, double shift);
 
   // Drops all snapshots after `first`, but not those from `end` on, whose shift grows by `shift`.
   void Change(AccessIndex first, AccessIndex end, double shift);
 
-  // Keeps a game of a trial at the places that are wanted outside of the focus, too. The trial's
-  // snapshots are no part of the store before AcceptTrial.
+  // Keeps a game of a trial. The trial's snapshots are no part of the store before AcceptTrial.
   void OfferTrial(AccessIndex previous, const Game& game, double shift);
 
   // The trial becomes the game of the store; call it after Change. Or it does not.
@@ -74,17 +76,22 @@ class SnapshotStore {
  private:
   // The last place at or before the access.
   size_t PlaceBefore(AccessIndex access) const { return access.number() / distance_; }
-  bool IsWanted(size_t place) const;
   void Drop(size_t place);
+  void NoteChange(AccessIndex first);
   void Put(Snapshot& snapshot, const Game& game, double shift);
 
   uint32_t accesses_;
-  uint32_t distance_ = 1;       // accesses between places
-  size_t places_per_kept_ = 1;  // outside of the focus, one of so many places is wanted
-  size_t focus_first_ = 0;      // places
-  size_t focus_end_ = 0;
+  uint32_t distance_ = 1;  // accesses between places
   uint64_t marks_ = 0;
-  std::vector<Snapshot> snapshots_;               // by place
+
+  // The first accesses of changes, and the marks that had been set before them; ascending. Entries
+  // may stand for several changes: then they have the later marks and the earlier access.
+  struct Changed {
+    uint64_t after = 0;
+    AccessIndex first = 0;
+  };
+  std::vector<Changed> changed_;
+  std::vector<Snapshot> snapshots_;                 // by place
   std::vector<std::pair<size_t, Snapshot>> trial_;  // places and snapshots of a trial
   std::vector<std::unique_ptr<Game>> spare_;  // dropped games, whose memory the next ones use
 };
