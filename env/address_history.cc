@@ -47,21 +47,30 @@ void AddressHistory::Lay(StayIndex stay, int64_t offset, int64_t size) {
 // The first of the pieces counts from `offset` on.
 void AddressHistory::SetBase(StayIndex stay, absl::Span<const Piece> pieces, int64_t offset,
                              int64_t end) {
-  while (bases_.end_index() <= stay) bases_.push_back(Base());
-  used_ -= std::exchange(bases_.Mutable(stay), Base()).count;
-  if (below_.size() > 2 * used_ + kFewPieces) Compact();
-  bases_.Mutable(stay) = {
-      .first = below_.end_index(), .count = Size32<uint32_t>(pieces), .end = end};
+  if (stay < bases_.end_index()) {
+    used_ -= bases_[stay].count;
+    bases_.Mutable(stay) = Base();
+    if (below_.size() > 2 * used_ + kFewPieces) Compact();
+  }
+  PutBase(stay, {.first = below_.end_index(), .count = Size32<uint32_t>(pieces), .end = end});
   used_ += pieces.size();
   for (const Piece& piece : pieces) below_.push_back({std::max(piece.offset, offset), piece.stay});
+}
+
+void AddressHistory::PutBase(StayIndex stay, const Base& base) {
+  while (bases_.end_index() < stay) bases_.push_back(Base());
+  if (stay < bases_.end_index()) {
+    bases_.Mutable(stay) = base;
+  } else {
+    bases_.push_back(base);
+  }
 }
 
 void AddressHistory::HandOver(StayIndex giver, StayIndex taker, int64_t offset) {
   Piece& piece = top_[IndexOf(offset)];
   assert(piece.offset == offset && piece.stay == giver);
   piece.stay = taker;
-  while (bases_.end_index() <= taker) bases_.push_back(Base());
-  bases_.Mutable(taker) = std::exchange(bases_.Mutable(giver), Base());
+  PutBase(taker, std::exchange(bases_.Mutable(giver), Base()));
 }
 
 void AddressHistory::Uncover(absl::Span<const Uncovered> pieces) {

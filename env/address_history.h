@@ -115,6 +115,7 @@ class AddressHistory {
   size_t IndexOf(int64_t offset) const;
 
   void SetBase(StayIndex stay, absl::Span<const Piece> pieces, int64_t offset, int64_t end);
+  void PutBase(StayIndex stay, const Base& base);
 
   // Drops pieces that no stay lies on any more if they are more than the others.
   void Compact();
