@@ -115,7 +115,8 @@ Mapping Game::ToMapping() const {
   assert(finished());
   Mapping mapping;
   mapping.in_fast_memory = in_fast_memory_;
-  for (const Stay& stay : state_.residency.stays()) {
+  for (const StayIndex s : state_.residency.stays().indices()) {
+    const Stay& stay = state_.residency.stays()[s];
     Interval interval;
     interval.buffer = stay.buffer;
     interval.first = stay.first;

@@ -59,13 +59,15 @@ class Packer {
 
   // True if all blocks that move get a place.
   bool Pack(int attempts) {
-    if (!WantedFitsAlone() || IsHopeless()) return false;
+    if (!WantedFitsAlone()) return false;
     std::vector<size_t> order(movers_.size());
     for (size_t m = 0; m < order.size(); ++m) order[m] = m;
     for (int attempt = 0; attempt < attempts; ++attempt) {
       const size_t placed = PlaceInOrder(order);
       if (placed == order.size()) return true;
       if (placed == 0) return false;  // only blocks that do not move are in its way
+      // More attempts that get so far take longer than a look at whether any can succeed.
+      if (attempt == 0 && 4 * placed > order.size() && IsHopeless()) return false;
       std::rotate(order.begin(), order.begin() + placed, order.begin() + placed + 1);
     }
     return false;

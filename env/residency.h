@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "base/shared_vector.h"
 #include "env/address_history.h"
+#include "env/copy_timeline.h"
 #include "env/fast_memory.h"
 #include "env/program_rules.h"
 #include "env/repack.h"

@@ -18,7 +18,7 @@ namespace {
 constexpr int kAttempts = 8;
 
 // Bytes of the blocks that are taken or kept at one instruction. They need addresses of their own.
-int64_t KeptBytes(const std::vector<AddressBlock>& blocks, InstructionIndex at) {
+int64_t BytesKeptAt(const std::vector<AddressBlock>& blocks, InstructionIndex at) {
   int64_t bytes = 0;
   for (const AddressBlock& block : blocks) {
     if (block.first <= at && at <= block.kept_until) bytes += block.bytes;
@@ -56,7 +56,7 @@ std::optional<Rearrangement> Residency::FindMoves(const Request& request,
                     .kept_until = request.until,
                     .moves = true});
   const auto now = rules_->program().accesses()[access].instruction;
-  const bool may_fit = KeptBytes(blocks, now) <= memory_.bytes();
+  const bool may_fit = BytesKeptAt(blocks, now) <= memory_.bytes();
   if (!may_fit || !Repack(blocks, memory_.bytes(), true, kAttempts)) {
     const auto ground = blocks.begin() + layout.whole_stays;
     const bool keeps_a_value = std::any_of(ground, blocks.end() - 1, [&](const auto& block) {

@@ -27,7 +27,7 @@ constexpr uint32_t kLongestWhole = 4096;
 // Windows whose gains are settled by one game, at most.
 constexpr uint32_t kMostUnsettled = 64;
 
-constexpr double kAnything = std::numeric_limits<double>::infinity();
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 // Distance of the seeds of threads: large, so that searches with neighbouring seeds share none.
 constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
@@ -102,7 +102,7 @@ void LocalSearch::DisturbAndClimb() {
   ++idle_kicks_;
   const double before = incumbent_.cycles();
   Plan plan = incumbent_.plan();
-  Try(neighbourhood_.DrawKick(incumbent_, random_), kAnything);
+  Try(neighbourhood_.DrawKick(incumbent_, random_), kNoLimit);
   Climb();
   Remember();  // the disturbance itself may have gained something, and no step after it
   if (incumbent_.cycles() > before) incumbent_.Reset(std::move(plan));
@@ -134,7 +134,7 @@ void LocalSearch::ImproveWindow(const Window& window, bool disturb) {
   ++idle_kicks_;
   neighbourhood_.SetWindow(window);
   incumbent_.SaveTo(before_);
-  if (disturb) Try(neighbourhood_.DrawKick(incumbent_, random_), kAnything);
+  if (disturb) Try(neighbourhood_.DrawKick(incumbent_, random_), kNoLimit);
   Climb();
   if (!IsBelow(before_.cycles())) {
     incumbent_.GoBackTo(before_);
