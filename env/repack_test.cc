@@ -139,7 +139,7 @@ std::vector<AddressBlock> CrowdedBlocks(std::mt19937_64& random, int64_t capacit
     block.moves = block.last >= now && random() % 8 != 0;
     blocks.push_back(block);
   }
-  const auto bytes = static_cast<int64_t>(1 + random() % (capacity / 4));
+  const auto bytes = static_cast<int64_t>(1 + random() % (capacity / 2));
   blocks.push_back(Block(0, bytes, now - random() % 3, now + random() % 3, true));
   return blocks;
 }

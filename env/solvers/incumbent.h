@@ -86,6 +86,11 @@ class Incumbent {
   // much as they cost there.
   static constexpr int kDecisionsInStep = 8;
 
+  // Most games that assume rests come to the incumbent's state so many accesses after their last
+  // change at the latest. One that has not, and has gained nothing so far, may gain later: it keeps
+  // a value for a far access. Such games get half of all decisions that are played.
+  static constexpr int32_t kNear = 256;
+
   // A changed game that has gone so far from its first change mostly goes to its end. Then it keeps
   // snapshots for the case that it becomes the incumbent.
   static constexpr int32_t kFar = 512;  // accesses
@@ -129,6 +134,8 @@ class Incumbent {
   IndexVector<AccessIndex, Step> trial_;  // of game_, from the first changed decision on
   SnapshotStore snapshots_;               // of the incumbent's game
   bool assumes_rests_ = false;
+  uint64_t near_played_ = 0;  // decisions
+  uint64_t far_played_ = 0;
   AccessIndex inexact_from_ =
       kExact;  // the first access of the games that were not played to the end
   std::vector<PlanChange> undo_;

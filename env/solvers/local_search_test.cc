@@ -71,12 +71,12 @@ TEST(LocalSearch, GivesManySmallValuesUpForALargeOne) {
 
 // The search assumes gains of windows and settles them. What it returns has been played.
 TEST(LocalSearch, TheCyclesOfALongProgramAreThoseOfItsPlan) {
-  const Program program = testing::LayeredProgram(500);
+  const Program program = testing::LayeredProgram(700);
   const ProgramRules rules = testing::EverythingMatters(program);
   const ProgramFacts facts(rules);
   const NeighbourhoodTables tables(facts);
   ASSERT_GT(Neighbourhood(tables).size(), 4096);
-  const PlayedPlan start = Played(rules, Plan(rules.access_count(), Action::kNoCopy));
+  const PlayedPlan start = Played(rules, Plan(rules.access_count(), Action::kDrop));
   double cycles = start.cycles;
   for (const uint64_t games : {200, 2000, 10'000}) {
     SolveOptions options;
@@ -90,10 +90,10 @@ TEST(LocalSearch, TheCyclesOfALongProgramAreThoseOfItsPlan) {
 }
 
 TEST(LocalSearch, ThreadsThatSearchALongProgramTogetherReturnAPlanAndItsCycles) {
-  const Program program = testing::LayeredProgram(500);
+  const Program program = testing::LayeredProgram(700);
   const ProgramRules rules = testing::EverythingMatters(program);
   const ProgramFacts facts(rules);
-  const PlayedPlan start = Played(rules, Plan(rules.access_count(), Action::kNoCopy));
+  const PlayedPlan start = Played(rules, Plan(rules.access_count(), Action::kDrop));
   SolveOptions options;
   options.max_games = 6000;
   options.threads = 3;

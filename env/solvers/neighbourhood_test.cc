@@ -131,15 +131,16 @@ TEST_F(NeighbourhoodTest, SpreadsTheChangesOfAWindowToAlikeAccessesOutside) {
   }
 }
 
-TEST_F(NeighbourhoodTest, PlacesToDisturbAreInTheWindow) {
+TEST_F(NeighbourhoodTest, PlacesToDisturbAreInInstructionsOfTheWindow) {
   const Window window = {.first = 100, .end = 130};
   neighbourhood_.SetWindow(window);
+  const auto instruction_of = [this](AccessIndex a) { return program_.accesses()[a].instruction; };
   const auto [first, end] = neighbourhood_.AccessesIn(window);
   std::set<AccessIndex> places;
   for (int k = 0; k < 500; ++k) {
     const AccessIndex place = neighbourhood_.DrawPlace(incumbent_, random_);
-    EXPECT_GE(place, first);
-    EXPECT_LT(place, end);
+    EXPECT_GE(instruction_of(place), instruction_of(first));
+    EXPECT_LE(instruction_of(place), instruction_of(end - 1));
     places.insert(place);
   }
   EXPECT_GE(places.size(), 10);
