@@ -121,7 +121,7 @@ Incumbent::Outcome Incumbent::Play(AccessIndex first, AccessIndex last_change, d
     }
     const bool is_far = assumes_rests_ && a - last_change >= kNear;
     const bool gains = cycles_ + difference <= limit - rounding;
-    if (is_far && !gains && far_played_ > near_played_) return Outcome::kRefused;
+    if (is_far && !gains && far_played_ > kFarShare * near_played_) return Outcome::kRefused;
     ++(is_far ? far_played_ : near_played_);
     game_.Apply(step.taken);
     if (assumes_rests_ && a >= keep_from) snapshots_.OfferTrial(a, game_, game_shift_);

@@ -88,8 +88,9 @@ class Incumbent {
 
   // Most games that assume rests come to the incumbent's state so many accesses after their last
   // change at the latest. One that has not, and has gained nothing so far, may gain later: it keeps
-  // a value for a far access. Such games get half of all decisions that are played.
+  // a value for a far access. Such games get so many decisions for each decision of the others.
   static constexpr int32_t kNear = 256;
+  static constexpr uint64_t kFarShare = 4;
 
   // A changed game that has gone so far from its first change mostly goes to its end. Then it keeps
   // snapshots for the case that it becomes the incumbent.

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <utility>
+
+#include "base/rounding.h"
 
 namespace mallocmuzero {
 namespace {
@@ -26,6 +29,9 @@ constexpr uint32_t kLongestWhole = 4096;
 
 // Windows whose gains are settled by one game, at most.
 constexpr uint32_t kMostUnsettled = 64;
+
+// Multiples of it, without their whole parts, are spread evenly over the numbers from 0 to 1.
+constexpr double kGoldenRatio = 0.6180339887498949;
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
@@ -115,9 +121,14 @@ void LocalSearch::SearchWindows() {
   incumbent_.SaveTo(settled_);
   common_ = incumbent_.plan();
   const uint32_t count = (neighbourhood_.size() + kWindow - 1) / kWindow;
-  const uint32_t start = random_.Below(count);  // threads begin at different windows
+  // Windows that come one after the other lie far apart: those of a layer are like those of the
+  // next. Threads begin at different windows.
+  uint32_t step = RoundToZero(kGoldenRatio * count) + 1;
+  while (std::gcd(step, count) > 1) ++step;
+  uint32_t window = random_.Below(count);
   for (uint32_t k = 0; k < count && !IsOver(); ++k) {
-    const uint32_t first = (start + k) % count * kWindow;
+    window = (window + step) % count;
+    const uint32_t first = window * kWindow;
     const uint32_t end = std::min(first + kWindow, neighbourhood_.size());
     ImproveWindow({.first = first, .end = end}, false);
   }
