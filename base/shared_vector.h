@@ -93,6 +93,9 @@ class SharedVector {
   static_assert(kChunkSize >= 8);
 
   struct Chunk {
+    Chunk() = default;
+    explicit Chunk(const std::array<T, kChunkSize>& others) : elements(others) {}
+
     std::atomic<uint32_t> owners = 1;
     std::array<T, kChunkSize> elements;
   };
@@ -136,9 +139,7 @@ class SharedVector {
   std::array<T, kChunkSize>& Own(size_t chunk) {
     Ref& ref = chunks_[chunk];
     if (ref.is_shared()) {
-      auto* copy = new Chunk;
-      copy->elements = ref.get()->elements;
-      ref = Ref(copy);
+      ref = Ref(new Chunk(ref.get()->elements));
     }
     return ref.get()->elements;
   }

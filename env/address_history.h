@@ -122,7 +122,7 @@ class AddressHistory {
 
   int64_t bytes_;
   std::vector<Piece> top_;
-  SharedVector<StayIndex, Base> bases_;   // by stay
+  SharedVector<StayIndex, Base> bases_;    // by stay
   SharedVector<BelowIndex, Piece> below_;  // of all bases, in any order
   size_t used_ = 0;                        // pieces of below_ that belong to a base
 };

@@ -81,9 +81,8 @@ TEST(AddressHistory, UncoversPiecesAndWhatLiesBelowThem) {
   history.Lay(2, 20, 60);  // moves to another place
   const std::vector<AddressHistory::Uncovered> ground = {{0, 20, 1}, {20, 60, 1}, {60, 90, 0}};
   history.Uncover(ground);
-  EXPECT_THAT(history.top(),
-              ElementsAre(AddressHistory::Piece{0, 1}, AddressHistory::Piece{60, 0},
-                          AddressHistory::Piece{90, AddressHistory::kNobody}));
+  EXPECT_THAT(history.top(), ElementsAre(AddressHistory::Piece{0, 1}, AddressHistory::Piece{60, 0},
+                                         AddressHistory::Piece{90, AddressHistory::kNobody}));
   history.Lay(2, 70, 30);
   EXPECT_THAT(Visit(history, {1, 2}),
               ElementsAre(Visited{0, 60, 1}, Visited{0, 60, 0}, Visited{60, 70, 0},

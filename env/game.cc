@@ -147,7 +147,8 @@ size_t Game::CopyBytes() const {
 size_t Game::MemoryBytes() const {
   const auto bytes = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
   return sizeof(*this) + state_.residency.HeapBytes() + state_.timeline.HeapBytes() +
-         state_.hbm.HeapBytes() + bytes(write_back_stays_) + bytes(in_fast_memory_) + bytes(history_);
+         state_.hbm.HeapBytes() + bytes(write_back_stays_) + bytes(in_fast_memory_) +
+         bytes(history_);
 }
 
 }  // namespace mallocmuzero

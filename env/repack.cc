@@ -195,8 +195,8 @@ class Packer {
   }
 
   const int64_t capacity_;
-  std::vector<Mover> movers_;  // the largest first
-  size_t wanted_ = 0;          // of movers_
+  std::vector<Mover> movers_;   // the largest first
+  size_t wanted_ = 0;           // of movers_
   std::vector<Placed> fixed_;   // blocks that do not move, ascending by offset
   std::vector<Placed> placed_;  // taken by blocks that move, ascending by offset
 };

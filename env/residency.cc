@@ -73,7 +73,8 @@ absl::Span<const FixedWriteBack> Residency::MakePlace(const Place& place) {
   history_.Uncover(place.moves->ground);
   for (const auto& [stay, offset] : place.moves->moves) {
     history_.Lay(stay, offset, rules_->buffer(stays_[stay].buffer).bytes);
-    for (StayIndex s = stay; s >= 0; s = stays_[s].handed_over_by) stays_.Mutable(s).offset = offset;
+    for (StayIndex s = stay; s >= 0; s = stays_[s].handed_over_by)
+      stays_.Mutable(s).offset = offset;
   }
   memory_ = place.moves->memory;
   for (const LostBytes& loss : place.moves->losses) Lose(loss);
@@ -233,7 +234,8 @@ absl::Span<const FixedWriteBack> Residency::LeaveLoop(LoopIndex loop, Instructio
 size_t Residency::HeapBytes() const {
   const auto bytes = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
   return memory_.HeapBytes() + history_.HeapBytes() + stays_.HeapBytes() + stay_of_.HeapBytes() +
-         bytes(groups_) + bytes(stays_before_loop_) + bytes(fixed_) + bytes(losses_) + bytes(ended_);
+         bytes(groups_) + bytes(stays_before_loop_) + bytes(fixed_) + bytes(losses_) +
+         bytes(ended_);
 }
 
 size_t Residency::CopyBytes() const {

@@ -112,9 +112,8 @@ FastMemory MemoryOf(const Residency& residency, const ProgramRules& rules, const
   FastMemory memory(residency.memory().bytes());
   std::vector<size_t> order(all.blocks.size());
   for (size_t b = 0; b < order.size(); ++b) order[b] = b;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return all.blocks[a].first < all.blocks[b].first;
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return all.blocks[a].first < all.blocks[b].first; });
   for (const size_t b : order) {
     const Stay& stay = residency.stays()[all.last_stays[b]];
     const AddressBlock& block = all.blocks[b];
@@ -149,9 +148,8 @@ void ExpectSamePlaces(const Game& game, std::mt19937_64& random, Counts& counts)
   for (int k = 0; k < 4; ++k) {
     const BufferIndex buffer(random() % game.program().buffer_count());
     const InstructionIndex first = std::max(InstructionIndex(0), now - random() % 5);
-    const Residency::Request request = {.bytes = rules.buffer(buffer).bytes,
-                                        .first = first,
-                                        .until = now + random() % 4};
+    const Residency::Request request = {
+        .bytes = rules.buffer(buffer).bytes, .first = first, .until = now + random() % 4};
     if (rules.buffer(buffer).stays_in_hbm) continue;
     if (residency.memory().FindPlace(request.bytes, first, now)) continue;
     if (residency.memory().FreeBytes(first) < request.bytes) continue;

@@ -33,7 +33,7 @@ void Incumbent::Reset(Plan plan) {
   plan_ = std::move(plan);
   if (is_first) {
     Replay(0);
-    snapshots_.Restart(game_.CopyBytes(), SnapshotStore::Use::kWholeGames);
+    snapshots_.Restart(game_.MemoryBytes(), SnapshotStore::Use::kWholeGames);
   } else if (std::min(first, inexact_from_) < rules_.end_access()) {
     Replay(std::min(first, inexact_from_));
   }

@@ -92,9 +92,9 @@ class LocalSearch {
   int idle_kicks_ = 0;        // kicks, or windows, since this search found its best plan
 
   // In a long program.
-  Incumbent::Mark before_;    // before the current window
-  Incumbent::Mark settled_;   // the last plan that was played to its end
-  uint32_t unsettled_ = 0;    // windows that have gained since
+  Incumbent::Mark before_;     // before the current window
+  Incumbent::Mark settled_;    // the last plan that was played to its end
+  uint32_t unsettled_ = 0;     // windows that have gained since
   uint32_t settle_after_ = 1;  // so many such windows
   Plan common_;                // the plan that the searches had in common
 };

@@ -114,9 +114,9 @@ TEST_F(NeighbourhoodTest, SpreadsTheChangesOfAWindowToAlikeAccessesOutside) {
   EXPECT_THAT(neighbourhood_.Spread(before, incumbent_), ElementsAre());
   const AccessIndex changed = tables_.movable()[110];
   const AccessIndex outside = tables_.movable()[200];
-  incumbent_.Try({{.access = changed, .action = Action::kCopy},
-                  {.access = outside, .action = Action::kCopy}},
-                 std::numeric_limits<double>::infinity());
+  incumbent_.Try(
+      {{.access = changed, .action = Action::kCopy}, {.access = outside, .action = Action::kCopy}},
+      std::numeric_limits<double>::infinity());
   const auto spread = neighbourhood_.Spread(before, incumbent_);
   std::vector<AccessIndex> expected;
   for (const AccessIndex a : tables_.alike().To(changed)) {

@@ -25,14 +25,15 @@ constexpr size_t kMostChanged = 64;  // entries
 // The distance of snapshots, in accesses, at which tries all over the program take the least time.
 // Each try plays half a distance to get from a snapshot to its first change. Each accepted one has
 // snapshots taken again, on average those of half the program.
-uint32_t DistanceForWholeGames(uint32_t accesses, size_t copy_bytes) {
-  const double copy = static_cast<double>(copy_bytes) / kBytesPerDecision;
+uint32_t DistanceForWholeGames(uint32_t accesses, size_t game_bytes) {
+  const double copy = static_cast<double>(game_bytes) / kBytesPerDecision;
   return RoundToZero(std::clamp(std::sqrt(kAcceptedShare * accesses * copy), 8.0, 8192.0));
 }
 
 // Each accepted try has the snapshots taken again that are near its changes.
-uint32_t DistanceForParts(uint32_t accesses, size_t copy_bytes) {
-  const double distance = static_cast<double>(accesses) * static_cast<double>(copy_bytes) / kMostBytes;
+uint32_t DistanceForParts(uint32_t accesses, size_t game_bytes) {
+  const double distance =
+      static_cast<double>(accesses) * static_cast<double>(game_bytes) / kMostBytes;
   return std::max(kLeastDistance, static_cast<uint32_t>(distance));
 }
 
@@ -43,10 +44,10 @@ SnapshotStore::SnapshotStore(const ProgramRules& rules)
   snapshots_[0].game = std::make_unique<Game>(rules);
 }
 
-void SnapshotStore::Restart(size_t copy_bytes, Use use) {
+void SnapshotStore::Restart(size_t game_bytes, Use use) {
   for (size_t k = 1; k < snapshots_.size(); ++k) Drop(k);
-  distance_ = use == Use::kParts ? DistanceForParts(accesses_, copy_bytes)
-                                 : DistanceForWholeGames(accesses_, copy_bytes);
+  distance_ = use == Use::kParts ? DistanceForParts(accesses_, game_bytes)
+                                 : DistanceForWholeGames(accesses_, game_bytes);
   snapshots_.resize(accesses_ / distance_ + 1);
 }
 

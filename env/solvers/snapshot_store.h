@@ -44,9 +44,9 @@ class SnapshotStore {
   // outlive the store.
   explicit SnapshotStore(const ProgramRules& rules);
 
-  // Drops all snapshots but the first, and chooses the distance for games of so many bytes that
-  // copies do not share.
-  void Restart(size_t copy_bytes, Use use);
+  // Drops all snapshots but the first, and chooses the distance for snapshots of so many bytes: for
+  // kParts those that a snapshot has for itself, as memory limits the number of snapshots.
+  void Restart(size_t game_bytes, Use use);
 
   // The last snapshot at or before the access.
   const Snapshot& Before(AccessIndex access) const;
@@ -93,7 +93,7 @@ class SnapshotStore {
   std::vector<Changed> changed_;
   std::vector<Snapshot> snapshots_;                 // by place
   std::vector<std::pair<size_t, Snapshot>> trial_;  // places and snapshots of a trial
-  std::vector<std::unique_ptr<Game>> spare_;  // dropped games, whose memory the next ones use
+  std::vector<std::unique_ptr<Game>> spare_;        // dropped games, whose memory the next ones use
 };
 
 }  // namespace mallocmuzero
