@@ -4,12 +4,12 @@
 #define MALLOCMUZERO_BASE_SHARED_VECTOR_H_
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <bit>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -18,9 +18,10 @@
 
 namespace mallocmuzero {
 
-// Elements that indices of the kind I address, in chunks of up to a KiB. A copy of the vector takes
-// the time of a counter for each chunk. A change copies the chunk that it is in, if other vectors
-// share it.
+// Elements that indices of the kind I address, in chunks of up to a KiB. A copy of a long vector
+// takes the time of a counter for each chunk, and none for a chunk that both vectors share already.
+// A change copies the chunk that it is in, if other vectors share it. A copy of a short vector
+// copies its elements: that takes less time than changes of shared chunks.
 //
 // Thread-compatible, as a std::vector is: vectors that share chunks may be used in different
 // threads. A reference to an element is valid until the vector, or this element, changes.
@@ -33,6 +34,21 @@ class SharedVector {
   SharedVector() = default;
   SharedVector(size_t size, const T& value) {
     while (size_ < size) push_back(value);
+  }
+
+  SharedVector(const SharedVector& other) { *this = other; }
+  SharedVector(SharedVector&&) noexcept = default;
+  ~SharedVector() = default;
+  SharedVector& operator=(SharedVector&&) noexcept = default;
+  SharedVector& operator=(const SharedVector& other) {
+    if (this == &other) return *this;
+    if (other.IsShort()) {
+      CopyElements(other);
+    } else {
+      chunks_ = other.chunks_;
+    }
+    size_ = other.size_;
+    return *this;
   }
 
   size_t size() const { return size_; }
@@ -73,16 +89,15 @@ class SharedVector {
   }
 
   // The bytes that a copy of the vector has for itself.
-  size_t CopyBytes() const { return chunks_.size() * sizeof(Ref); }
+  size_t CopyBytes() const { return IsShort() ? HeapBytes() : chunks_.size() * sizeof(Ref); }
 
   friend bool operator==(const SharedVector& a, const SharedVector& b) {
     if (a.size_ != b.size_) return false;
     for (size_t k = 0; k < a.chunks_.size(); ++k) {
       if (a.chunks_[k].get() == b.chunks_[k].get()) continue;
       const size_t count = std::min(kChunkSize, a.size_ - k * kChunkSize);
-      const auto& elements = a.chunks_[k].get()->elements;
-      const auto& others = b.chunks_[k].get()->elements;
-      if (!std::equal(elements.begin(), elements.begin() + count, others.begin())) return false;
+      const T* elements = a.chunks_[k].get()->elements();
+      if (!std::equal(elements, elements + count, b.chunks_[k].get()->elements())) return false;
     }
     return true;
   }
@@ -92,12 +107,15 @@ class SharedVector {
   static constexpr size_t kChunkSize = std::bit_floor(kChunkBytes / sizeof(T));
   static_assert(kChunkSize >= 8);
 
+  // A vector of more bytes is not short.
+  static constexpr size_t kMostShortBytes = size_t{1} << 16;
+
+  // Elements begin to exist when they are written: push_back writes them in their order.
   struct Chunk {
-    Chunk() = default;
-    explicit Chunk(const std::array<T, kChunkSize>& others) : elements(others) {}
+    T* elements() { return reinterpret_cast<T*>(bytes); }
 
     std::atomic<uint32_t> owners = 1;
-    std::array<T, kChunkSize> elements;
+    alignas(T) std::byte bytes[kChunkSize * sizeof(T)];
   };
 
   // Holds a share of a chunk.
@@ -130,18 +148,33 @@ class SharedVector {
     Chunk* chunk_ = nullptr;
   };
 
+  bool IsShort() const { return size_ * sizeof(T) <= kMostShortBytes; }
+
+  // Copies the elements into chunks that no other vector shares.
+  void CopyElements(const SharedVector& other) {
+    chunks_.resize(other.chunks_.size());
+    for (size_t k = 0; k < chunks_.size(); ++k) {
+      Ref& ref = chunks_[k];
+      if (ref.get() == nullptr || ref.is_shared()) ref = Ref(new Chunk);
+      const size_t count = std::min(kChunkSize, other.size_ - k * kChunkSize);
+      std::memcpy(ref.get()->bytes, other.chunks_[k].get()->bytes, count * sizeof(T));
+    }
+  }
+
   const T& At(size_t place) const {
     assert(place < size_);
-    return chunks_[place / kChunkSize].get()->elements[place % kChunkSize];
+    return chunks_[place / kChunkSize].get()->elements()[place % kChunkSize];
   }
 
   // The elements of a chunk that no other vector shares.
-  std::array<T, kChunkSize>& Own(size_t chunk) {
+  T* Own(size_t chunk) {
     Ref& ref = chunks_[chunk];
     if (ref.is_shared()) {
-      ref = Ref(new Chunk(ref.get()->elements));
+      auto* copy = new Chunk;
+      std::memcpy(copy->bytes, ref.get()->bytes, sizeof(copy->bytes));
+      ref = Ref(copy);
     }
-    return ref.get()->elements;
+    return ref.get()->elements();
   }
 
   std::vector<Ref> chunks_;

@@ -27,7 +27,7 @@ std::vector<int64_t> Elements(const Numbers& numbers) {
   return elements;
 }
 
-constexpr int64_t kMany = 5000;  // of several chunks
+constexpr int64_t kMany = 10'000;  // of several chunks
 
 TEST(SharedVector, HasTheElementsThatWereAdded) {
   const Numbers numbers = CountTo(kMany);
@@ -63,6 +63,28 @@ TEST(SharedVector, AnElementThatNobodySharesIsChangedWhereItIs) {
   { const Numbers copy = numbers; }
   numbers.Mutable(Place(0)) = -1;
   EXPECT_EQ(element, &numbers[Place(0)]);
+}
+
+TEST(SharedVector, CopiesOfShortVectorsShareNothing) {
+  const Numbers numbers = CountTo(100);
+  const Numbers copy = numbers;
+  EXPECT_NE(&numbers[Place(0)], &copy[Place(0)]);
+  EXPECT_EQ(numbers, copy);
+}
+
+// It becomes long and short again, and keeps or drops its chunks.
+TEST(SharedVector, IsWhatWasAssignedWhateverItsLength) {
+  const Numbers shorter = CountTo(700);
+  const Numbers longer = CountTo(kMany);
+  Numbers numbers;
+  for (const Numbers* assigned : {&shorter, &longer, &shorter, &longer}) {
+    numbers = *assigned;
+    EXPECT_EQ(numbers, *assigned);
+    Numbers other = *assigned;
+    other.Mutable(Place(1)) = -1;
+    other.push_back(3);
+    EXPECT_EQ(numbers, *assigned);
+  }
 }
 
 TEST(SharedVector, IsEqualToOneOfTheSameElements) {
