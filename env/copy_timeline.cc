@@ -36,9 +36,9 @@ class CopyTimeline::Run {
   const CopyIn& CopyAt(size_t index) const {
     if constexpr (!kCommit) {
       if (index == extra_index_) return *extra_;
-      if (index > extra_index_) return timeline_.copies_in_[index - 1];
+      if (index > extra_index_) --index;
     }
-    return timeline_.copies_in_[index];
+    return timeline_.copies_in_[CopyInIndex(index)];
   }
 
   void MoveIn(double bytes, InstructionIndex point);
@@ -52,21 +52,13 @@ class CopyTimeline::Run {
   bool late_ = false;
 };
 
+// The vectors grow with the points that are reached, so that a copy of the timeline costs only what
+// has been played.
 CopyTimeline::CopyTimeline(const Program& program)
     : program_(&program),
       bytes_per_cycle_(program.hardware().hbm_bytes_per_cycle()),
-      before_(1),
-      stall_bytes_(1),
-      wait_until_(1),
-      spare_(program.instruction_count()) {
-  // The vectors grow with the points that are reached, so that a copy of the timeline costs only
-  // what has been played.
-  const size_t points = program.instruction_count() + 1;
-  before_.reserve(points);
-  idle_bytes_.reserve(points - 1);
-  stall_bytes_.reserve(points);
-  wait_until_.reserve(points);
-}
+      points_(1, Point()),
+      spare_(program.instruction_count()) {}
 
 template <bool kCommit>
 void CopyTimeline::Run<kCommit>::MoveIn(double bytes, InstructionIndex point) {
@@ -89,10 +81,10 @@ void CopyTimeline::Run<kCommit>::MoveOut(double bytes, InstructionIndex point) {
   state_.out_pending -= bytes;
   const bool all = state_.out_pending <= kSlackBytes;
   if (all) state_.out_pending = 0;
-  auto& write_backs = timeline_.write_backs_;
+  const auto& write_backs = timeline_.write_backs_;
   while (state_.out_head < state_.out_next && (all || bytes >= state_.out_left - kSlackBytes)) {
     bytes -= state_.out_left;
-    if constexpr (kCommit) write_backs[state_.out_head].done = point;
+    if constexpr (kCommit) timeline_.write_backs_.Mutable(state_.out_head).done = point;
     ++state_.out_head;
     state_.out_left = state_.out_head < state_.out_next ? write_backs[state_.out_head].bytes : 0;
   }
@@ -115,8 +107,8 @@ double CopyTimeline::Run<kCommit>::Drain(WriteBackIndex write_back_end, Instruct
 
 template <bool kCommit>
 double CopyTimeline::Run<kCommit>::PassPoint(InstructionIndex point) {
-  auto& write_backs = timeline_.write_backs_;
-  const WriteBackIndex wait_until = timeline_.wait_until_[point];
+  const auto& write_backs = timeline_.write_backs_;
+  const WriteBackIndex wait_until = timeline_.points_[point].wait_until;
   double stall = Drain(std::min(wait_until, state_.out_next), point);
   for (; state_.in_next < CopyCount() && CopyAt(state_.in_next).start == point; ++state_.in_next) {
     const double bytes = CopyAt(state_.in_next).bytes;
@@ -126,7 +118,7 @@ double CopyTimeline::Run<kCommit>::PassPoint(InstructionIndex point) {
   for (; state_.out_next < write_backs.end_index() && write_backs[state_.out_next].start == point;
        ++state_.out_next) {
     const double bytes = write_backs[state_.out_next].bytes;
-    if constexpr (kCommit) write_backs[state_.out_next].done = kPending;
+    if constexpr (kCommit) timeline_.write_backs_.Mutable(state_.out_next).done = kPending;
     if (state_.out_head == state_.out_next) state_.out_left = bytes;
     state_.out_pending += bytes;
   }
@@ -137,7 +129,7 @@ double CopyTimeline::Run<kCommit>::PassPoint(InstructionIndex point) {
 // Like CopyQueues::Advance: each queue gets half of the idle bandwidth while both are busy.
 template <bool kCommit>
 double CopyTimeline::Run<kCommit>::RunInstruction(InstructionIndex instruction) {
-  const double idle = timeline_.idle_bytes_[instruction];
+  const double idle = timeline_.points_[instruction].idle_bytes;
   if (state_.Empty()) return 0;
   const double in = state_.in_pending;
   const double out = state_.out_pending;
@@ -162,25 +154,23 @@ void CopyTimeline::SetStall(InstructionIndex point, double bytes) {
   const double executions = program_->instructions().contains(point)
                                 ? program_->instructions()[point].execution_count
                                 : 1;
-  stall_cycles_ += (bytes - stall_bytes_[point]) / bytes_per_cycle_ * executions;
-  stall_bytes_[point] = bytes;
+  stall_cycles_ += (bytes - points_[point].stall_bytes) / bytes_per_cycle_ * executions;
+  if (bytes != points_[point].stall_bytes) points_.Mutable(point).stall_bytes = bytes;
 }
 
 void CopyTimeline::Advance(double idle_bytes) {
   Run<true> run(*this, now_);
-  idle_bytes_.push_back(idle_bytes);
+  points_.Mutable(point_).idle_bytes = idle_bytes;
   spare_.Set(point_, idle_bytes - run.RunInstruction(point_));
   ++point_;
-  before_.push_back(now_);
-  stall_bytes_.push_back(0);
-  wait_until_.push_back(0);
+  points_.push_back({.before = now_});
   SetStall(point_, run.PassPoint(point_));
 }
 
 double CopyTimeline::Shortfall(const CopyIn& copy) const {
   // Anything above 0 makes LatestStart look at an earlier point.
   constexpr double kLittle = 1e-3;
-  State state = before_[copy.start];
+  State state = points_[copy.start].before;
   Run<false> run(*this, state, copy, IndexFor(copy));
   bool waits_longer = false;
   double shortfall = 0;
@@ -190,34 +180,38 @@ double CopyTimeline::Shortfall(const CopyIn& copy) const {
       shortfall = state.in_pending;
       break;
     }
-    waits_longer = run.PassPoint(point) > stall_bytes_[point] + kSlackBytes;
+    waits_longer = run.PassPoint(point) > points_[point].stall_bytes + kSlackBytes;
     if (point == point_ || waits_longer || run.is_late()) break;
     run.RunInstruction(point);
-    if (run.is_late() || (state.Empty() && before_[point + 1].Empty())) break;
+    if (run.is_late() || (state.Empty() && points_[point + 1].before.Empty())) break;
   }
   return waits_longer || run.is_late() ? std::max(shortfall, kLittle) : shortfall;
 }
 
 WriteBackIndex CopyTimeline::Insert(const CopyIn& copy) {
-  copies_in_.insert(copies_in_.begin() + IndexFor(copy), copy);
-  State state = before_[copy.start];
+  copies_in_.insert(CopyInIndex(IndexFor(copy)), copy);
+  State state = points_[copy.start].before;
   Run<true> run(*this, state);
   const WriteBackIndex first_touched = state.out_head;
-  for (WriteBackIndex w = state.out_head; w < state.out_next; ++w) write_backs_[w].done = kPending;
+  for (WriteBackIndex w = state.out_head; w < state.out_next; ++w) {
+    write_backs_.Mutable(w).done = kPending;
+  }
   for (InstructionIndex point = copy.start;; ++point) {
     SetStall(point, run.PassPoint(point));
     if (point == point_) {
       now_ = state;
       return first_touched;
     }
-    spare_.Set(point, idle_bytes_[point] - run.RunInstruction(point));
-    const bool as_before = state.Empty() && before_[point + 1].Empty();
-    before_[point + 1] = state;
+    spare_.Set(point, points_[point].idle_bytes - run.RunInstruction(point));
+    State& before_next = points_.Mutable(point + 1).before;
+    const bool as_before = state.Empty() && before_next.Empty();
+    before_next = state;
     if (!as_before) continue;
     // From here on only the numbers of the copies have changed.
     for (InstructionIndex later = point + 2; later <= point_; ++later) {
-      ++before_[later].in_head;
-      ++before_[later].in_next;
+      State& before = points_.Mutable(later).before;
+      ++before.in_head;
+      ++before.in_next;
     }
     ++now_.in_head;
     ++now_.in_next;
@@ -226,11 +220,20 @@ WriteBackIndex CopyTimeline::Insert(const CopyIn& copy) {
 }
 
 size_t CopyTimeline::IndexFor(const CopyIn& copy) const {
-  const auto place = std::upper_bound(
-      copies_in_.begin(), copies_in_.end(), copy, [](const CopyIn& a, const CopyIn& b) {
-        return a.start != b.start ? a.start < b.start : a.done < b.done;
-      });
-  return place - copies_in_.begin();
+  const auto is_after = [&copy](const CopyIn& other) {
+    return copy.start != other.start ? copy.start < other.start : copy.done < other.done;
+  };
+  size_t first = 0;  // binary search
+  size_t end = copies_in_.size();
+  while (first < end) {
+    const size_t middle = (first + end) / 2;
+    if (is_after(copies_in_[CopyInIndex(middle)])) {
+      end = middle;
+    } else {
+      first = middle + 1;
+    }
+  }
+  return first;
 }
 
 WriteBackIndex CopyTimeline::QueueWriteBack(int64_t bytes) {
@@ -239,20 +242,24 @@ WriteBackIndex CopyTimeline::QueueWriteBack(int64_t bytes) {
 }
 
 void CopyTimeline::WaitFor(WriteBackIndex write_back, InstructionIndex point) {
-  if (wait_until_[point] > write_back) return;
-  wait_until_[point] = write_back + 1;
+  if (points_[point].wait_until > write_back) return;
+  points_.Mutable(point).wait_until = write_back + 1;
   if (point < point_) {
     assert(DoneAt(write_back) != kPending && DoneAt(write_back) <= point);
     return;
   }
-  now_ = before_[point_];
+  now_ = points_[point_].before;
   SetStall(point_, Run<true>(*this, now_).PassPoint(point_));
 }
 
 size_t CopyTimeline::HeapBytes() const {
-  const auto bytes = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
-  return bytes(before_) + bytes(idle_bytes_) + bytes(stall_bytes_) + bytes(wait_until_) +
-         spare_.HeapBytes() + bytes(copies_in_) + bytes(write_backs_);
+  return points_.HeapBytes() + spare_.HeapBytes() + copies_in_.HeapBytes() +
+         write_backs_.HeapBytes();
+}
+
+size_t CopyTimeline::CopyBytes() const {
+  return points_.CopyBytes() + spare_.CopyBytes() + copies_in_.CopyBytes() +
+         write_backs_.CopyBytes();
 }
 
 }  // namespace mallocmuzero

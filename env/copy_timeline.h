@@ -7,9 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "base/index.h"
+#include "base/shared_vector.h"
 #include "env/spare_tree.h"
 #include "simulator/core/program.h"
 
@@ -45,7 +45,7 @@ class CopyTimeline {
   double stall_cycles() const { return stall_cycles_; }
 
   // Cycles that one execution of the current point waits for write-backs.
-  double StallNow() const { return stall_bytes_[point_] / bytes_per_cycle_; }
+  double StallNow() const { return points_[point_].stall_bytes / bytes_per_cycle_; }
 
   struct CopyIn {
     InstructionIndex start = 0;  // queued at this point
@@ -105,13 +105,15 @@ class CopyTimeline {
 
   // Bytes that an instruction left to copies, and the part that copies in did not use. The
   // instruction must have run.
-  double IdleBytes(InstructionIndex instruction) const { return idle_bytes_[instruction]; }
+  double IdleBytes(InstructionIndex instruction) const { return points_[instruction].idle_bytes; }
   double SpareBytes(InstructionIndex instruction) const { return spare_.Get(instruction); }
 
   // Bytes of write-backs that are queued and not moved at the current point.
   double PendingOut() const { return now_.out_pending; }
 
+  // Bytes on the heap, and those of them that copies do not share.
   size_t HeapBytes() const;
+  size_t CopyBytes() const;
 
   friend bool operator==(const CopyTimeline&, const CopyTimeline&) = default;
 
@@ -147,6 +149,18 @@ class CopyTimeline {
     friend bool operator==(const State&, const State&) = default;
   };
 
+  struct Point {
+    State before;
+    double stall_bytes = 0;         // of one execution
+    WriteBackIndex wait_until = 0;  // write-backs below this are waited for here
+    double idle_bytes = 0;          // that the instruction leaves, once it has run
+
+    friend bool operator==(const Point&, const Point&) = default;
+  };
+
+  // Into copies_in_. The program has fewer than 2^31 of them.
+  using CopyInIndex = Index<struct CopyInTag>;
+
   template <bool kCommit>
   class Run;  // moves a state through points and instructions
 
@@ -163,15 +177,11 @@ class CopyTimeline {
   double bytes_per_cycle_;
   InstructionIndex point_ = 0;
   double stall_cycles_ = 0;
-  State now_;                                          // at point_, after waits and queueing
-  IndexVector<InstructionIndex, State> before_;        // by point, up to point_
-  IndexVector<InstructionIndex, double> idle_bytes_;   // by instruction, below point_
-  IndexVector<InstructionIndex, double> stall_bytes_;  // by point, up to point_, one execution
-  IndexVector<InstructionIndex, WriteBackIndex>
-      wait_until_;                 // by point: write-backs below this are waited for there
-  SpareTree spare_;                // by instruction: idle bytes that copies in did not take
-  std::vector<CopyIn> copies_in_;  // ascending by (start, done)
-  IndexVector<WriteBackIndex, WriteBack> write_backs_;
+  State now_;                                     // at point_, after waits and queueing
+  SharedVector<InstructionIndex, Point> points_;  // up to point_
+  SpareTree spare_;  // by instruction: idle bytes that copies in did not take
+  SharedVector<CopyInIndex, CopyIn> copies_in_;  // ascending by (start, done)
+  SharedVector<WriteBackIndex, WriteBack> write_backs_;
 };
 
 }  // namespace mallocmuzero

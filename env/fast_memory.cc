@@ -8,13 +8,6 @@
 
 namespace mallocmuzero {
 
-size_t FastMemory::IndexOf(int64_t offset) const {
-  const auto after =
-      std::upper_bound(regions_.begin(), regions_.end(), offset,
-                       [](int64_t value, const Region& region) { return value < region.offset; });
-  return after - regions_.begin() - 1;
-}
-
 int64_t FastMemory::HarmOf(size_t region, InstructionIndex now) const {
   const Region& lost = regions_[region];
   if (lost.next_use == kForever) return 0;

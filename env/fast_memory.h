@@ -4,6 +4,7 @@
 #ifndef MALLOCMUZERO_ENV_FAST_MEMORY_H_
 #define MALLOCMUZERO_ENV_FAST_MEMORY_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -78,7 +79,12 @@ class FastMemory {
   void Release(int64_t offset, InstructionIndex last);
 
   // The region that holds the byte at `offset`.
-  size_t IndexOf(int64_t offset) const;
+  size_t IndexOf(int64_t offset) const {
+    const auto after =
+        std::upper_bound(regions_.begin(), regions_.end(), offset,
+                         [](int64_t value, const Region& region) { return value < region.offset; });
+    return after - regions_.begin() - 1;
+  }
   const Region& At(int64_t offset) const { return regions_[IndexOf(offset)]; }
 
  private:

@@ -115,7 +115,8 @@ Mapping Game::ToMapping() const {
   assert(finished());
   Mapping mapping;
   mapping.in_fast_memory = in_fast_memory_;
-  for (const Stay& stay : state_.residency.stays()) {
+  for (const StayIndex s : state_.residency.stays().indices()) {
+    const Stay& stay = state_.residency.stays()[s];
     Interval interval;
     interval.buffer = stay.buffer;
     interval.first = stay.first;
@@ -136,10 +137,18 @@ Mapping Game::ToMapping() const {
   return mapping;
 }
 
+size_t Game::CopyBytes() const {
+  const auto bytes = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
+  return sizeof(*this) + state_.residency.CopyBytes() + state_.timeline.CopyBytes() +
+         state_.hbm.CopyBytes() + bytes(write_back_stays_) + bytes(in_fast_memory_) +
+         bytes(history_);
+}
+
 size_t Game::MemoryBytes() const {
   const auto bytes = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
   return sizeof(*this) + state_.residency.HeapBytes() + state_.timeline.HeapBytes() +
-         bytes(state_.hbm) + bytes(write_back_stays_) + bytes(in_fast_memory_) + bytes(history_);
+         state_.hbm.HeapBytes() + bytes(write_back_stays_) + bytes(in_fast_memory_) +
+         bytes(history_);
 }
 
 }  // namespace mallocmuzero

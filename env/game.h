@@ -75,6 +75,11 @@ class Game {
   // Whether HBM has the value of a buffer.
   HbmCopy hbm_copy(BufferIndex buffer) const;
 
+  // The buffer whose value a write-back brings to HBM.
+  BufferIndex BufferOf(WriteBackIndex write_back) const {
+    return state_.residency.stays()[write_back_stays_[write_back]].buffer;
+  }
+
   // True if fast memory still holds the buffer's value, so that it could be kept for the access.
   bool InFastMemory(BufferIndex buffer) const { return state_.residency.Holds(buffer); }
 
@@ -92,8 +97,9 @@ class Game {
   const GameState& state() const { return state_; }
   const Options& options() const { return options_; }
 
-  // Bytes of a snapshot of the game.
+  // Bytes of the game, and those that a snapshot of it has for itself. Snapshots share the rest.
   size_t MemoryBytes() const;
+  size_t CopyBytes() const;
 
   // True if the games are the same in every respect.
   friend bool operator==(const Game&, const Game&) = default;

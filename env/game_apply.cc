@@ -57,7 +57,7 @@ void Game::Read(BufferIndex buffer, Action action) {
 
 void Game::Write(BufferIndex buffer, Action action) {
   if (state_.residency.IsCarriedFast(buffer)) {
-    if (!state_.residency.Holds(buffer)) state_.hbm[buffer] = HbmValue();
+    if (!state_.residency.Holds(buffer)) state_.hbm.Mutable(buffer) = HbmValue();
     state_.residency.WriteCarriedRoot(buffer, state_.instruction);
     return;
   }
@@ -110,12 +110,12 @@ void Game::StartFlight(BufferIndex buffer, Action action) {
 void Game::WriteOnlyToHbm(BufferIndex buffer) {
   WaitForWriteBackOf(buffer);
   Fix(state_.residency.End(buffer, state_.instruction));
-  state_.hbm[buffer] = {.current_since = state_.instruction + 1};
+  state_.hbm.Mutable(buffer) = {.current_since = state_.instruction + 1};
 }
 
 // After a write or update has put a new value into fast memory.
 void Game::FinishWrite(BufferIndex buffer, Action action) {
-  state_.hbm[buffer] = HbmValue();
+  state_.hbm.Mutable(buffer) = HbmValue();
   const CarriedGroupIndex group = rules().access(state_.access).feeds_group;
   if (action == Action::kCopy) {
     QueueWriteBack(buffer);
@@ -145,8 +145,8 @@ void Game::CopyIn(BufferIndex buffer) {
 
 // Makes sure that HBM has the value at a point, whatever is queued later.
 void Game::NeedHbm(BufferIndex buffer, InstructionIndex point) {
-  HbmValue& hbm = state_.hbm[buffer];
-  if (hbm.is_current()) return;
+  if (state_.hbm[buffer].is_current()) return;
+  HbmValue& hbm = state_.hbm.Mutable(buffer);
   const WriteBackIndex first_pending = timeline().first_pending();
   state_.timeline.WaitFor(hbm.write_back, point);
   SettleWriteBacks(first_pending);
@@ -176,7 +176,7 @@ void Game::QueueWriteBack(BufferIndex buffer) {
       state_.timeline.QueueWriteBack(program().buffers()[buffer].bytes);
   write_back_stays_.push_back(state_.residency.StayOf(buffer));
   state_.residency.SetWriteBack(buffer, write_back);
-  state_.hbm[buffer] = {.write_back = write_back};
+  state_.hbm.Mutable(buffer) = {.write_back = write_back};
 }
 
 // Tells the residency which write-backs from `first` on are done, and which are not any more.

@@ -12,14 +12,14 @@ void Game::EnterLoop(LoopIndex loop) {
       TakeOver(g);
     } else {
       const BufferIndex parameter = program().carried_groups()[g].parameter_buffer;
-      state_.hbm[parameter].current_since = state_.instruction + 1;
+      state_.hbm.Mutable(parameter).current_since = state_.instruction + 1;
     }
   }
 }
 
 void Game::TakeOver(CarriedGroupIndex group) {
   state_.residency.TakeOver(group);
-  state_.hbm[program().carried_groups()[group].parameter_buffer] = HbmValue();
+  state_.hbm.Mutable(program().carried_groups()[group].parameter_buffer) = HbmValue();
 }
 
 void Game::LeaveLoop(LoopIndex loop) {
@@ -27,11 +27,11 @@ void Game::LeaveLoop(LoopIndex loop) {
   for (const CarriedGroupIndex g : rules().GroupsOfLoop(loop)) {
     const BufferIndex result = program().carried_groups()[g].result_buffer;
     if (state_.residency.group(g) != Residency::GroupSpace::kFast) {
-      state_.hbm[result].current_since = state_.instruction + 1;
+      state_.hbm.Mutable(result).current_since = state_.instruction + 1;
       continue;
     }
     state_.residency.HandToResult(g, state_.instruction);
-    state_.hbm[result] = HbmValue();
+    state_.hbm.Mutable(result) = HbmValue();
     if (rules().group(g).writes_back) QueueWriteBack(result);
   }
   Fix(state_.residency.LeaveLoop(loop, state_.instruction));

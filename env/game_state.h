@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/shared_vector.h"
 #include "env/copy_timeline.h"
 #include "env/program_rules.h"
 #include "env/residency.h"
@@ -34,10 +35,10 @@ struct GameState {
       : rules(&program_rules),
         residency(program_rules),
         timeline(program_rules.program()),
-        hbm(program_rules.program().buffer_count()) {
+        hbm(program_rules.program().buffer_count(), HbmValue()) {
     for (const BufferIndex b : hbm.indices()) {
       const ProgramRules::BufferRule& rule = program_rules.buffer(b);
-      if (rule.starts_in_hbm) hbm[b].current_since = rule.available;
+      if (rule.starts_in_hbm) hbm.Mutable(b).current_since = rule.available;
     }
   }
 
@@ -50,8 +51,8 @@ struct GameState {
   InstructionIndex instruction = -1;  // of that access; the instructions before have run
   Residency residency;
   CopyTimeline timeline;
-  Links links;                             // after the events of the current point
-  IndexVector<BufferIndex, HbmValue> hbm;  // by buffer
+  Links links;                              // after the events of the current point
+  SharedVector<BufferIndex, HbmValue> hbm;  // by buffer
 };
 
 }  // namespace mallocmuzero

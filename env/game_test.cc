@@ -275,10 +275,12 @@ TEST(Game, NoDecisionLeadsIntoADeadEnd) {
 TEST(Game, SaysHowMuchMemoryItTakes) {
   const Program program = LayeredProgram(100);
   const ProgramRules rules = EverythingMatters(program);
-  const Game game(rules);
+  Game game(rules);
+  while (!game.finished()) game.Apply(EagerAction(game.legal_actions()));
   // Its points alone: a state and three numbers each, two numbers of the tree.
   EXPECT_GT(game.MemoryBytes(), program.instruction_count() * 64);
   EXPECT_LT(game.MemoryBytes(), size_t{1} << 20);
+  EXPECT_LT(game.CopyBytes(), game.MemoryBytes() / 4);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ TEST_F(LegalTest, AReadOfAValueThatIsThereNeedNotCopy) {
 
 TEST_F(LegalTest, AReadOfAStaleHbmCanOnlyKeepTheValue) {
   state_.residency.Add({.buffer = kInput, .last = 0, .reserved = 1});
-  state_.hbm[kInput] = HbmValue();
+  state_.hbm.Mutable(kInput) = HbmValue();
   const Options options = Legal(At(0));
   EXPECT_EQ(options.actions, Set({kNoCopy}));
   EXPECT_EQ(options.keep_until, 1);

@@ -54,6 +54,7 @@ class Packer {
     std::stable_sort(movers_.begin(), movers_.end(),
                      [](const Mover& a, const Mover& b) { return a.bytes > b.bytes; });
     std::sort(fixed_.begin(), fixed_.end(), &IsBelow);
+    while (!movers_[wanted_].times.is_wanted) ++wanted_;
   }
 
   // True if all blocks that move get a place.
@@ -65,6 +66,8 @@ class Packer {
       const size_t placed = PlaceInOrder(order);
       if (placed == order.size()) return true;
       if (placed == 0) return false;  // only blocks that do not move are in its way
+      // More attempts that get so far take longer than a look at whether any can succeed.
+      if (attempt == 0 && 4 * placed > order.size() && IsHopeless()) return false;
       std::rotate(order.begin(), order.begin() + placed, order.begin() + placed + 1);
     }
     return false;
@@ -95,10 +98,33 @@ class Packer {
   // A search that fails is the usual case. It often does so because of blocks that do not move.
   bool WantedFitsAlone() {
     placed_.clear();
-    for (Mover& mover : movers_) {
-      if (mover.times.is_wanted) return Place(mover);
+    return Place(movers_[wanted_]);
+  }
+
+  // Whether some block has no place in any order. A block that has been there for long mostly has
+  // one gap only, so that it takes the middle of the gap wherever it goes. What such blocks take is
+  // taken for all others.
+  bool IsHopeless() {
+    placed_.clear();
+    std::vector<size_t> order(movers_.size());
+    for (size_t m = 0; m < order.size(); ++m) order[m] = m;
+    std::sort(order.begin(), order.end(), [this](size_t a, size_t b) {
+      if ((a == wanted_) != (b == wanted_)) return b == wanted_;
+      return movers_[a].times.first < movers_[b].times.first;
+    });
+    for (const size_t m : order) {
+      Mover& mover = movers_[m];
+      Bytes gap;
+      int gaps = 0;
+      ForEachGap(mover, [&](const Bytes& found) {
+        gap = found;
+        return ++gaps < 2;
+      });
+      if (gaps == 0) return true;
+      const Bytes middle = {gap.end - mover.bytes, gap.begin + mover.bytes};
+      if (gaps == 1 && middle.begin < middle.end) Keep({middle, mover.times});
     }
-    return true;
+    return false;
   }
 
   // Returns the number of blocks that found a place. If it is less than all, the next one found
@@ -125,38 +151,54 @@ class Packer {
     return mover.taken;
   }
 
-  // Goes up through the taken bytes to the first gap that is large enough.
-  bool Place(Mover& mover) {
+  // Calls visit(gap) for the gaps between taken bytes that are large enough for the mover,
+  // ascending, until it returns false.
+  template <typename Visit>
+  void ForEachGap(Mover& mover, const Visit& visit) {
     const std::vector<Bytes>& taken = TakenFor(mover);
     auto fixed = taken.begin();
     int64_t offset = 0;
-    // Steps over the bytes; false if the gap before them is large enough.
+    // Goes on behind the bytes; false if the visit ends here.
     const auto step_over = [&](const Bytes& bytes) {
-      if (bytes.begin - offset >= mover.bytes) return false;
+      if (bytes.begin - offset >= mover.bytes && !visit({offset, bytes.begin})) return false;
       offset = std::max(offset, bytes.end);
       return true;
     };
-    bool is_found = false;
     for (const Placed& other : placed_) {
       if (!Meet(mover.times, other.times)) continue;
-      while (fixed != taken.end() && fixed->begin <= other.bytes.begin && !is_found) {
-        is_found = !step_over(*fixed++);
+      while (fixed != taken.end() && fixed->begin <= other.bytes.begin) {
+        if (!step_over(*fixed++)) return;
       }
-      is_found = is_found || !step_over(other.bytes);
-      if (is_found) break;
+      if (!step_over(other.bytes)) return;
     }
-    while (fixed != taken.end() && !is_found) is_found = !step_over(*fixed++);
-    if (offset + mover.bytes > capacity_) return false;
-    mover.offset = offset;
-    const Placed placed = {{offset, offset + mover.bytes}, mover.times};
-    placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), placed, &IsBelow), placed);
+    while (fixed != taken.end()) {
+      if (!step_over(*fixed++)) return;
+    }
+    step_over({capacity_, capacity_});
+  }
+
+  // Takes the lowest gap that is large enough. Returns false if there is none.
+  bool Place(Mover& mover) {
+    bool is_found = false;
+    ForEachGap(mover, [&](const Bytes& gap) {
+      mover.offset = gap.begin;
+      is_found = true;
+      return false;
+    });
+    if (!is_found) return false;
+    Keep({{mover.offset, mover.offset + mover.bytes}, mover.times});
     return true;
   }
 
+  void Keep(const Placed& placed) {
+    placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), placed, &IsBelow), placed);
+  }
+
   const int64_t capacity_;
-  std::vector<Mover> movers_;
+  std::vector<Mover> movers_;   // the largest first
+  size_t wanted_ = 0;           // of movers_
   std::vector<Placed> fixed_;   // blocks that do not move, ascending by offset
-  std::vector<Placed> placed_;  // blocks that move and have a place, ascending by offset
+  std::vector<Placed> placed_;  // taken by blocks that move, ascending by offset
 };
 
 }  // namespace

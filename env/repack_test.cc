@@ -1,11 +1,13 @@
 #include "env/repack.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -69,9 +71,95 @@ TEST(Repack, FailsWhereTheBytesAreNotThere) {
   EXPECT_THAT(Offsets(blocks), ElementsAre(100, 0));
 }
 
+// The orders of Repack without any shortcut.
+bool RepackInOrders(std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values) {
+  const size_t wanted = blocks.size() - 1;
+  const auto meet = [&](size_t a, size_t b) {
+    const bool beside_wanted = a == wanted || b == wanted;
+    const auto end = [&](size_t k) {
+      return beside_wanted && !keep_values ? blocks[k].last : blocks[k].kept_until;
+    };
+    return blocks[a].first <= end(b) && blocks[b].first <= end(a);
+  };
+  std::vector<size_t> order;
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    if (blocks[b].moves) order.push_back(b);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return blocks[a].bytes > blocks[b].bytes; });
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::vector<AddressBlock> result = blocks;
+    std::vector<bool> has_place(blocks.size());
+    for (size_t b = 0; b < blocks.size(); ++b) has_place[b] = !blocks[b].moves;
+    size_t k = 0;
+    for (; k < order.size(); ++k) {
+      const size_t b = order[k];
+      int64_t& offset = result[b].offset;
+      const auto collides = [&] {
+        for (size_t other = 0; other < blocks.size(); ++other) {
+          if (!has_place[other] || !meet(b, other)) continue;
+          if (offset < result[other].offset + result[other].bytes &&
+              result[other].offset < offset + result[b].bytes) {
+            return true;
+          }
+        }
+        return false;
+      };
+      for (offset = 0; offset + result[b].bytes <= capacity && collides();) ++offset;
+      if (offset + result[b].bytes > capacity) break;
+      has_place[b] = true;
+    }
+    if (k == order.size()) {
+      blocks = result;
+      return true;
+    }
+    std::rotate(order.begin(), order.begin() + k, order.begin() + k + 1);
+  }
+  return false;
+}
+
 bool Meet(const AddressBlock& a, const AddressBlock& b) {
   return a.first <= b.kept_until && b.first <= a.kept_until && a.offset < b.offset + b.bytes &&
          b.offset < a.offset + a.bytes;
+}
+
+// Blocks that once came one after the other, and one that finds no place.
+std::vector<AddressBlock> CrowdedBlocks(std::mt19937_64& random, int64_t capacity) {
+  std::vector<AddressBlock> blocks;
+  const InstructionIndex now = 30;
+  for (int k = 0; k < 200; ++k) {
+    const auto first = InstructionIndex(random() % 30);
+    AddressBlock block = Block(random() % capacity, 1 + random() % (capacity / 6), first,
+                               first + random() % 16, false);
+    if (random() % 6 == 0) block.kept_until = std::max(block.last, now);
+    if (block.offset + block.bytes > capacity) continue;
+    if (absl::c_any_of(blocks, [&](const AddressBlock& other) { return Meet(block, other); })) {
+      continue;
+    }
+    block.moves = block.last >= now && random() % 8 != 0;
+    blocks.push_back(block);
+  }
+  const auto bytes = static_cast<int64_t>(1 + random() % (capacity / 2));
+  blocks.push_back(Block(0, bytes, now - random() % 3, now + random() % 3, true));
+  return blocks;
+}
+
+TEST(Repack, FindsWhatItsOrdersFind) {
+  constexpr int64_t kCapacity = 60;
+  int packed = 0;
+  constexpr int kCases = 3000;
+  for (uint64_t seed = 0; seed < kCases; ++seed) {
+    std::mt19937_64 random(seed);
+    std::vector<AddressBlock> blocks = CrowdedBlocks(random, kCapacity);
+    std::vector<AddressBlock> expected = blocks;
+    const bool keep_values = seed % 2 == 0;
+    const bool is_packed = Repack(blocks, kCapacity, keep_values, kAttempts);
+    ASSERT_EQ(is_packed, RepackInOrders(expected, kCapacity, keep_values)) << "seed " << seed;
+    ASSERT_EQ(Offsets(blocks), Offsets(expected)) << "seed " << seed;
+    if (is_packed) ++packed;
+  }
+  EXPECT_GT(packed, kCases / 10);
+  EXPECT_LT(packed, kCases * 9 / 10);
 }
 
 TEST(Repack, NoTwoBlocksEverHaveAByteAtOneTime) {

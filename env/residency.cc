@@ -16,6 +16,7 @@ InstructionIndex TakenUntil(const Stay& stay) {
 Residency::Residency(const ProgramRules& rules)
     : rules_(&rules),
       memory_(rules.fast_memory_bytes()),
+      history_(rules.fast_memory_bytes()),
       stay_of_(rules.program().buffer_count(), -1),
       groups_(rules.program().carried_groups().size(), GroupSpace::kOpen) {}
 
@@ -26,26 +27,26 @@ bool Residency::CanTakeOver(CarriedGroupIndex group) const {
   return Current(buffers.initial_buffer).loop == loop_around;
 }
 
-void Residency::Occupy(FastMemory& memory, StayIndex stay, int64_t offset, InstructionIndex first,
+void Residency::Occupy(FastMemory& memory, StayIndex stay, const AddressBlock& block,
                        std::vector<LostBytes>& losses) const {
-  const int64_t end = offset + rules_->buffer(stays_[stay].buffer).bytes;
-  for (size_t r = memory.IndexOf(offset); r < memory.regions().size(); ++r) {
+  const int64_t end = block.offset + block.bytes;
+  for (size_t r = memory.IndexOf(block.offset); r < memory.regions().size(); ++r) {
     const FastMemory::Region region = memory.regions()[r];
     if (region.offset >= end) break;
     if (region.owner == FastMemory::kNobody) continue;
-    losses.push_back({.stay = region.owner, .from = first});
+    losses.push_back({.stay = region.owner, .from = block.first});
     // The write-back may end anywhere before `first`: the rest of the region is taken until then.
     if (stays_[region.owner].write_back >= 0) {
-      memory.SetLast(region.offset, std::max(region.last, first - 1));
+      memory.SetLast(region.offset, std::max(region.last, block.first - 1));
     }
   }
-  memory.Occupy(offset, end - offset, stays_[stay].taken_until, stay);
+  memory.Occupy(block.offset, block.bytes, stays_[stay].taken_until, stay);
 }
 
 void Residency::Lose(const LostBytes& loss) {
-  Stay& stay = stays_[loss.stay];
+  Stay& stay = stays_.Mutable(loss.stay);
   stay.holds_bytes = false;
-  if (stay_of_[stay.buffer] == loss.stay) stay_of_[stay.buffer] = -1;
+  if (stay_of_[stay.buffer] == loss.stay) stay_of_.Mutable(stay.buffer) = -1;
   if (stay.write_back < 0) return;
   stay.taken_until = std::max(stay.taken_until, loss.from - 1);
   fixed_.push_back({stay.write_back, loss.from});
@@ -56,9 +57,12 @@ absl::Span<const FixedWriteBack> Residency::Add(const Stay& stay) {
   losses_.clear();
   const StayIndex index = stays_.end_index();
   stays_.push_back(stay);
-  stays_.back().taken_until = stay.reserved;
-  stay_of_[stay.buffer] = index;
-  Occupy(memory_, index, stay.offset, stay.first, losses_);
+  stays_.Mutable(index).taken_until = stay.reserved;
+  stay_of_.Mutable(stay.buffer) = index;
+  const AddressBlock block = {
+      .offset = stay.offset, .bytes = rules_->buffer(stay.buffer).bytes, .first = stay.first};
+  Occupy(memory_, index, block, losses_);
+  history_.Lay(index, block.offset, block.bytes);
   for (const LostBytes& loss : losses_) Lose(loss);
   return fixed_;
 }
@@ -66,14 +70,19 @@ absl::Span<const FixedWriteBack> Residency::Add(const Stay& stay) {
 absl::Span<const FixedWriteBack> Residency::MakePlace(const Place& place) {
   fixed_.clear();
   if (place.moves == nullptr) return fixed_;
-  for (const StayIndex s : stays_.indices()) stays_[s].offset = place.moves->offsets[s];
+  history_.Uncover(place.moves->ground);
+  for (const auto& [stay, offset] : place.moves->moves) {
+    history_.Lay(stay, offset, rules_->buffer(stays_[stay].buffer).bytes);
+    for (StayIndex s = stay; s >= 0; s = stays_[s].handed_over_by)
+      stays_.Mutable(s).offset = offset;
+  }
   memory_ = place.moves->memory;
   for (const LostBytes& loss : place.moves->losses) Lose(loss);
   return fixed_;
 }
 
 void Residency::Extend(BufferIndex buffer, InstructionIndex last, InstructionIndex reserved) {
-  Stay& stay = stays_[stay_of_[buffer]];
+  Stay& stay = stays_.Mutable(stay_of_[buffer]);
   stay.last = std::max(stay.last, last);
   stay.reserved = std::max(stay.reserved, reserved);
   SetTakenUntil(stay, TakenUntil(stay));
@@ -88,8 +97,8 @@ absl::Span<const FixedWriteBack> Residency::End(BufferIndex buffer, InstructionI
 void Residency::EndOne(BufferIndex buffer, InstructionIndex now) {
   const StayIndex index = stay_of_[buffer];
   if (index < 0) return;
-  stay_of_[buffer] = -1;
-  Stay& stay = stays_[index];
+  stay_of_.Mutable(buffer) = -1;
+  Stay& stay = stays_.Mutable(index);
   stay.reserved = stay.last;
   memory_.SetNextUse(stay.offset, kForever);
   if (stay.write_back < 0) {
@@ -109,7 +118,7 @@ void Residency::SetNextUseAfter(AccessIndex access) {
 }
 
 void Residency::SetWriteBack(BufferIndex buffer, WriteBackIndex write_back) {
-  Stay& stay = stays_[stay_of_[buffer]];
+  Stay& stay = stays_.Mutable(stay_of_[buffer]);
   stay.write_back = write_back;
   stay.write_back_until = kForever;
   if (stay.taken_until != kForever) SetTakenUntil(stay, kForever);
@@ -123,7 +132,7 @@ absl::Span<const FixedWriteBack> Residency::SettleWriteBack(StayIndex stay, Inst
 }
 
 void Residency::Settle(StayIndex index, InstructionIndex until, InstructionIndex now) {
-  Stay& stay = stays_[index];
+  Stay& stay = stays_.Mutable(index);
   stay.write_back_until = until;
   assert(stay.holds_bytes == (memory_.At(stay.offset).owner == index));
   if (!stay.holds_bytes) return;
@@ -152,7 +161,7 @@ void Residency::TakeOver(CarriedGroupIndex group) {
   groups_[group] = GroupSpace::kFast;
   const CarriedGroup& buffers = rules_->program().carried_groups()[group];
   const auto begin = rules_->program().loops()[buffers.loop].begin;
-  Stay& initial = stays_[stay_of_[buffers.initial_buffer]];
+  Stay& initial = stays_.Mutable(stay_of_[buffers.initial_buffer]);
   initial.last = begin;
   Stay parameter;
   parameter.buffer = buffers.parameter_buffer;
@@ -165,7 +174,7 @@ void Residency::TakeOver(CarriedGroupIndex group) {
 
 void Residency::WriteCarriedRoot(BufferIndex root, InstructionIndex now) {
   if (Holds(root)) {
-    stays_[stay_of_[root]].last = now;
+    stays_.Mutable(stay_of_[root]).last = now;
     return;
   }
   const auto group = rules_->GroupInside(root);
@@ -181,7 +190,7 @@ void Residency::WriteCarriedRoot(BufferIndex root, InstructionIndex now) {
 
 void Residency::HandToResult(CarriedGroupIndex group, InstructionIndex now) {
   const CarriedGroup& buffers = rules_->program().carried_groups()[group];
-  Stay& root = stays_[stay_of_[buffers.root_buffer]];
+  Stay& root = stays_.Mutable(stay_of_[buffers.root_buffer]);
   root.last = now;
   Stay result;
   result.buffer = buffers.result_buffer;
@@ -194,15 +203,16 @@ void Residency::HandToResult(CarriedGroupIndex group, InstructionIndex now) {
 
 void Residency::HandOver(BufferIndex from, const Stay& to) {
   const StayIndex giver = stay_of_[from];
-  stays_[giver].holds_bytes = false;
-  stay_of_[from] = -1;
+  stays_.Mutable(giver).holds_bytes = false;
+  stay_of_.Mutable(from) = -1;
   const StayIndex index = stays_.end_index();
   stays_.push_back(to);
-  stays_.back().handed_over_by = giver;
-  stay_of_[to.buffer] = index;
+  stays_.Mutable(index).handed_over_by = giver;
+  stay_of_.Mutable(to.buffer) = index;
   memory_.SetOwner(to.offset, index);
+  history_.HandOver(giver, index, to.offset);
   memory_.SetNextUse(to.offset, kForever);
-  SetTakenUntil(stays_.back(), to.reserved);
+  SetTakenUntil(stays_.Mutable(index), to.reserved);
 }
 
 absl::Span<const FixedWriteBack> Residency::LeaveLoop(LoopIndex loop, InstructionIndex now) {
@@ -223,8 +233,14 @@ absl::Span<const FixedWriteBack> Residency::LeaveLoop(LoopIndex loop, Instructio
 
 size_t Residency::HeapBytes() const {
   const auto bytes = [](const auto& vector) { return vector.capacity() * sizeof(vector[0]); };
-  return memory_.HeapBytes() + bytes(stays_) + bytes(stay_of_) + bytes(groups_) +
-         bytes(stays_before_loop_) + bytes(fixed_) + bytes(losses_) + bytes(ended_);
+  return memory_.HeapBytes() + history_.HeapBytes() + stays_.HeapBytes() + stay_of_.HeapBytes() +
+         bytes(groups_) + bytes(stays_before_loop_) + bytes(fixed_) + bytes(losses_) +
+         bytes(ended_);
+}
+
+size_t Residency::CopyBytes() const {
+  return memory_.HeapBytes() + history_.CopyBytes() + stays_.CopyBytes() + stay_of_.CopyBytes() +
+         groups_.capacity() * sizeof(GroupSpace);
 }
 
 }  // namespace mallocmuzero

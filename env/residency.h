@@ -11,6 +11,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/shared_vector.h"
+#include "env/address_history.h"
+#include "env/copy_timeline.h"
 #include "env/fast_memory.h"
 #include "env/program_rules.h"
 #include "env/repack.h"
@@ -48,9 +51,18 @@ struct LostBytes {
 
 // New addresses for the stays, which turn scattered free bytes into one place.
 struct Rearrangement {
-  IndexVector<StayIndex, int64_t> offsets;  // by stay
-  std::vector<LostBytes> losses;            // stays whose unused values are overwritten
-  FastMemory memory;                        // the addresses afterwards
+  // A stay, and those that handed their bytes over to it.
+  struct Move {
+    StayIndex stay = 0;
+    int64_t offset = 0;
+
+    friend bool operator==(const Move&, const Move&) = default;
+  };
+
+  std::vector<AddressHistory::Uncovered> ground;  // what lies below the stays of `moves`
+  std::vector<Move> moves;        // in the order of time; some stays stay where they are
+  std::vector<LostBytes> losses;  // stays whose unused values are overwritten
+  FastMemory memory;              // the addresses afterwards
 
   friend bool operator==(const Rearrangement&, const Rearrangement&) = default;
 };
@@ -97,7 +109,7 @@ class Residency {
   const Stay& Current(BufferIndex buffer) const { return stays_[stay_of_[buffer]]; }
 
   // All stays so far, in the order in which they were decided.
-  IndexSpan<StayIndex, const Stay> stays() const { return stays_; }
+  const SharedVector<StayIndex, Stay>& stays() const { return stays_; }
   const FastMemory& memory() const { return memory_; }
 
   GroupSpace group(CarriedGroupIndex group) const { return groups_[group]; }
@@ -122,7 +134,9 @@ class Residency {
   // free bytes suffice but are scattered, it looks for a place that becomes free when stays move.
   std::optional<Place> FindPlace(const Request& request, AccessIndex access) const;
 
+  // Bytes on the heap, and those of them that copies do not share.
   size_t HeapBytes() const;
+  size_t CopyBytes() const;
 
   // --- Changes. `now` is the current instruction. ---
 
@@ -173,21 +187,31 @@ class Residency {
   void HandOver(BufferIndex from, const Stay& to);
   void SetTakenUntil(Stay& stay, InstructionIndex last);
   void Release(Stay& stay, InstructionIndex last);
-  void Occupy(FastMemory& memory, StayIndex stay, int64_t offset, InstructionIndex first,
+  void Occupy(FastMemory& memory, StayIndex stay, const AddressBlock& block,
               std::vector<LostBytes>& losses) const;
+
+  // The blocks of fast memory that a search for new addresses must look at. `blocks` has first the
+  // stays that have their bytes at some instruction or later, then what lies below them: pieces of
+  // the last stays before.
+  struct Layout {
+    size_t whole_stays = 0;  // so many of `blocks` are whole stays
+    std::vector<AddressBlock> blocks;
+    std::vector<StayIndex> stays;  // by block; the last one of those that share it
+  };
 
   // residency_places.cc
   std::optional<Rearrangement> FindMoves(const Request& request, AccessIndex access) const;
+  Layout FindLayout(InstructionIndex first, AccessIndex access) const;
   bool MayMove(StayIndex stay, AccessIndex access) const;
-  std::vector<AddressBlock> FindBlocks(AccessIndex access,
-                                       std::vector<StayIndex>& last_stays) const;
-  Rearrangement Rearrange(const std::vector<AddressBlock>& blocks,
-                          const std::vector<StayIndex>& last_stays) const;
+  bool KeepsValueFor(StayIndex stay, AccessIndex access) const;
+  StayIndex FirstOfBlock(StayIndex stay) const;
+  Rearrangement Rearrange(const Layout& layout) const;
 
   const ProgramRules* rules_;
   FastMemory memory_;
-  IndexVector<StayIndex, Stay> stays_;
-  IndexVector<BufferIndex, StayIndex> stay_of_;        // by buffer
+  AddressHistory history_;
+  SharedVector<StayIndex, Stay> stays_;
+  SharedVector<BufferIndex, StayIndex> stay_of_;       // by buffer
   IndexVector<CarriedGroupIndex, GroupSpace> groups_;  // by carried group
   std::vector<StayIndex> stays_before_loop_;           // by open loop: stays that began before it
   std::vector<FixedWriteBack> fixed_;                  // what the last change returned

@@ -17,6 +17,15 @@ namespace {
 // Orders in which stays are packed anew before a place is refused.
 constexpr int kAttempts = 8;
 
+// Bytes of the blocks that are taken or kept at one instruction. They need addresses of their own.
+int64_t BytesKeptAt(const std::vector<AddressBlock>& blocks, InstructionIndex at) {
+  int64_t bytes = 0;
+  for (const AddressBlock& block : blocks) {
+    if (block.first <= at && at <= block.kept_until) bytes += block.bytes;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 std::optional<Place> Residency::FindPlace(const Request& request, AccessIndex access) const {
@@ -36,24 +45,27 @@ std::optional<Place> Residency::FindPlace(const Request& request, AccessIndex ac
 
 std::optional<Rearrangement> Residency::FindMoves(const Request& request,
                                                   AccessIndex access) const {
-  std::vector<StayIndex> last_stays;
-  std::vector<AddressBlock> blocks = FindBlocks(access, last_stays);
-  for (size_t b = 0; b < blocks.size(); ++b) {
-    blocks[b].moves = blocks[b].last >= request.first && MayMove(last_stays[b], access);
+  Layout layout = FindLayout(request.first, access);
+  std::vector<AddressBlock>& blocks = layout.blocks;
+  for (size_t b = 0; b < layout.whole_stays; ++b) {
+    blocks[b].moves = MayMove(layout.stays[b], access);
   }
   blocks.push_back({.bytes = request.bytes,
                     .first = request.first,
                     .last = request.until,
                     .kept_until = request.until,
                     .moves = true});
-  if (!Repack(blocks, memory_.bytes(), true, kAttempts)) {
-    const bool keeps_a_value = std::any_of(blocks.begin(), blocks.end(), [&](const auto& block) {
-      return !block.moves && block.last < request.first && request.first <= block.kept_until;
+  const auto now = rules_->program().accesses()[access].instruction;
+  const bool may_fit = BytesKeptAt(blocks, now) <= memory_.bytes();
+  if (!may_fit || !Repack(blocks, memory_.bytes(), true, kAttempts)) {
+    const auto ground = blocks.begin() + layout.whole_stays;
+    const bool keeps_a_value = std::any_of(ground, blocks.end() - 1, [&](const auto& block) {
+      return request.first <= block.kept_until;
     });
     if (!keeps_a_value || !Repack(blocks, memory_.bytes(), false, kAttempts)) return std::nullopt;
   }
   blocks.pop_back();
-  return Rearrange(blocks, last_stays);
+  return Rearrange(layout);
 }
 
 // The value that the decision is about must not move: NoCopy keeps or takes over its bytes where
@@ -66,68 +78,91 @@ bool Residency::MayMove(StayIndex stay, AccessIndex access) const {
   return stay_of_[rules_->program().carried_groups()[group].initial_buffer] != stay;
 }
 
-// One block for each stay. Stays of a carried group that hand their bytes over share a block.
-// `last_stays` gets the last stay of each block.
-std::vector<AddressBlock> Residency::FindBlocks(AccessIndex access,
-                                                std::vector<StayIndex>& last_stays) const {
-  const auto now = rules_->program().accesses()[access].instruction;
-  std::vector<AddressBlock> blocks;
-  IndexVector<StayIndex, size_t> block_of(stays_.size());
-  for (const StayIndex s : stays_.indices()) {
-    const Stay& stay = stays_[s];
-    if (stay.handed_over_by >= 0) {
-      block_of[s] = block_of[stay.handed_over_by];
-    } else {
-      block_of[s] = blocks.size();
-      const int64_t bytes = rules_->buffer(stay.buffer).bytes;
-      blocks.push_back({.offset = stay.offset, .bytes = bytes, .first = stay.first});
-      last_stays.push_back(0);
-    }
-    last_stays[block_of[s]] = s;
-    blocks[block_of[s]].last = blocks[block_of[s]].kept_until = stay.taken_until;
-  }
-  const auto keep = [&](StayIndex stay) {
-    if (stay < 0) return;
-    AddressBlock& block = blocks[block_of[stay]];
-    block.kept_until = std::max(block.last, now);
-  };
-  for (const FastMemory::Region& region : memory_.regions()) {
-    if (region.next_use != kForever) keep(region.owner);
-  }
+// Whether the stay holds a value that may be used at `access` or later.
+bool Residency::KeepsValueFor(StayIndex stay, AccessIndex access) const {
+  if (!stays_[stay].holds_bytes) return false;
+  if (memory_.At(stays_[stay].offset).next_use != kForever) return true;
   // The next use of these values is no access of their buffer, or it is the access being decided.
+  const Program& program = rules_->program();
+  if (stay_of_[program.accesses()[access].buffer] == stay) return true;
   for (const CarriedGroupIndex g : groups_.indices()) {
-    const BufferIndex initial = rules_->program().carried_groups()[g].initial_buffer;
-    if (groups_[g] == GroupSpace::kOpen) keep(stay_of_[initial]);
+    if (groups_[g] != GroupSpace::kOpen) continue;
+    if (stay_of_[program.carried_groups()[g].initial_buffer] == stay) return true;
   }
-  keep(stay_of_[rules_->program().accesses()[access].buffer]);
-  return blocks;
+  return false;
 }
 
-// Places all blocks at their new offsets, in the order of their first instructions.
-Rearrangement Residency::Rearrange(const std::vector<AddressBlock>& blocks,
-                                   const std::vector<StayIndex>& last_stays) const {
-  Rearrangement result{.offsets = IndexVector<StayIndex, int64_t>(stays_.size()),
-                       .memory = FastMemory(memory_.bytes())};
-  IndexVector<StayIndex, InstructionIndex> next_use(stays_.size(), kForever);
-  for (const FastMemory::Region& region : memory_.regions()) {
-    if (region.owner != FastMemory::kNobody) next_use[region.owner] = region.next_use;
+// Stays of a carried group that hand their bytes over share a block. The first one of them.
+StayIndex Residency::FirstOfBlock(StayIndex stay) const {
+  while (stays_[stay].handed_over_by >= 0) stay = stays_[stay].handed_over_by;
+  return stay;
+}
+
+// For a place that is taken from instruction `first` on.
+Residency::Layout Residency::FindLayout(InstructionIndex first, AccessIndex access) const {
+  const auto now = rules_->program().accesses()[access].instruction;
+  Layout layout;
+  std::vector<std::pair<StayIndex, StayIndex>> whole;  // the first and the last of a block
+  std::vector<AddressBlock> ground;
+  std::vector<StayIndex> ground_stays;
+  const auto block_of = [&](StayIndex first_of_block, StayIndex last_of_block) {
+    const InstructionIndex last = stays_[last_of_block].taken_until;
+    const bool is_kept = KeepsValueFor(last_of_block, access);
+    return AddressBlock{.first = stays_[first_of_block].first,
+                        .last = last,
+                        .kept_until = is_kept ? std::max(last, now) : last};
+  };
+  history_.ForEach([&](int64_t begin, int64_t end, StayIndex stay) {
+    const StayIndex first_of_block = FirstOfBlock(stay);
+    if (stays_[stay].taken_until >= first) {
+      whole.push_back({first_of_block, stay});
+      return true;
+    }
+    ground.push_back(block_of(first_of_block, stay));
+    ground.back().offset = begin;
+    ground.back().bytes = end - begin;
+    ground_stays.push_back(stay);
+    return false;
+  });
+  // A stay that others cover in part comes more than once.
+  std::sort(whole.begin(), whole.end());
+  whole.erase(std::unique(whole.begin(), whole.end()), whole.end());
+  layout.whole_stays = whole.size();
+  for (const auto& [first_of_block, last_of_block] : whole) {
+    layout.blocks.push_back(block_of(first_of_block, last_of_block));
+    layout.blocks.back().offset = stays_[last_of_block].offset;
+    layout.blocks.back().bytes = rules_->buffer(stays_[last_of_block].buffer).bytes;
+    layout.stays.push_back(last_of_block);
+  }
+  layout.blocks.insert(layout.blocks.end(), ground.begin(), ground.end());
+  layout.stays.insert(layout.stays.end(), ground_stays.begin(), ground_stays.end());
+  return layout;
+}
+
+// Places all blocks at their offsets, in the order of their first instructions.
+Rearrangement Residency::Rearrange(const Layout& layout) const {
+  const std::vector<AddressBlock>& blocks = layout.blocks;
+  Rearrangement result{.memory = FastMemory(memory_.bytes())};
+  for (size_t b = layout.whole_stays; b < blocks.size(); ++b) {
+    result.ground.push_back({.begin = blocks[b].offset,
+                             .end = blocks[b].offset + blocks[b].bytes,
+                             .stay = layout.stays[b]});
   }
   std::vector<size_t> order(blocks.size());
-  for (size_t b = 0; b < blocks.size(); ++b) {
-    order[b] = b;
-    for (StayIndex s = last_stays[b]; s >= 0; s = stays_[s].handed_over_by) {
-      result.offsets[s] = blocks[b].offset;
-    }
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return blocks[a].first < blocks[b].first; });
+  for (size_t b = 0; b < blocks.size(); ++b) order[b] = b;
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (blocks[a].first != blocks[b].first) return blocks[a].first < blocks[b].first;
+    return FirstOfBlock(layout.stays[a]) < FirstOfBlock(layout.stays[b]);
+  });
   for (const size_t b : order) {
-    const StayIndex stay = last_stays[b];
-    Occupy(result.memory, stay, blocks[b].offset, blocks[b].first, result.losses);
+    const StayIndex stay = layout.stays[b];
+    const int64_t offset = blocks[b].offset;
+    if (b < layout.whole_stays) result.moves.push_back({.stay = stay, .offset = offset});
+    Occupy(result.memory, stay, blocks[b], result.losses);
     if (stays_[stay].holds_bytes) {
-      result.memory.SetNextUse(blocks[b].offset, next_use[stay]);
+      result.memory.SetNextUse(offset, memory_.At(stays_[stay].offset).next_use);
     } else {
-      result.memory.Release(blocks[b].offset, blocks[b].last);
+      result.memory.Release(offset, blocks[b].last);
     }
   }
   return result;

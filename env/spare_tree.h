@@ -5,8 +5,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "base/index.h"
+#include "base/shared_vector.h"
 #include "simulator/core/indices.h"
 
 namespace mallocmuzero {
@@ -16,18 +17,21 @@ class SpareTree {
  public:
   explicit SpareTree(uint32_t count) {
     while (leaves_ <= count) leaves_ *= 2;  // more leaves than numbers: no range is all
-    nodes_.assign(2 * leaves_, 0);
+    nodes_ = SharedVector<Node, double>(2 * leaves_, 0);
   }
 
-  double Get(InstructionIndex index) const { return nodes_[leaves_ + index.number()]; }
+  double Get(InstructionIndex index) const { return At(leaves_ + index.number()); }
 
   void Set(InstructionIndex index, double value) {
     size_t node = leaves_ + index.number();
-    nodes_[node] = value;
-    for (node /= 2; node > 0; node /= 2) nodes_[node] = nodes_[2 * node] + nodes_[2 * node + 1];
+    nodes_.Mutable(Node(node)) = value;
+    for (node /= 2; node > 0; node /= 2) {
+      nodes_.Mutable(Node(node)) = At(2 * node) + At(2 * node + 1);
+    }
   }
 
-  size_t HeapBytes() const { return nodes_.capacity() * sizeof(nodes_[0]); }
+  size_t HeapBytes() const { return nodes_.HeapBytes(); }
+  size_t CopyBytes() const { return nodes_.CopyBytes(); }
 
   // The largest index below `end` such that the numbers from it to before `end` sum to at least
   // `wanted`; -1 if there is none.
@@ -35,13 +39,13 @@ class SpareTree {
     for (size_t right = leaves_ + end.number(); right > 1; right /= 2) {
       if (right % 2 == 0) continue;
       size_t node = right - 1;
-      if (nodes_[node] < wanted) {
-        wanted -= nodes_[node];
+      if (At(node) < wanted) {
+        wanted -= At(node);
         continue;
       }
       while (node < leaves_) {
         node = 2 * node + 1;
-        if (nodes_[node] < wanted) wanted -= nodes_[node--];
+        if (At(node) < wanted) wanted -= At(node--);
       }
       return InstructionIndex(node - leaves_);
     }
@@ -51,8 +55,12 @@ class SpareTree {
   friend bool operator==(const SpareTree&, const SpareTree&) = default;
 
  private:
+  using Node = Index<struct SpareNodeTag>;
+
+  double At(size_t node) const { return nodes_[Node(node)]; }
+
   size_t leaves_ = 1;
-  std::vector<double> nodes_;  // root at 1, leaf i at leaves_ + i
+  SharedVector<Node, double> nodes_;  // root at 1, leaf i at leaves_ + i
 };
 
 }  // namespace mallocmuzero

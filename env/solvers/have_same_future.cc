@@ -1,9 +1,9 @@
 #include "env/solvers/have_same_future.h"
 
 #include <cmath>
-#include <cstdint>
 
 #include "absl/types/span.h"
+#include "env/fast_memory.h"
 #include "env/residency.h"
 #include "simulator/core/program.h"
 
@@ -16,14 +16,35 @@ constexpr double kSlackBytes = 1e-3;
 // Cycles of work on collectives, too.
 constexpr double kSlackCycles = 1e-6;
 
-bool HaveSameBuffer(const Game& a, const Game& b, BufferIndex buffer) {
+bool IsUsedAgain(const Game& game, BufferIndex buffer) {
+  const absl::Span<const AccessIndex> accesses = game.program().AccessesOfBuffer(buffer);
+  return !accesses.empty() && accesses.back() >= game.access();
+}
+
+// Whether `b` has the values that `a` holds in fast memory, in the same way.
+bool HoldsWhatTheOtherHolds(const Game& a, const Game& b) {
   const Residency& of_a = a.state().residency;
   const Residency& of_b = b.state().residency;
-  if (of_a.Holds(buffer) != of_b.Holds(buffer) || a.hbm_copy(buffer) != b.hbm_copy(buffer)) {
-    return false;
+  for (const FastMemory::Region& region : a.fast_memory().regions()) {
+    if (region.owner == FastMemory::kNobody) continue;
+    const Stay& stay = of_a.stays()[region.owner];
+    const BufferIndex buffer = stay.buffer;
+    if (of_a.StayOf(buffer) != region.owner || !IsUsedAgain(a, buffer)) continue;
+    if (!of_b.Holds(buffer) || of_b.Current(buffer).reserved != stay.reserved) return false;
+    if (a.hbm_copy(buffer) != b.hbm_copy(buffer)) return false;
   }
-  if (!of_a.Holds(buffer)) return true;
-  return of_a.Current(buffer).reserved == of_b.Current(buffer).reserved;
+  return true;
+}
+
+// Whether the values that are on their way to HBM in `a` are so in `b`. A value that fast memory
+// does not hold and that is used again is in HBM if it is not on its way.
+bool WritesBackWhatTheOtherDoes(const Game& a, const Game& b) {
+  for (WriteBackIndex w = a.timeline().first_pending(); w < a.timeline().write_back_count(); ++w) {
+    const BufferIndex buffer = a.BufferOf(w);
+    if (a.state().hbm[buffer].write_back != w || !IsUsedAgain(a, buffer)) continue;
+    if (a.hbm_copy(buffer) != b.hbm_copy(buffer)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -32,16 +53,11 @@ bool HaveSameFuture(const Game& a, const Game& b) {
   if (a.access() != b.access() || a.legal_actions() != b.legal_actions()) return false;
   if (std::abs(a.timeline().PendingOut() - b.timeline().PendingOut()) > kSlackBytes) return false;
   if (std::abs(a.state().links.Pending() - b.state().links.Pending()) > kSlackCycles) return false;
-  const Program& program = a.program();
-  for (const CarriedGroupIndex g : program.carried_groups().indices()) {
+  for (const CarriedGroupIndex g : a.program().carried_groups().indices()) {
     if (a.state().residency.group(g) != b.state().residency.group(g)) return false;
   }
-  for (const BufferIndex buffer : program.buffers().indices()) {
-    const absl::Span<const AccessIndex> accesses = program.AccessesOfBuffer(buffer);
-    if (accesses.empty() || accesses.back() < a.access()) continue;
-    if (!HaveSameBuffer(a, b, buffer)) return false;
-  }
-  return true;
+  return HoldsWhatTheOtherHolds(a, b) && HoldsWhatTheOtherHolds(b, a) &&
+         WritesBackWhatTheOtherDoes(a, b) && WritesBackWhatTheOtherDoes(b, a);
 }
 
 }  // namespace mallocmuzero

@@ -33,17 +33,15 @@ void Incumbent::Reset(Plan plan) {
   plan_ = std::move(plan);
   if (is_first) {
     Replay(0);
-    snapshots_.Restart(game_.MemoryBytes());
+    snapshots_.Restart(game_.MemoryBytes(), SnapshotStore::Use::kWholeGames);
   } else if (std::min(first, inexact_from_) < rules_.end_access()) {
     Replay(std::min(first, inexact_from_));
   }
 }
 
-void Incumbent::Focus(AccessIndex first, AccessIndex end) {
-  has_focus_ = true;
-  focus_end_ = std::min(end + kMargin, rules_.end_access() - 1);
-  snapshots_.SetFocus(first, focus_end_);
-  GoTo(focus_end_);
+void Incumbent::AssumeRests() {
+  assumes_rests_ = true;
+  snapshots_.Restart(game_.CopyBytes(), SnapshotStore::Use::kParts);
 }
 
 void Incumbent::Confirm() {
@@ -62,10 +60,11 @@ bool Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
   switch (Play(first, changes.back().access, limit)) {
     case Outcome::kRefused:
       for (const PlanChange& change : undo_) plan_[change.access] = change.action;
+      snapshots_.DropTrial();
       break;
     case Outcome::kFinished:
       AcceptToEnd(first);
-      if (has_focus_ && first < focus_end_) GoTo(focus_end_);
+      if (assumes_rests_) GoTo(std::min(first + kFar, rules_.end_access() - 1));
       break;
     case Outcome::kJoined:
       AcceptPart(first);
@@ -99,6 +98,7 @@ void Incumbent::Advance(AccessIndex access) {
 
 Incumbent::Outcome Incumbent::Play(AccessIndex first, AccessIndex last_change, double limit) {
   const double rounding = kRounding * rules_.all_hbm_cycles();
+  const AccessIndex keep_from = limit == kAnything ? first : first + kFar;
   AccessIndex filled = first;
   double lead = 0;
   int in_step = 0;
@@ -117,9 +117,14 @@ Incumbent::Outcome Incumbent::Play(AccessIndex first, AccessIndex last_change, d
     lead = difference;
     if (in_step >= kDecisionsInStep && a > last_change) {
       if (cycles_ + difference > limit) return Outcome::kRefused;
-      if (has_focus_ && JoinsIncumbent()) return Outcome::kJoined;
+      if (assumes_rests_ && JoinsIncumbent()) return Outcome::kJoined;
     }
+    const bool is_far = assumes_rests_ && a - last_change >= kNear;
+    const bool gains = cycles_ + difference <= limit - rounding;
+    if (is_far && !gains && far_played_ > kFarShare * near_played_) return Outcome::kRefused;
+    ++(is_far ? far_played_ : near_played_);
     game_.Apply(step.taken);
+    if (assumes_rests_ && a >= keep_from) snapshots_.OfferTrial(a, game_, game_shift_);
   }
   for (; filled < rules_.end_access(); ++filled) trial_[filled].legal = 0;
   return game_.cycles() + game_shift_ <= limit ? Outcome::kFinished : Outcome::kRefused;
@@ -137,6 +142,8 @@ void Incumbent::AcceptToEnd(AccessIndex first) {
   std::copy(game_.in_fast_memory().IteratorAt(first), game_.in_fast_memory().end(),
             in_fast_memory_.IteratorAt(first));
   snapshots_.Change(first, rules_.end_access(), 0);
+  snapshots_.AcceptTrial();
+  if (first <= inexact_from_) inexact_from_ = kExact;  // all that was assumed is played
 }
 
 void Incumbent::AcceptPart(AccessIndex first) {
@@ -149,6 +156,7 @@ void Incumbent::AcceptPart(AccessIndex first) {
   std::copy(game_.in_fast_memory().IteratorAt(first), game_.in_fast_memory().IteratorAt(end),
             in_fast_memory_.IteratorAt(first));
   snapshots_.Change(first, end, difference);
+  snapshots_.AcceptTrial();
   inexact_from_ = std::min(inexact_from_, first);
 }
 
@@ -159,6 +167,25 @@ void Incumbent::Replay(AccessIndex first) {
   game_shift_ = 0;
   Play(first, rules_.end_access(), kAnything);
   AcceptToEnd(first);
+}
+
+void Incumbent::SaveTo(Mark& mark) {
+  mark.plan_ = plan_;
+  mark.cycles_ = cycles_;
+  mark.inexact_from_ = inexact_from_;
+  mark.steps_ = steps_;
+  mark.in_fast_memory_ = in_fast_memory_;
+  snapshots_.SetMark(mark.snapshots_);
+}
+
+void Incumbent::GoBackTo(const Mark& mark) {
+  plan_ = mark.plan_;
+  cycles_ = mark.cycles_;
+  inexact_from_ = mark.inexact_from_;
+  steps_ = mark.steps_;
+  in_fast_memory_ = mark.in_fast_memory_;
+  ++version_;
+  snapshots_.GoBackTo(mark.snapshots_);
 }
 
 }  // namespace mallocmuzero

@@ -26,8 +26,8 @@ struct PlanChange {
 
 // Thread-compatible; `rules` must outlive it.
 //
-// Without a focus, everything it says is exact. With a focus, a changed game is not played to its
-// end: it is played until its state seems to be the state of the incumbent's game again
+// At first everything it says is exact. After AssumeRests, a changed game is not played to its end:
+// it is played until its state seems to be the state of the incumbent's game again
 // (have_same_future.h), and the rest is assumed to be the same. Then cycles() and IsFast() are
 // estimates until Confirm.
 class Incumbent {
@@ -53,14 +53,23 @@ class Incumbent {
   // for a while: the decisions are the same again, and a later gain would be chance.
   bool Try(absl::Span<const PlanChange> changes, double limit);
 
-  // The tries that follow are mostly about these accesses, from the first up to the second.
-  void Focus(AccessIndex first, AccessIndex end);
+  // From now on tries assume the rest of a game. Call it after Reset.
+  void AssumeRests();
 
   // Whether cycles() are those of a game that was played to its end.
   bool is_exact() const { return inexact_from_ == kExact; }
 
   // Plays what was assumed.
   void Confirm();
+
+  // What the incumbent was at some time.
+  class Mark;
+
+  // Remembers the incumbent, and goes back to it without a game. Both take time in the number of
+  // accesses. A mark of an exact incumbent is exact. Marks may nest: going back to one leaves the
+  // earlier ones as they are.
+  void SaveTo(Mark& mark);
+  void GoBackTo(const Mark& mark);
 
  private:
   // One decision of a game.
@@ -77,9 +86,15 @@ class Incumbent {
   // much as they cost there.
   static constexpr int kDecisionsInStep = 8;
 
-  // Accesses after the focus for which it keeps as many snapshots as within the focus. Changes at
-  // the end of the focus need them.
-  static constexpr uint32_t kMargin = 128;
+  // Most games that assume rests come to the incumbent's state so many accesses after their last
+  // change at the latest. One that has not, and has gained nothing so far, may gain later: it keeps
+  // a value for a far access. Such games get so many decisions for each decision of the others.
+  static constexpr int32_t kNear = 256;
+  static constexpr uint64_t kFarShare = 4;
+
+  // A changed game that has gone so far from its first change mostly goes to its end. Then it keeps
+  // snapshots for the case that it becomes the incumbent.
+  static constexpr int32_t kFar = 512;  // accesses
 
   static constexpr AccessIndex kExact = std::numeric_limits<int32_t>::max();
 
@@ -119,11 +134,28 @@ class Incumbent {
   double game_shift_ = 0;                 // what Game::cycles of game_ lacks, as in SnapshotStore
   IndexVector<AccessIndex, Step> trial_;  // of game_, from the first changed decision on
   SnapshotStore snapshots_;               // of the incumbent's game
-  bool has_focus_ = false;
-  AccessIndex focus_end_ = 0;
+  bool assumes_rests_ = false;
+  uint64_t near_played_ = 0;  // decisions
+  uint64_t far_played_ = 0;
   AccessIndex inexact_from_ =
       kExact;  // the first access of the games that were not played to the end
   std::vector<PlanChange> undo_;
+};
+
+class Incumbent::Mark {
+ public:
+  const Plan& plan() const { return plan_; }
+  double cycles() const { return cycles_; }
+
+ private:
+  friend class Incumbent;
+
+  Plan plan_;
+  double cycles_ = 0;
+  AccessIndex inexact_from_ = kExact;
+  IndexVector<AccessIndex, Step> steps_;
+  IndexVector<AccessIndex, uint8_t> in_fast_memory_;
+  SnapshotStore::Mark snapshots_;
 };
 
 }  // namespace mallocmuzero

@@ -115,7 +115,7 @@ TEST(Incumbent, TakesWhateverIsPlayedIfThereIsNoLimit) {
   }
 }
 
-TEST(Incumbent, ConfirmedAfterTriesInAFocusItIsWhatItsPlanPlays) {
+TEST(Incumbent, ConfirmedAfterTriesThatAssumeRestsItIsWhatItsPlanPlays) {
   const Program program = testing::LayeredProgram(60);
   const ProgramRules rules = testing::EverythingMatters(program);
   std::mt19937_64 random(1);
@@ -123,11 +123,11 @@ TEST(Incumbent, ConfirmedAfterTriesInAFocusItIsWhatItsPlanPlays) {
   Plan plan(rules.access_count());
   for (Action& action : plan) action = AnyAction(random);
   incumbent.Reset(plan);
+  incumbent.AssumeRests();
   int assumed = 0;
   int right = 0;
   for (int k = 0; k < 200; ++k) {
     const AccessIndex first(random() % (rules.access_count() - 100));
-    incumbent.Focus(first, first + 60);
     for (int t = 0; t < 5; ++t) {
       const AccessIndex access = first + random() % 60;
       incumbent.Try({{.access = access, .action = AnyAction(random)}}, incumbent.cycles());
@@ -148,7 +148,7 @@ TEST(Incumbent, ConfirmedAfterTriesInAFocusItIsWhatItsPlanPlays) {
   EXPECT_GE(right, assumed * 9 / 10);
 }
 
-TEST(Incumbent, GoesBackToAPlanAfterTriesInAFocus) {
+TEST(Incumbent, GoesBackToAPlanAfterTriesThatAssumeRests) {
   const Program program = testing::LayeredProgram(60);
   const ProgramRules rules = testing::EverythingMatters(program);
   std::mt19937_64 random(2);
@@ -156,10 +156,10 @@ TEST(Incumbent, GoesBackToAPlanAfterTriesInAFocus) {
   Plan plan(rules.access_count());
   for (Action& action : plan) action = AnyAction(random);
   incumbent.Reset(plan);
+  incumbent.AssumeRests();
   const double cycles = incumbent.cycles();
   for (int k = 0; k < 50; ++k) {
     const AccessIndex first(random() % (rules.access_count() - 100));
-    incumbent.Focus(first, first + 60);
     for (int t = 0; t < 5; ++t) {
       incumbent.Try({{.access = first + random() % 60, .action = AnyAction(random)}}, kAnything);
     }
@@ -167,6 +167,87 @@ TEST(Incumbent, GoesBackToAPlanAfterTriesInAFocus) {
     ASSERT_EQ(incumbent.cycles(), cycles);
     ASSERT_NO_FATAL_FAILURE(ExpectIsPlanPlayed(rules, incumbent));
   }
+}
+
+// Everything that an incumbent says, for comparisons.
+struct Said {
+  explicit Said(const Incumbent& incumbent)
+      : plan(incumbent.plan()),
+        cycles(incumbent.cycles()),
+        is_exact(incumbent.is_exact()),
+        fast(incumbent.in_fast_memory().begin(), incumbent.in_fast_memory().end()) {}
+
+  friend bool operator==(const Said&, const Said&) = default;
+
+  Plan plan;
+  double cycles;
+  bool is_exact;
+  std::vector<uint8_t> fast;
+};
+
+TEST(Incumbent, GoesBackToAMarkWhateverHasHappenedSince) {
+  const Program program = testing::LayeredProgram(60);
+  const ProgramRules rules = testing::EverythingMatters(program);
+  std::mt19937_64 random(3);
+  Incumbent incumbent(rules);
+  Plan plan(rules.access_count());
+  for (Action& action : plan) action = AnyAction(random);
+  incumbent.Reset(plan);
+  incumbent.AssumeRests();
+  const auto change_window = [&] {
+    const AccessIndex first(random() % (rules.access_count() - 100));
+    for (int t = 0; t < 5; ++t) {
+      incumbent.Try({{.access = first + random() % 60, .action = AnyAction(random)}}, kAnything);
+    }
+  };
+  int assumed = 0;
+  for (int k = 0; k < 60; ++k) {
+    Incumbent::Mark exact;
+    incumbent.SaveTo(exact);
+    const Said at_exact(incumbent);
+    change_window();
+    Incumbent::Mark later;
+    incumbent.SaveTo(later);
+    const Said at_later(incumbent);
+    if (!incumbent.is_exact()) ++assumed;
+    change_window();
+    if (k % 3 == 0) incumbent.Confirm();
+    incumbent.GoBackTo(later);
+    ASSERT_EQ(Said(incumbent), at_later);
+    change_window();
+    incumbent.GoBackTo(exact);
+    ASSERT_EQ(Said(incumbent), at_exact);
+    // The snapshots that are left must be those of the incumbent's game.
+    change_window();
+    incumbent.Confirm();
+    ASSERT_NO_FATAL_FAILURE(ExpectIsPlanPlayed(rules, incumbent)) << "round " << k;
+  }
+  EXPECT_GE(assumed, 20);
+}
+
+TEST(Incumbent, AGameToTheEndFromBeforeAllThatWasAssumedIsExact) {
+  const Program program = testing::LayeredProgram(60);
+  const ProgramRules rules = testing::EverythingMatters(program);
+  std::mt19937_64 random(4);
+  Incumbent incumbent(rules);
+  incumbent.Reset(Plan(rules.access_count(), Action::kDrop));
+  incumbent.AssumeRests();
+  int exact_again = 0;
+  for (int k = 0; k < 100; ++k) {
+    const AccessIndex first(100 + random() % (rules.access_count() - 200));
+    for (int t = 0; t < 5; ++t) {
+      incumbent.Try({{.access = first + random() % 60, .action = AnyAction(random)}}, kAnything);
+    }
+    const bool was_exact = incumbent.is_exact();
+    const AccessIndex last = rules.end_access() - 1;
+    incumbent.Try({{.access = first - 100, .action = AnyAction(random)},
+                   {.access = last, .action = AnyAction(random)}},
+                  kAnything);
+    if (!incumbent.is_exact()) continue;
+    if (!was_exact) ++exact_again;
+    ASSERT_NO_FATAL_FAILURE(ExpectIsPlanPlayed(rules, incumbent)) << "round " << k;
+  }
+  EXPECT_GE(exact_again, 10);
 }
 
 TEST(Incumbent, ChangesWithoutEffectPlayNothing) {

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <thread>
 #include <utility>
+
+#include "base/rounding.h"
 
 namespace mallocmuzero {
 namespace {
@@ -24,8 +27,19 @@ constexpr uint64_t kEmptyTries = 1000;
 constexpr uint32_t kWindow = 64;
 constexpr uint32_t kLongestWhole = 4096;
 
+// Windows whose gains are settled by one game, at most.
+constexpr uint32_t kMostUnsettled = 64;
+
+// Multiples of it, without their whole parts, are spread evenly over the numbers from 0 to 1.
+constexpr double kGoldenRatio = 0.6180339887498949;
+
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
 // Distance of the seeds of threads: large, so that searches with neighbouring seeds share none.
 constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
+
+// Fewer cycles are a gain.
+double JustBelow(double cycles) { return cycles - kLeastGain * cycles; }
 
 }  // namespace
 
@@ -61,10 +75,11 @@ PlayedPlan LocalSearch::Run(absl::Span<const PlayedPlan> starts) {
   if (neighbourhood_.empty() || IsOver()) return best_;
   if (is_long()) {  // the time to climb from several starts grows with the square of the length
     incumbent_.Reset(best_.plan);
-  } else {
-    Select({starts.begin(), starts.end()});
+    SearchWindows();
+    return best_;
   }
-  Sweep();
+  Select({starts.begin(), starts.end()});
+  Climb();
   while (!IsOver()) {
     DisturbAndClimb();
     Follow();
@@ -93,46 +108,98 @@ void LocalSearch::DisturbAndClimb() {
   ++idle_kicks_;
   const double before = incumbent_.cycles();
   Plan plan = incumbent_.plan();
-  neighbourhood_.SetWindow(neighbourhood_.whole());
-  const absl::Span<const PlanChange> kick = neighbourhood_.DrawKick(incumbent_, random_);
-  if (is_long()) Enter(neighbourhood_.WindowAround(neighbourhood_.kicked_access(), kWindow));
-  Try(kick, std::numeric_limits<double>::infinity());
+  Try(neighbourhood_.DrawKick(incumbent_, random_), kNoLimit);
   Climb();
-  // The cycles are exact unless they are assumed to be too many. The disturbance itself may have
-  // gained something, and no step after it.
-  if (incumbent_.cycles() <= before) incumbent_.Confirm();
-  if (incumbent_.is_exact()) Remember();
+  Remember();  // the disturbance itself may have gained something, and no step after it
   if (incumbent_.cycles() > before) incumbent_.Reset(std::move(plan));
 }
 
 bool LocalSearch::is_long() const { return neighbourhood_.size() > kLongestWhole; }
 
-void LocalSearch::Sweep() {
-  if (!is_long()) return Climb();
-  for (uint32_t first = 0; first < neighbourhood_.size() && !IsOver(); first += kWindow) {
+void LocalSearch::SearchWindows() {
+  incumbent_.AssumeRests();
+  incumbent_.SaveTo(settled_);
+  common_ = incumbent_.plan();
+  const uint32_t count = (neighbourhood_.size() + kWindow - 1) / kWindow;
+  // Windows that come one after the other lie far apart: those of a layer are like those of the
+  // next. Threads begin at different windows.
+  uint32_t step = RoundToZero(kGoldenRatio * count) + 1;
+  while (std::gcd(step, count) > 1) ++step;
+  uint32_t window = random_.Below(count);
+  for (uint32_t k = 0; k < count && !IsOver(); ++k) {
+    window = (window + step) % count;
+    const uint32_t first = window * kWindow;
     const uint32_t end = std::min(first + kWindow, neighbourhood_.size());
-    const double before = incumbent_.cycles();
-    Plan plan = incumbent_.plan();
-    Enter({.first = first, .end = end});
-    Climb();
-    incumbent_.Confirm();
-    Remember();
-    if (incumbent_.cycles() > before) incumbent_.Reset(std::move(plan));
+    ImproveWindow({.first = first, .end = end}, false);
+  }
+  while (!IsOver()) {
+    neighbourhood_.SetWindow(neighbourhood_.whole());
+    const AccessIndex place = neighbourhood_.DrawPlace(incumbent_, random_);
+    ImproveWindow(neighbourhood_.WindowAround(place, kWindow), true);
+  }
+  Settle();
+}
+
+void LocalSearch::ImproveWindow(const Window& window, bool disturb) {
+  Follow();
+  ++idle_kicks_;
+  neighbourhood_.SetWindow(window);
+  incumbent_.SaveTo(before_);
+  if (disturb) Try(neighbourhood_.DrawKick(incumbent_, random_), kNoLimit);
+  Climb();
+  if (!IsBelow(before_.cycles())) {
+    incumbent_.GoBackTo(before_);
+    return;
+  }
+  Spread();
+  ++unsettled_;
+  if (unsettled_ >= settle_after_ || incumbent_.is_exact()) Settle();
+}
+
+void LocalSearch::Spread() {
+  const absl::Span<const PlanChange> spread = neighbourhood_.Spread(before_.plan(), incumbent_);
+  const std::vector<PlanChange> changes(spread.begin(), spread.end());
+  const auto [first, end] = neighbourhood_.AccessesIn(neighbourhood_.window());
+  for (size_t k = 0; k < changes.size() && !IsOver();) {
+    size_t next = k;
+    while (next < changes.size() && changes[next].access - changes[k].access < end - first) ++next;
+    Try(absl::MakeConstSpan(changes).subspan(k, next - k), JustBelow(incumbent_.cycles()));
+    k = next;
   }
 }
 
-void LocalSearch::Enter(const Window& window) {
-  neighbourhood_.SetWindow(window);
-  const auto [first, end] = neighbourhood_.AccessesIn(window);
-  incumbent_.Focus(first, end);
+void LocalSearch::Settle() {
+  unsettled_ = 0;
+  incumbent_.Confirm();
+  if (incumbent_.cycles() > settled_.cycles()) {
+    incumbent_.GoBackTo(settled_);
+    settle_after_ = (settle_after_ + 1) / 2;
+    return;
+  }
+  settle_after_ = std::min(2 * settle_after_, kMostUnsettled);
+  Remember();
+  incumbent_.SaveTo(settled_);
 }
 
 void LocalSearch::Follow() {
   if (exchange_ == nullptr || idle_kicks_ < kPatience) return;
-  std::optional<Plan> plan = exchange_->BetterThan(incumbent_.cycles());
+  // The incumbent's cycles may be assumed, and too few.
+  const double cycles = std::max(best_.cycles, incumbent_.cycles());
+  std::optional<Plan> plan = exchange_->BetterThan(cycles);
   if (!plan) return;
   incumbent_.Reset(*std::move(plan));
+  if (is_long()) TryOwnGains(settled_.plan());
   Remember();
+}
+
+void LocalSearch::TryOwnGains(const Plan& own) {
+  std::vector<PlanChange> gains;
+  for (const AccessIndex a : own.indices()) {
+    if (own[a] != common_[a]) gains.push_back({.access = a, .action = own[a]});
+  }
+  Try(gains, incumbent_.cycles());
+  common_ = incumbent_.plan();
+  Settle();
 }
 
 void LocalSearch::Climb() {
@@ -144,10 +211,12 @@ void LocalSearch::Climb() {
 bool LocalSearch::Step() {
   const double before = incumbent_.cycles();
   Try(neighbourhood_.Draw(incumbent_, random_), before);
-  if (incumbent_.cycles() >= before - kLeastGain * before) return false;
+  if (!IsBelow(before)) return false;
   if (incumbent_.is_exact()) Remember();
   return true;
 }
+
+bool LocalSearch::IsBelow(double cycles) const { return incumbent_.cycles() < JustBelow(cycles); }
 
 void LocalSearch::Try(absl::Span<const PlanChange> changes, double limit) {
   if (incumbent_.Try(changes, limit)) {

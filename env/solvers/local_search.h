@@ -33,12 +33,11 @@ class LocalSearch {
   LocalSearch(const NeighbourhoodTables& tables, uint64_t seed, SearchBudget& budget,
               PlanExchange* exchange);
 
-  // Climbs from the best few starts for a while, then longer from fewer and fewer of them; in a
-  // long program it takes the best start. Then the search climbs window by window. Until the budget
-  // is spent, it then disturbs its best plan within a stretch of the program, climbs in the window
-  // around it, and goes back if that lost. A short program is one window. Returns before the end of
-  // the budget if there is nothing to decide, or if tries change no decision for long. Returns the
-  // best plan played, the starts included. `starts` must not be empty.
+  // Climbs from the best few starts for a while, then longer from fewer and fewer of them. Until
+  // the budget is spent, it then disturbs its best plan, climbs, and goes back if that lost. A long
+  // program is searched from the best start and window by window: SearchWindows. Returns before the
+  // end of the budget if there is nothing to decide, or if tries change no decision for long.
+  // Returns the best plan played, the starts included. `starts` must not be empty.
   PlayedPlan Run(absl::Span<const PlayedPlan> starts);
 
  private:
@@ -46,16 +45,24 @@ class LocalSearch {
   void DisturbAndClimb();
 
   // Goes on from the best plan of another search if that plan is better and this search is stuck.
+  // In a long program it first tries its own gains on that plan: they are mostly in other windows.
   void Follow();
+  void TryOwnGains(const Plan& own);
 
-  // Whether the program is too long to be one window.
+  // Whether the program is too long to be searched as a whole.
   bool is_long() const;
 
-  // Climbs in each window of the program.
-  void Sweep();
+  // Climbs in each window of the program, then in windows around disturbances. Gains are assumed
+  // and settled by games to the end, each for some windows.
+  void SearchWindows();
+  void ImproveWindow(const Window& window, bool disturb);
 
-  // Later tries are about this window.
-  void Enter(const Window& window);
+  // Tries in each other layer what the current window has gained with.
+  void Spread();
+
+  // Plays what is assumed, and goes back to the last settled plan if that is better. Settles more
+  // windows at once the next time, or fewer if the assumptions were wrong.
+  void Settle();
 
   // Takes steps until so many in a row have gained nothing as the window has movable accesses.
   void Climb();
@@ -63,13 +70,16 @@ class LocalSearch {
   // Tries a random change. Returns whether the change gained.
   bool Step();
 
+  // Whether the incumbent takes fewer cycles than these, by more than rounding.
+  bool IsBelow(double cycles) const;
+
   // Tries these changes with a limit. Counts the try as a game if it plays one.
   void Try(absl::Span<const PlanChange> changes, double limit);
 
   // The budget is spent, or tries play nothing any more.
   bool IsOver() const;
 
-  // Keeps the incumbent if it is the best plan so far.
+  // Keeps the incumbent if it is the best plan so far. It must be exact.
   void Remember();
 
   BudgetMeter meter_;
@@ -79,7 +89,14 @@ class LocalSearch {
   Incumbent incumbent_;
   PlayedPlan best_;
   uint64_t empty_tries_ = 0;  // the last tries in a row that played nothing
-  int idle_kicks_ = 0;        // kicks since this search found its best plan
+  int idle_kicks_ = 0;        // kicks, or windows, since this search found its best plan
+
+  // In a long program.
+  Incumbent::Mark before_;     // before the current window
+  Incumbent::Mark settled_;    // the last plan that was played to its end
+  uint32_t unsettled_ = 0;     // windows that have gained since
+  uint32_t settle_after_ = 1;  // so many such windows
+  Plan common_;                // the plan that the searches had in common
 };
 
 }  // namespace mallocmuzero

@@ -6,8 +6,13 @@
 #include <vector>
 
 #include "env/program_rules.h"
+#include "env/solvers/neighbourhood.h"
+#include "env/solvers/plan.h"
 #include "env/solvers/program_facts.h"
+#include "env/solvers/search_budget.h"
 #include "env/solvers/solve.h"
+#include "env/testing/games.h"
+#include "env/testing/random_game_program.h"
 #include "env/testing/tiny_program.h"
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"
@@ -62,6 +67,40 @@ TEST(LocalSearch, GivesManySmallValuesUpForALargeOne) {
   options.max_games = 20'000;
   // The small ones save 240 cycles together, the large one 300.
   EXPECT_LE(Solve("local_search", rules, options)->cycles, rules.all_hbm_cycles() - 300);
+}
+
+// The search assumes gains of windows and settles them. What it returns has been played.
+TEST(LocalSearch, TheCyclesOfALongProgramAreThoseOfItsPlan) {
+  const Program program = testing::LayeredProgram(700);
+  const ProgramRules rules = testing::EverythingMatters(program);
+  const ProgramFacts facts(rules);
+  const NeighbourhoodTables tables(facts);
+  ASSERT_GT(Neighbourhood(tables).size(), 4096);
+  const PlayedPlan start = Played(rules, Plan(rules.access_count(), Action::kDrop));
+  double cycles = start.cycles;
+  for (const uint64_t games : {200, 2000, 10'000}) {
+    SolveOptions options;
+    options.max_games = games;
+    SearchBudget budget(options);
+    const PlayedPlan found = LocalSearch(tables, 1, budget, nullptr).Run({&start, 1});
+    EXPECT_LT(found.cycles, cycles);
+    EXPECT_EQ(Played(rules, found.plan).cycles, found.cycles);
+    cycles = found.cycles;
+  }
+}
+
+TEST(LocalSearch, ThreadsThatSearchALongProgramTogetherReturnAPlanAndItsCycles) {
+  const Program program = testing::LayeredProgram(700);
+  const ProgramRules rules = testing::EverythingMatters(program);
+  const ProgramFacts facts(rules);
+  const PlayedPlan start = Played(rules, Plan(rules.access_count(), Action::kDrop));
+  SolveOptions options;
+  options.max_games = 6000;
+  options.threads = 3;
+  SearchBudget budget(options);
+  const PlayedPlan found = *LocalSearchSolver().Improve(facts, {&start, 1}, 1, budget);
+  EXPECT_LT(found.cycles, start.cycles);
+  EXPECT_EQ(Played(rules, found.plan).cycles, found.cycles);
 }
 
 // The rules allow nothing but HBM for the only access, because no copy can be done before it. Tries

@@ -100,14 +100,32 @@ absl::Span<const PlanChange> Neighbourhood::Draw(const Incumbent& incumbent, Ran
 absl::Span<const PlanChange> Neighbourhood::DrawKick(const Incumbent& incumbent, Random& random) {
   changes_.clear();
   if (random.Below(2) == 0) {
-    const bool costly = random.Below(2) == 0;
-    kicked_access_ = costly ? DrawCostlyAccess(incumbent, random) : DrawAccess(random);
-    Displace(incumbent, kicked_access_, random);
+    Displace(incumbent, DrawPlace(incumbent, random), random);
   } else {
-    kicked_access_ = DrawAccess(random);
-    Scatter(kicked_access_, random);
+    Scatter(DrawAccess(random), random);
   }
   Tidy();
+  return changes_;
+}
+
+AccessIndex Neighbourhood::DrawPlace(const Incumbent& incumbent, Random& random) {
+  const bool costly = random.Below(2) == 0;
+  return costly ? DrawCostlyAccess(incumbent, random) : DrawAccess(random);
+}
+
+absl::Span<const PlanChange> Neighbourhood::Spread(const Plan& before, const Incumbent& incumbent) {
+  changes_.clear();
+  const Plan& plan = incumbent.plan();
+  const auto [first, end] = AccessesIn(window_);
+  for (uint32_t k = window_.first; k < window_.end; ++k) {
+    const AccessIndex changed = tables_.movable()[k];
+    if (plan[changed] == before[changed]) continue;
+    for (const AccessIndex a : tables_.alike().To(changed)) {
+      const bool is_outside = a < first || a >= end;
+      if (is_outside && plan[a] != plan[changed]) changes_.push_back({a, plan[changed]});
+    }
+  }
+  Sort();
   return changes_;
 }
 
@@ -278,7 +296,7 @@ void Neighbourhood::ChangeAlike() {
   }
 }
 
-void Neighbourhood::Tidy() {
+void Neighbourhood::Sort() {
   std::stable_sort(changes_.begin(), changes_.end(),
                    [](const auto& a, const auto& b) { return a.access < b.access; });
   size_t kept = 0;
@@ -287,6 +305,10 @@ void Neighbourhood::Tidy() {
     changes_[kept++] = changes_[k];
   }
   changes_.resize(kept);
+}
+
+void Neighbourhood::Tidy() {
+  Sort();
   if (window_.size() == size()) return;
   const std::pair<AccessIndex, AccessIndex> accesses = AccessesIn(window_);
   const auto is_outside = [&accesses](const PlanChange& change) {

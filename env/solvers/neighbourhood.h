@@ -99,8 +99,13 @@ class Neighbourhood {
   // HBM that they have as many bytes.
   absl::Span<const PlanChange> DrawKick(const Incumbent& incumbent, Random& random);
 
-  // The access that the last DrawKick began with.
-  AccessIndex kicked_access() const { return kicked_access_; }
+  // An access to disturb the incumbent at. Half of the draws are about an instruction that takes
+  // longer than it could.
+  AccessIndex DrawPlace(const Incumbent& incumbent, Random& random);
+
+  // Does to all accesses outside of the window what was done to the alike ones within: `before` is
+  // an earlier plan of the incumbent. Changes ascending by access; valid until the next call.
+  absl::Span<const PlanChange> Spread(const Plan& before, const Incumbent& incumbent);
 
  private:
   enum class Space : uint8_t { kFast, kHbm };
@@ -139,14 +144,16 @@ class Neighbourhood {
   // Does to the accesses that are alike to those of the changes what the changes do.
   void ChangeAlike();
 
-  // Sorts the changes, and drops those outside of the window. The last change of an access counts.
+  // Sorts the changes. The last change of an access counts.
+  void Sort();
+
+  // Sorts the changes, and drops those outside of the window.
   void Tidy();
 
   const NeighbourhoodTables& tables_;
   const ProgramFacts& facts_;
 
   Window window_;
-  AccessIndex kicked_access_ = 0;
 
   // By instruction: the regret, and the accesses in fast memory that it was computed for. By
   // instruction of the window: the sum of the regrets up to it, for one version of the incumbent.

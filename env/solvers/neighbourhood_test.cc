@@ -1,7 +1,11 @@
 #include "env/solvers/neighbourhood.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <set>
+#include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/types/span.h"
@@ -22,6 +26,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::Field;
 using ::testing::Ge;
 using ::testing::Lt;
@@ -99,6 +104,46 @@ TEST_F(NeighbourhoodTest, SomeDrawsDoTheSameToAllAlikeAccesses) {
   }
   EXPECT_GE(draws, 50);
   EXPECT_LE(draws, 700);
+}
+
+TEST_F(NeighbourhoodTest, SpreadsTheChangesOfAWindowToAlikeAccessesOutside) {
+  const Window window = {.first = 100, .end = 130};
+  neighbourhood_.SetWindow(window);
+  const auto [first, end] = neighbourhood_.AccessesIn(window);
+  const Plan before = incumbent_.plan();
+  EXPECT_THAT(neighbourhood_.Spread(before, incumbent_), ElementsAre());
+  const AccessIndex changed = tables_.movable()[110];
+  const AccessIndex outside = tables_.movable()[200];
+  incumbent_.Try(
+      {{.access = changed, .action = Action::kCopy}, {.access = outside, .action = Action::kCopy}},
+      std::numeric_limits<double>::infinity());
+  const auto spread = neighbourhood_.Spread(before, incumbent_);
+  std::vector<AccessIndex> expected;
+  for (const AccessIndex a : tables_.alike().To(changed)) {
+    const bool is_done = incumbent_.plan()[a] == Action::kCopy;
+    if ((a < first || a >= end) && !is_done) expected.push_back(a);
+  }
+  ASSERT_GE(expected.size(), 10);
+  ASSERT_EQ(spread.size(), expected.size());
+  for (size_t k = 0; k < spread.size(); ++k) {
+    EXPECT_EQ(spread[k].access, expected[k]);
+    EXPECT_EQ(spread[k].action, Action::kCopy);
+  }
+}
+
+TEST_F(NeighbourhoodTest, PlacesToDisturbAreInInstructionsOfTheWindow) {
+  const Window window = {.first = 100, .end = 130};
+  neighbourhood_.SetWindow(window);
+  const auto instruction_of = [this](AccessIndex a) { return program_.accesses()[a].instruction; };
+  const auto [first, end] = neighbourhood_.AccessesIn(window);
+  std::set<AccessIndex> places;
+  for (int k = 0; k < 500; ++k) {
+    const AccessIndex place = neighbourhood_.DrawPlace(incumbent_, random_);
+    EXPECT_GE(instruction_of(place), instruction_of(first));
+    EXPECT_LE(instruction_of(place), instruction_of(end - 1));
+    places.insert(place);
+  }
+  EXPECT_GE(places.size(), 10);
 }
 
 }  // namespace

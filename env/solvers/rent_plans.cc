@@ -84,10 +84,14 @@ absl::StatusOr<std::vector<PlayedPlan>> RentSolver::Propose(const ProgramFacts& 
                                                             uint64_t /*seed*/,
                                                             BudgetMeter& meter) const {
   const RentPlanner planner(facts);
+  std::vector<Plan> known;
   std::vector<PlayedPlan> plans;
   for (const double memory : kMemoryPrices) {
     for (const double copy : kCopyPrices) {
-      PlayedPlan plan = Played(facts.rules(), planner.PlanFor({.memory = memory, .copy = copy}));
+      known.push_back(planner.PlanFor({.memory = memory, .copy = copy}));
+      // Neighbouring prices often make the same plan.
+      if (std::find(known.begin(), known.end() - 1, known.back()) != known.end() - 1) continue;
+      PlayedPlan plan = Played(facts.rules(), known.back());
       const bool is_new = std::none_of(plans.begin(), plans.end(), [&](const auto& other) {
         return other.cycles == plan.cycles;
       });

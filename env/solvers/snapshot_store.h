@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "env/game.h"
@@ -13,8 +14,7 @@
 
 namespace mallocmuzero {
 
-// The places for snapshots are at multiples of a distance. Most places are empty: the store keeps
-// all snapshots within a focus, and few outside of it. Thread-compatible.
+// The places for snapshots are at multiples of a distance. Thread-compatible.
 class SnapshotStore {
  public:
   // A game at the first decision at or after its place.
@@ -24,17 +24,29 @@ class SnapshotStore {
     // Cycles that the decisions before the snapshot take more than Game::cycles says. Not 0 if
     // decisions before the snapshot have changed since it was taken.
     double shift = 0;
+
+    uint64_t taken_after = 0;  // marks that had been set before it was taken
+  };
+
+  // What the store has at some time: see SetMark.
+  struct Mark {
+    uint64_t number = 0;
+    std::vector<double> shifts;  // by place
+  };
+
+  // What the snapshots are for.
+  enum class Use : uint8_t {
+    kWholeGames,  // tries are played to their end
+    kParts,       // tries end at a snapshot soon after their changes
   };
 
   // With the game before its first decision at place 0, which is never dropped. `rules` must
   // outlive the store.
   explicit SnapshotStore(const ProgramRules& rules);
 
-  // Drops all snapshots but the first, and chooses the distances for games of so many bytes.
-  void Restart(size_t game_bytes);
-
-  // Wants all places for accesses from `first` up to `end`, and drops others.
-  void SetFocus(AccessIndex first, AccessIndex end);
+  // Drops all snapshots but the first, and chooses the distance for snapshots of so many bytes: for
+  // kParts those that a snapshot has for itself, as memory limits the number of snapshots.
+  void Restart(size_t game_bytes, Use use);
 
   // The last snapshot at or before the access.
   const Snapshot& Before(AccessIndex access) const;
@@ -43,25 +55,45 @@ class SnapshotStore {
   const Snapshot* At(AccessIndex access) const;
 
   // Keeps the game, which has moved to its access from the decision at `previous`, at the places
-  // between that are wanted and empty.
+  // between that are empty.
   void Offer(AccessIndex previous, const Game& game, double shift);
 
   // Drops all snapshots after `first`, but not those from `end` on, whose shift grows by `shift`.
   void Change(AccessIndex first, AccessIndex end, double shift);
 
+  // Keeps a game of a trial. The trial's snapshots are no part of the store before AcceptTrial.
+  void OfferTrial(AccessIndex previous, const Game& game, double shift);
+
+  // The trial becomes the game of the store; call it after Change. Or it does not.
+  void AcceptTrial();
+  void DropTrial();
+
+  // Remembers the game that the store is about. GoBackTo goes back to it, however often the game
+  // has changed since, and keeps the snapshots that are still right. A mark ends with Restart.
+  void SetMark(Mark& mark);
+  void GoBackTo(const Mark& mark);
+
  private:
   // The last place at or before the access.
   size_t PlaceBefore(AccessIndex access) const { return access.number() / distance_; }
-  bool IsWanted(size_t place) const;
   void Drop(size_t place);
+  void NoteChange(AccessIndex first);
+  void Put(Snapshot& snapshot, const Game& game, double shift);
 
   uint32_t accesses_;
-  uint32_t distance_ = 1;       // accesses between places
-  size_t places_per_kept_ = 1;  // outside of the focus, one of so many places is wanted
-  size_t focus_first_ = 0;      // places
-  size_t focus_end_ = 0;
-  std::vector<Snapshot> snapshots_;           // by place
-  std::vector<std::unique_ptr<Game>> spare_;  // dropped games, whose memory the next ones use
+  uint32_t distance_ = 1;  // accesses between places
+  uint64_t marks_ = 0;
+
+  // The first accesses of changes, and the marks that had been set before them; ascending. Entries
+  // may stand for several changes: then they have the later marks and the earlier access.
+  struct Changed {
+    uint64_t after = 0;
+    AccessIndex first = 0;
+  };
+  std::vector<Changed> changed_;
+  std::vector<Snapshot> snapshots_;                 // by place
+  std::vector<std::pair<size_t, Snapshot>> trial_;  // places and snapshots of a trial
+  std::vector<std::unique_ptr<Game>> spare_;        // dropped games, whose memory the next ones use
 };
 
 }  // namespace mallocmuzero

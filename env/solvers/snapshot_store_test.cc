@@ -1,5 +1,7 @@
 #include "env/solvers/snapshot_store.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/testing/index_matching.h"
@@ -15,10 +17,25 @@ namespace {
 
 class SnapshotStoreTest : public ::testing::Test {
  protected:
-  // Plays a game, offers all of it, and drops what is not wanted.
+  // Plays a game and offers all of it.
   SnapshotStoreTest() {
-    store_.Restart(kGameBytes);
-    store_.SetFocus(kFocus, kFocusEnd);
+    store_.Restart(kCopyBytes, SnapshotStore::Use::kParts);
+    OfferGame();
+  }
+
+  static constexpr size_t kCopyBytes = 10'000;  // few enough for a snapshot every 32 accesses
+  static constexpr size_t kManyBytes = 2'000'000;
+
+  // The most accesses between an access and the last snapshot before.
+  int32_t MostDistance() const {
+    int32_t most = 0;
+    for (AccessIndex access = 0; access < rules_.end_access(); ++access) {
+      most = std::max(most, access - store_.Before(access).game->access());
+    }
+    return most;
+  }
+
+  void OfferGame() {
     Game game(rules_);
     while (!game.finished()) {
       const AccessIndex previous = game.access();
@@ -27,29 +44,25 @@ class SnapshotStoreTest : public ::testing::Test {
     }
   }
 
-  // Of such games a program of 4000 accesses has a snapshot every sqrt(0.15 x 4000 x 100) = 245
-  // accesses: of the places at multiples of 32, one in seven.
-  static constexpr size_t kGameBytes = 500'000;
-  static constexpr uint32_t kFocus = 2000;
-  static constexpr uint32_t kFocusEnd = 2200;
-
   const Program program_ = testing::LayeredProgram(400);
   const ProgramRules rules_ = testing::EverythingMatters(program_);
   SnapshotStore store_{rules_};
 };
 
-TEST_F(SnapshotStoreTest, KeepsMoreSnapshotsWithinTheFocus) {
-  const auto distance = [&](AccessIndex access) {
-    return access - store_.Before(access).game->access();
-  };
-  for (AccessIndex access = kFocus; access < kFocusEnd; ++access) {
-    EXPECT_LE(store_.Before(access).game->access(), access);
-    EXPECT_LT(distance(access), 40);
-  }
-  EXPECT_GE(store_.Before(1000).game->access(), 28 * 32);  // the first decision from there on
-  EXPECT_LT(store_.Before(1000).game->access(), 29 * 32);
-  store_.SetFocus(0, 10);
-  EXPECT_GT(distance(kFocusEnd), 40);
+TEST_F(SnapshotStoreTest, HasASnapshotShortlyBeforeEachAccess) {
+  EXPECT_GE(MostDistance(), 31);
+  EXPECT_LT(MostDistance(), 40);
+}
+
+TEST_F(SnapshotStoreTest, HasFewerSnapshotsOfLargerGames) {
+  store_.Restart(kManyBytes, SnapshotStore::Use::kParts);  // 4000 x 2 MB / 64 MB = 119
+  OfferGame();
+  EXPECT_GE(MostDistance(), 118);
+  EXPECT_LT(MostDistance(), 130);
+  store_.Restart(kManyBytes, SnapshotStore::Use::kWholeGames);  // sqrt(0.15 x 4000 x 400) = 489
+  OfferGame();
+  EXPECT_GE(MostDistance(), 488);
+  EXPECT_LT(MostDistance(), 500);
 }
 
 TEST_F(SnapshotStoreTest, AChangeDropsWhatItTouchedAndShiftsWhatFollows) {
@@ -63,6 +76,58 @@ TEST_F(SnapshotStoreTest, AChangeDropsWhatItTouchedAndShiftsWhatFollows) {
   store_.Change(2000, after, -1);
   EXPECT_EQ(store_.At(after)->shift, 2);
   EXPECT_EQ(store_.At(after + 1), nullptr);
+}
+
+TEST_F(SnapshotStoreTest, GoesBackToAMarkWithTheSnapshotsThatAreStillRight) {
+  const AccessIndex before = store_.Before(2050).game->access();
+  const AccessIndex after = store_.Before(2160).game->access();
+  SnapshotStore::Mark mark;
+  store_.SetMark(mark);
+  const Game dropped = *store_.Before(2100).game;
+  store_.Change(2050, after, 3);
+  store_.Offer(dropped.access() - 32, dropped, 0);  // as if it were of the changed game
+  ASSERT_NE(store_.At(dropped.access()), nullptr);
+  store_.GoBackTo(mark);
+  EXPECT_EQ(store_.At(dropped.access()), nullptr);
+  EXPECT_EQ(store_.Before(after - 1).game->access(), before);
+  EXPECT_EQ(store_.At(before)->shift, 0);
+  EXPECT_EQ(store_.At(after)->shift, 0);
+}
+
+TEST_F(SnapshotStoreTest, KeepsSnapshotsOfWhatHasNotChangedSinceTheMark) {
+  const Game early = *store_.Before(1000).game;
+  const Game late = *store_.Before(3000).game;
+  store_.Change(0, rules_.end_access(), 0);
+  SnapshotStore::Mark mark;
+  store_.SetMark(mark);
+  store_.Offer(early.access() - 32, early, 0);
+  store_.Offer(late.access() - 32, late, 0);
+  store_.Change(2000, 2100, 4);
+  store_.GoBackTo(mark);
+  EXPECT_NE(store_.At(early.access()), nullptr);
+  EXPECT_EQ(store_.At(late.access()), nullptr);
+}
+
+TEST_F(SnapshotStoreTest, SnapshotsOfATrialCountOnceItIsAccepted) {
+  store_.Change(0, rules_.end_access(), 0);
+  const auto offer_trial = [this] {
+    Game game(rules_);
+    while (!game.finished()) {
+      const AccessIndex previous = game.access();
+      game.Apply(EagerAction(game.legal_actions()));
+      store_.OfferTrial(previous, game, 5);
+    }
+  };
+  offer_trial();
+  store_.DropTrial();
+  store_.AcceptTrial();  // of nothing
+  EXPECT_EQ(store_.Before(1000).game->access(), store_.Before(1).game->access());
+  offer_trial();
+  EXPECT_EQ(store_.Before(1000).game->access(), store_.Before(1).game->access());
+  store_.AcceptTrial();
+  const SnapshotStore::Snapshot& snapshot = store_.Before(1000);
+  EXPECT_GE(snapshot.game->access(), 31 * 32);
+  EXPECT_EQ(snapshot.shift, 5);
 }
 
 }  // namespace
