@@ -160,3 +160,12 @@ def test_no_layer_is_of_a_family_that_is_kept_for_checks(program: Program) -> No
     assert any(module.startswith("keras_hub.src.") for module in modules)
     families = {module.split(".")[3] for module in modules if ".src.models." in module}
     assert not families & KEPT
+
+
+def test_no_weight_gets_a_value_while_a_model_of_keras_is_traced() -> None:
+    for name in ("keras_hub_bert_2x1024_b32x256", "keras_hub_gpt2_decode_4x1024_b16x1024"):
+        fn, args = build(PROGRAMS[name])
+        jaxpr = str(jax.make_jaxpr(fn)(*args))
+        assert "dot_general" in jaxpr
+        assert "random" not in jaxpr
+        assert "threefry" not in jaxpr

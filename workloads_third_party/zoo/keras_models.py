@@ -6,9 +6,10 @@ takes no memory, and its weights are arguments of the function.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -106,20 +107,32 @@ def decode(
     )
 
 
+@contextlib.contextmanager
+def _uninitialised() -> Iterator[None]:
+    """Variables that are made in this scope never get a value.
+
+    keras keeps a list of variables without a value, and gives them one when the next scope ends.
+    That would be within the function that is traced, so the list is forgotten here.
+    """
+    import keras
+
+    policy = keras.config.dtype_policy()
+    try:
+        with keras.StatelessScope(initialize_variables=False):
+            yield
+    finally:
+        keras.utils.clear_session()
+        keras.config.set_dtype_policy(policy)
+
+
 def _abstract_model(make: Make, policy: str) -> keras.Model:
     """The model of `make` with uninitialised weights, in the dtype policy `policy` of keras."""
     hub()
     import keras
 
-    earlier = keras.config.dtype_policy()
-    # Layers without a name are numbered, and the numbers reach the names of instructions.
-    keras.utils.clear_session(free_memory=False)
-    keras.config.set_dtype_policy(policy)
-    try:
-        with keras.StatelessScope(initialize_variables=False):
-            return make()
-    finally:
-        keras.config.set_dtype_policy(earlier)
+    with _uninitialised():
+        keras.config.set_dtype_policy(policy)
+        return make()
 
 
 def _abstract(variables: Sequence[Any]) -> list[jax.ShapeDtypeStruct]:
@@ -147,7 +160,7 @@ def _build_train(make: Make, inputs: Inputs, labels: jax.ShapeDtypeStruct) -> Bu
         keras.losses.sparse_categorical_crossentropy, from_logits=True
     )
     optimizer = keras.optimizers.AdamW(1e-4)
-    with keras.StatelessScope(initialize_variables=False):
+    with _uninitialised():
         optimizer.build(model.trainable_variables)
 
     def step(state: Mapping[str, Any], inputs: Any, labels: Any) -> tuple[dict[str, Any], Any]:
