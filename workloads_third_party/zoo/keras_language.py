@@ -144,11 +144,11 @@ PROGRAMS = (
         tokens(16, 1),
     ),
     forward(
-        "keras_hub_deberta_v3_2x768_b16x256",
+        "keras_hub_deberta_v3_2x768_b32x256",
         _MASKED,
         "keras_hub.models.DebertaV3Backbone",
         partial(_backbone, "DebertaV3", 2, 768, num_heads=12),
-        text(16, 256, *_MASK),
+        text(32, 256, *_MASK),
     ),
     forward(
         "keras_hub_f_net_3x768_b64x256",
@@ -172,11 +172,11 @@ PROGRAMS = (
         text(16, 256, *_BOTH),
     ),
     forward(
-        "keras_hub_bart_2x1024_b16x256",
+        "keras_hub_bart_2x1024_b32x256",
         _TRANSLATION,
         "keras_hub.models.BartBackbone",
         partial(_backbone, "Bart", 2, 1024, num_heads=16),
-        text(16, 256, *_BOTH),
+        text(32, 256, *_BOTH),
     ),
     forward(
         "keras_hub_qwen_moe_1x1024_e8_b8x256",

@@ -242,18 +242,18 @@ PROGRAMS = (
         floats(32, 224, 224, _RGB),
     ),
     forward(
-        "keras_hub_swin_2_1_b16x224",
+        "keras_hub_swin_2_1_b32x224",
         _IMAGES,
         "keras_hub.models.SwinTransformerBackbone",
         partial(_swin, 224),
-        floats(16, 224, 224, _RGB),
+        floats(32, 224, 224, _RGB),
     ),
     forward(
-        "keras_hub_retinanet_b16x256",
+        "keras_hub_retinanet_b32x256",
         "detection",
         "keras_hub.models.RetinaNetBackbone",
         partial(_retinanet, 256),
-        floats(16, 256, 256, _RGB),
+        floats(32, 256, 256, _RGB),
     ),
     forward(
         "keras_hub_deeplab_v3_b4x256",
@@ -297,10 +297,10 @@ PROGRAMS = (
         {"images": floats(32, 224, 224, _RGB), "token_ids": tokens(32, 77)},
     ),
     forward(
-        "keras_hub_vae_3_b4x128",
+        "keras_hub_vae_3_b16x128",
         "autoencoder",
         "keras_hub.src.models.vae.vae_backbone.VAEBackbone",
         _vae,
-        floats(4, 128, 128, _RGB),
+        floats(16, 128, 128, _RGB),
     ),
 )
