@@ -9,6 +9,7 @@ import collections
 import csv
 import json
 import math
+import os
 import pathlib
 import re
 import sys
@@ -18,6 +19,7 @@ import pytest
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(FOLDER))
+os.environ.setdefault("KERAS_BACKEND", "jax")  # before keras is imported
 
 from zoo import PROGRAMS, Program  # noqa: E402
 
