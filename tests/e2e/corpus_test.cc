@@ -57,15 +57,23 @@ TEST_F(Corpus, RefusesAProgramThatTheSplitDoesNotList) {
   EXPECT_THAT(result.err, AllOf(HasSubstr("gpt_small.program"), HasSubstr("split.csv")));
 }
 
-TEST(CommittedCorpus, HasAnUpToDateTable) {
-  const std::string workloads = MALLOCMUZERO_SOURCE_DIR "/workloads";
+// A committed folder of programs, from the root of the repository.
+class CommittedCorpus : public testing::TestWithParam<const char*> {};
+
+TEST_P(CommittedCorpus, HasAnUpToDateTable) {
+  const std::string workloads = std::string(MALLOCMUZERO_SOURCE_DIR) + "/" + GetParam();
   const std::string readme = workloads + "/README.md";
   if (!std::filesystem::exists(readme)) GTEST_SKIP() << "no programs are committed";
   const RunResult table = RunMallocmuzero({"corpus", "--workloads", workloads});
   ASSERT_EQ(table.exit_code, 0) << table.err;
   EXPECT_TRUE(ReadAll(readme).find(table.out) != std::string::npos)
-      << "run: build/bin/mallocmuzero corpus --write workloads/README.md";
+      << "run: build/bin/mallocmuzero corpus --workloads " << GetParam() << " --write "
+      << GetParam() << "/README.md";
 }
+
+INSTANTIATE_TEST_SUITE_P(All, CommittedCorpus,
+                         testing::Values("workloads", "workloads_third_party"),
+                         [](const auto& folder) { return std::string(folder.param); });
 
 }  // namespace
 }  // namespace mallocmuzero::e2e
