@@ -193,6 +193,43 @@ def test_real_placed_module_over_eight_devices_is_as_promised(tmp_path: pathlib.
     assert all(each["accesses_elsewhere"] == 0 for each in rounds)
 
 
+def fully_sharded(chip: str, topology: str) -> tuple[Any, list[Any]]:
+    """Layers whose weights eight devices gather, some of them while other instructions run."""
+    split = rows(mesh_of(topology_devices(chip, topology)))
+
+    def layers(weights: list[Any], x: Any) -> Any:
+        for weight in weights:
+            x = jnp.tanh(x @ weight)
+        return x
+
+    weight = jax.ShapeDtypeStruct((1024, 1024), jnp.bfloat16, sharding=split)
+    batch = jax.ShapeDtypeStruct((4096, 1024), jnp.bfloat16, sharding=split)
+    return layers, [[weight] * 4, batch]
+
+
+@pytest.mark.compiler
+def test_real_placed_module_has_arrays_of_a_gather_in_flight_in_vmem(
+    tmp_path: pathlib.Path,
+) -> None:
+    fn, args = fully_sharded("tpu_v5e", "v5e:2x4")
+    found = place(
+        fn,
+        *args,
+        chip="tpu_v5e",
+        topology="v5e:2x4",
+        budget="60s",
+        rounds=1,
+        scoped_limit=False,
+        cache_dir=tmp_path,
+        progress=False,
+    )
+    assert found.default_cycles is not None
+    assert found.optimized_cycles <= found.default_cycles
+    rounds = [each for each in found.report["rounds"] if not each["error"]]
+    assert rounds
+    assert all(each["accesses_elsewhere"] == 0 for each in rounds)
+
+
 @pytest.mark.compiler
 def test_real_pallas_kernel_is_placed(tmp_path: pathlib.Path) -> None:
     from jax.experimental.pallas.ops.tpu.flash_attention import flash_attention
