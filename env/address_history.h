@@ -17,11 +17,11 @@ namespace mallocmuzero {
 
 // A stay lies on the stays that had its bytes before it:
 //
-//      time |  +------+---+
-//           |  |  c   |   |  +----+     From 0 on: c, a. Behind c: b. Behind a gap: d.
-//           |  +--+---+ b |  | d  |     c lies on a and on a part of b.
-//           |  |a |   |   |  |    |
-//           +--+--+---+---+--+----+---> address
+//      time |     +------+
+//           |     |  c   |     +----+     The stay c lies on a part of a, on bytes that no other
+//           |  +--+-+ +--+--+  | d  |     stay has had, and on a part of b.
+//           |  | a  | |  b  |  |    |
+//           +--+----+-+-----+--+----+---> address
 //
 // FastMemory knows the top of this picture only. The search for new addresses must know what lies
 // below the stays that it moves, and this is where it finds it without a look at all stays.
@@ -89,7 +89,7 @@ class AddressHistory {
 
   using BelowIndex = Index<struct BelowTag>;  // into below_
 
-  // What a stay lies on: some pieces of below_, which end together with the stay.
+  // The pieces of below_ that a stay lies on. They end together with the stay.
   struct Base {
     BelowIndex first = 0;
     uint32_t count = 0;

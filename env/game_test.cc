@@ -273,14 +273,14 @@ TEST(Game, NoDecisionLeadsIntoADeadEnd) {
 }
 
 TEST(Game, SaysHowMuchMemoryItTakes) {
-  const Program program = LayeredProgram(100);
+  const Program program = LayeredProgram(2000);
   const ProgramRules rules = EverythingMatters(program);
   Game game(rules);
   while (!game.finished()) game.Apply(EagerAction(game.legal_actions()));
   // Its points alone: a state and three numbers each, two numbers of the tree.
   EXPECT_GT(game.MemoryBytes(), program.instruction_count() * 64);
-  EXPECT_LT(game.MemoryBytes(), size_t{1} << 20);
-  EXPECT_LT(game.CopyBytes(), game.MemoryBytes() / 4);
+  EXPECT_LT(game.MemoryBytes(), program.instruction_count() * 1024);
+  EXPECT_LT(game.CopyBytes(), game.MemoryBytes() / 2);
 }
 
 }  // namespace

@@ -102,8 +102,8 @@ class Packer {
   }
 
   // Whether some block has no place in any order. A block that has been there for long mostly has
-  // one gap only, so that it takes the middle of the gap wherever it goes. What such blocks take is
-  // taken for all others.
+  // one gap only, so that it takes the middle of the gap wherever it goes. No other block can have
+  // these bytes.
   bool IsHopeless() {
     placed_.clear();
     std::vector<size_t> order(movers_.size());

@@ -190,9 +190,9 @@ class Residency {
   void Occupy(FastMemory& memory, StayIndex stay, const AddressBlock& block,
               std::vector<LostBytes>& losses) const;
 
-  // The blocks of fast memory that a search for new addresses must look at. `blocks` has first the
-  // stays that have their bytes at some instruction or later, then what lies below them: pieces of
-  // the last stays before.
+  // The blocks of fast memory that a search for new addresses must look at. First come the stays
+  // that have their bytes at some instruction or later. Then come the pieces of earlier stays that
+  // lie below them.
   struct Layout {
     size_t whole_stays = 0;  // so many of `blocks` are whole stays
     std::vector<AddressBlock> blocks;

@@ -107,7 +107,7 @@ class ExhaustivePlaces {
   const AccessIndex access_;
 };
 
-// What has the addresses after the moves: the blocks, one after the other in the order of time.
+// The memory after the moves. The blocks take their addresses in the order of time.
 FastMemory MemoryOf(const Residency& residency, const ProgramRules& rules, const AllBlocks& all) {
   FastMemory memory(residency.memory().bytes());
   std::vector<size_t> order(all.blocks.size());

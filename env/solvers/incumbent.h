@@ -62,7 +62,7 @@ class Incumbent {
   // Plays what was assumed.
   void Confirm();
 
-  // What the incumbent was at some time.
+  // The incumbent as it was at some time.
   class Mark;
 
   // Remembers the incumbent, and goes back to it without a game. Both take time in the number of

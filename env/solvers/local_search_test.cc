@@ -69,7 +69,7 @@ TEST(LocalSearch, GivesManySmallValuesUpForALargeOne) {
   EXPECT_LE(Solve("local_search", rules, options)->cycles, rules.all_hbm_cycles() - 300);
 }
 
-// The search assumes gains of windows and settles them. What it returns has been played.
+// The search assumes gains of windows and settles them. It returns a plan that it has played.
 TEST(LocalSearch, TheCyclesOfALongProgramAreThoseOfItsPlan) {
   const Program program = testing::LayeredProgram(700);
   const ProgramRules rules = testing::EverythingMatters(program);

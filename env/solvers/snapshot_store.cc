@@ -133,8 +133,8 @@ void SnapshotStore::NoteChange(AccessIndex first) {
 }
 
 // A change drops the snapshots that it makes wrong. So those that were taken before the mark and
-// are still here are wrong by their shifts only. Those that were taken later are right up to the
-// first change since.
+// are still here are wrong by their shifts only. Snapshots that were taken later are right up to
+// the first change since.
 void SnapshotStore::GoBackTo(const Mark& mark) {
   AccessIndex first_change = std::numeric_limits<int32_t>::max();
   for (const Changed& changed : changed_) {

@@ -28,13 +28,13 @@ class SnapshotStore {
     uint64_t taken_after = 0;  // marks that had been set before it was taken
   };
 
-  // What the store has at some time: see SetMark.
+  // The store as it was at some time: see SetMark.
   struct Mark {
     uint64_t number = 0;
     std::vector<double> shifts;  // by place
   };
 
-  // What the snapshots are for.
+  // The purpose of the snapshots.
   enum class Use : uint8_t {
     kWholeGames,  // tries are played to their end
     kParts,       // tries end at a snapshot soon after their changes
@@ -44,8 +44,8 @@ class SnapshotStore {
   // outlive the store.
   explicit SnapshotStore(const ProgramRules& rules);
 
-  // Drops all snapshots but the first, and chooses the distance for snapshots of so many bytes: for
-  // kParts those that a snapshot has for itself, as memory limits the number of snapshots.
+  // Drops all snapshots but the first, and chooses the distance for snapshots of so many bytes. For
+  // kParts these are the bytes that a snapshot has for itself, as all must fit into the memory.
   void Restart(size_t game_bytes, Use use);
 
   // The last snapshot at or before the access.
