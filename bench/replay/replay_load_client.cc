@@ -69,7 +69,7 @@ class InsertClient {
   }
 
   // Waits for all acknowledgements.
-  void Finish() { writer_.Close(absl::Minutes(1)); }
+  void Finish() { writer_.Close(absl::Minutes(1), absl::Minutes(1)); }
 
   ClientResult Measure(double seconds) {
     const absl::Time start = absl::Now() + kWarmUp;
