@@ -42,6 +42,12 @@ std::vector<PlanChange> AnyChanges(uint32_t accesses, std::mt19937_64& random) {
   return changes;
 }
 
+Plan AnyPlan(uint32_t accesses, std::mt19937_64& random) {
+  Plan plan(accesses);
+  for (Action& action : plan) action = AnyAction(random);
+  return plan;
+}
+
 Plan Changed(Plan plan, const std::vector<PlanChange>& changes) {
   for (const PlanChange& change : changes) plan[change.access] = change.action;
   return plan;
@@ -69,9 +75,7 @@ TEST(Incumbent, IsAtAnyTimeWhatItsPlanPlaysFromTheBeginning) {
     const ProgramRules rules = testing::EverythingMatters(program);
     if (rules.access_count() == 0) continue;
     Incumbent incumbent(rules);
-    Plan plan(rules.access_count());
-    for (Action& action : plan) action = AnyAction(random);
-    incumbent.Reset(plan);
+    incumbent.Reset(AnyPlan(rules.access_count(), random));
     for (int k = 0; k < 60; ++k) {
       const Plan before = incumbent.plan();
       const double cycles = incumbent.cycles();
@@ -115,14 +119,20 @@ TEST(Incumbent, TakesWhateverIsPlayedIfThereIsNoLimit) {
   }
 }
 
+// Five changes close together, whatever they cost.
+void ChangeAWindow(const ProgramRules& rules, Incumbent& incumbent, std::mt19937_64& random) {
+  const AccessIndex first(random() % (rules.access_count() - 100));
+  for (int t = 0; t < 5; ++t) {
+    incumbent.Try({{.access = first + random() % 60, .action = AnyAction(random)}}, kAnything);
+  }
+}
+
 TEST(Incumbent, ConfirmedAfterTriesThatAssumeRestsItIsWhatItsPlanPlays) {
   const Program program = testing::LayeredProgram(60);
   const ProgramRules rules = testing::EverythingMatters(program);
   std::mt19937_64 random(1);
   Incumbent incumbent(rules);
-  Plan plan(rules.access_count());
-  for (Action& action : plan) action = AnyAction(random);
-  incumbent.Reset(plan);
+  incumbent.Reset(AnyPlan(rules.access_count(), random));
   incumbent.AssumeRests();
   int assumed = 0;
   int right = 0;
@@ -153,16 +163,12 @@ TEST(Incumbent, GoesBackToAPlanAfterTriesThatAssumeRests) {
   const ProgramRules rules = testing::EverythingMatters(program);
   std::mt19937_64 random(2);
   Incumbent incumbent(rules);
-  Plan plan(rules.access_count());
-  for (Action& action : plan) action = AnyAction(random);
+  const Plan plan = AnyPlan(rules.access_count(), random);
   incumbent.Reset(plan);
   incumbent.AssumeRests();
   const double cycles = incumbent.cycles();
   for (int k = 0; k < 50; ++k) {
-    const AccessIndex first(random() % (rules.access_count() - 100));
-    for (int t = 0; t < 5; ++t) {
-      incumbent.Try({{.access = first + random() % 60, .action = AnyAction(random)}}, kAnything);
-    }
+    ChangeAWindow(rules, incumbent, random);
     incumbent.Reset(plan);
     ASSERT_EQ(incumbent.cycles(), cycles);
     ASSERT_NO_FATAL_FAILURE(ExpectIsPlanPlayed(rules, incumbent));
@@ -190,16 +196,9 @@ TEST(Incumbent, GoesBackToAMarkWhateverHasHappenedSince) {
   const ProgramRules rules = testing::EverythingMatters(program);
   std::mt19937_64 random(3);
   Incumbent incumbent(rules);
-  Plan plan(rules.access_count());
-  for (Action& action : plan) action = AnyAction(random);
-  incumbent.Reset(plan);
+  incumbent.Reset(AnyPlan(rules.access_count(), random));
   incumbent.AssumeRests();
-  const auto change_window = [&] {
-    const AccessIndex first(random() % (rules.access_count() - 100));
-    for (int t = 0; t < 5; ++t) {
-      incumbent.Try({{.access = first + random() % 60, .action = AnyAction(random)}}, kAnything);
-    }
-  };
+  const auto change_window = [&] { ChangeAWindow(rules, incumbent, random); };
   int assumed = 0;
   for (int k = 0; k < 60; ++k) {
     Incumbent::Mark exact;
