@@ -8,6 +8,7 @@ if this program has instructions that compute the same, whatever their names are
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -16,9 +17,8 @@ from typing import Any
 from mallocmuzero_xla.artefact import Artefact, load_artefact
 from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES, Item
+from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES, Item, quoted_name
 from mallocmuzero_xla.scoped_limit import OPTION
-from mallocmuzero_xla.verified import Verified
 
 # Keys of Artefact.found.
 IDENTITIES = "identities"
@@ -50,9 +50,16 @@ class Earlier:
     identities: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @staticmethod
-    def of(options: Mapping[str, str], identities: Mapping[str, str]) -> Earlier:
-        """Takes compiler options apart. Raises ValueError if they are none of a search."""
-        limit = int(options[OPTION]) if OPTION in options else None
+    def of(
+        options: Mapping[str, str],
+        identities: Mapping[str, str],
+        executable_limit: int | None = None,
+    ) -> Earlier:
+        """Takes compiler options apart. Raises ValueError if they are none of a search.
+
+        `executable_limit` is the limit of a placed executable, which is not among its options.
+        """
+        limit = int(options[OPTION]) if OPTION in options else executable_limit
         return Earlier(limit, tuple(_items(options)), identities)
 
     def items_for(self, identities: Mapping[str, str]) -> list[Item]:
@@ -74,7 +81,7 @@ class Earlier:
             return None
 
         def rename(found: re.Match[str]) -> str:
-            return f'{found[1]}^{_quoted(here[_unquoted(found[2])] or "")}$"'
+            return f'{found[1]}^{quoted_name(here[_unquoted(found[2])] or "")}$"'
 
         text = _NAME.sub(rename, text)
         return dataclasses.replace(
@@ -99,21 +106,10 @@ def earlier_of(start: str | os.PathLike[str] | Artefact, chip: Chip) -> Earlier:
     limit = found.get(LIMIT)
     try:
         named = {str(name): str(identity) for name, identity in identities.items()}
-        earlier = Earlier.of(artefact.compiler_options, named)
-        return earlier if limit is None else dataclasses.replace(earlier, limit=int(limit))
+        limit = None if limit is None else int(limit)
+        return Earlier.of(artefact.compiler_options, named, limit)
     except (TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{name}: damaged artefact ({error})") from error
-
-
-def earlier_of_search(verified: Verified) -> Earlier:
-    """Returns what a search on this machine has found.
-
-    Raises ValueError if its options are none of a search.
-    """
-    earlier = Earlier.of(verified.options, verified.identities)
-    if verified.executable_limit_kib is None:
-        return earlier
-    return dataclasses.replace(earlier, limit=verified.executable_limit_kib)
 
 
 def names_in(text: str) -> list[str]:
@@ -125,19 +121,12 @@ def _items(options: Mapping[str, str]) -> Iterator[Item]:
     """Yields an item for each setting and each override."""
     for name, value in options.items():
         if name not in (TENSOR_OVERRIDES, SORT_OVERRIDES, OPTION):
-            yield _item(f"{name}={value}", setting=(name, value))
-    number = 0
-    for option in (TENSOR_OVERRIDES, SORT_OVERRIDES):
-        for text in _messages(options.get(option, "")):
-            number += 1
-            place = "tensor_overrides" if option == TENSOR_OVERRIDES else "sort_overrides"
-            yield _item(f"{_KIND} #{number}", **{place: (text,)})
-
-
-def _item(name: str, **fields: Any) -> Item:
-    empty: dict[str, Any] = {"tensor_overrides": (), "sort_overrides": (), "accesses": ()}
-    rest = {"instruction": "", "gain": 0.0, "strict": ""}
-    return Item(id=name, kind=_KIND, **{**empty, **rest, **fields})
+            yield Item(id=f"{name}={value}", kind=_KIND, setting=(name, value))
+    numbers = itertools.count(1)
+    for text in _messages(options.get(TENSOR_OVERRIDES, "")):
+        yield Item(id=f"{_KIND} #{next(numbers)}", kind=_KIND, tensor_overrides=(text,))
+    for text in _messages(options.get(SORT_OVERRIDES, "")):
+        yield Item(id=f"{_KIND} #{next(numbers)}", kind=_KIND, sort_overrides=(text,))
 
 
 def _messages(text: str) -> Iterator[str]:
@@ -153,7 +142,3 @@ def _messages(text: str) -> Iterator[str]:
 
 def _unquoted(body: str) -> str:
     return re.sub(r"\\\\(.)", r"\1", body)
-
-
-def _quoted(name: str) -> str:
-    return "".join(each if each.isalnum() or each in "_-" else f"\\\\{each}" for each in name)

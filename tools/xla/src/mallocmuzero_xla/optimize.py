@@ -18,7 +18,6 @@ from mallocmuzero_xla.earlier import (
     LIMIT,
     Earlier,
     earlier_of,
-    earlier_of_search,
 )
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
 from mallocmuzero_xla.errors import PlacedError, UsageError
@@ -266,7 +265,7 @@ class _Run:
         if found is None:
             return Earlier()
         try:
-            earlier = earlier_of_search(found)
+            earlier = Earlier.of(found.options, found.identities, found.executable_limit_kib)
         except ValueError:
             return Earlier()  # an entry of another hand
         if found is known:

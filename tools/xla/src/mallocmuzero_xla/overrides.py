@@ -43,12 +43,12 @@ class Item:
 
     id: str
     kind: str
-    instruction: str
-    gain: float
-    tensor_overrides: tuple[str, ...]
-    sort_overrides: tuple[str, ...]
-    strict: str
-    accesses: tuple[int, ...]
+    instruction: str = ""
+    gain: float = 0.0
+    tensor_overrides: tuple[str, ...] = ()
+    sort_overrides: tuple[str, ...] = ()
+    strict: str = ""
+    accesses: tuple[int, ...] = ()
     setting: tuple[str, str] | None = None
 
     @staticmethod
@@ -106,10 +106,17 @@ class Item:
 
     def mentions(self, instruction: str) -> bool:
         """Whether it is about `instruction`, or its texts name it."""
-        # In the text proto of a regex two backslashes stand before each dot.
-        pattern = f"^{instruction.replace('.', chr(92) * 2 + '.')}$"
+        pattern = f"^{quoted_name(instruction)}$"
         texts = (*self.tensor_overrides, *self.sort_overrides)
         return self.instruction == instruction or any(pattern in text for text in texts)
+
+
+def quoted_name(instruction: str) -> str:
+    """Returns a regex of this name alone, as it stands in the text proto of an override.
+
+    Two backslashes stand before each dot.
+    """
+    return "".join(c if c.isalnum() or c in "_-" else f"\\\\{c}" for c in instruction)
 
 
 def start_of_copy(late_copy: dict[str, Any], text: str) -> Item:

@@ -83,14 +83,4 @@ def _pairs(values: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, str]]:
 
 
 def _item(kind: str, name: str, value: str) -> Item:
-    return Item(
-        id=f"{name}={value}",
-        kind=kind,
-        instruction="",
-        gain=0.0,
-        tensor_overrides=(),
-        sort_overrides=(),
-        strict="",
-        accesses=(),
-        setting=(name, value),
-    )
+    return Item(id=f"{name}={value}", kind=kind, setting=(name, value))

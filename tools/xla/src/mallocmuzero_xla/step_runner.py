@@ -119,7 +119,7 @@ class StepRunner:
         self.rounds: dict[Candidate, OverrideRounds] = {}
         self.placed: dict[Candidate, PlacedRounds] = {}
         self.started: Started | None = None
-        self._start_identities: dict[str, str] = {}
+        self._start_identities: dict[Candidate, dict[str, str]] = {}
 
     def close(self) -> None:
         """Ends the compile processes and running searches."""
@@ -149,8 +149,8 @@ class StepRunner:
         if text is None:
             return (*self.compile(candidate, True), False)
         cycles = self._binary.module_cycles(text, self._chip.name)
-        if candidate == Candidate(self._scope.earlier.limit or self._own_limit):
-            self._start_identities = identities(text)
+        if self._scope.earlier.items and candidate == Candidate(self._scope.earlier.limit or 0):
+            self._start_identities[candidate] = identities(text)
         return cycles, time.monotonic() - started, True
 
     def _phased(self, candidate: Candidate, options: dict[str, str] | None = None) -> str | None:
@@ -229,7 +229,7 @@ class StepRunner:
         store, variant = self._store(candidate), Variant(DEFAULT)
         if store is not None and store.has(variant):
             return identities(store.read(variant))
-        return self._start_identities if candidate.limit == self._scope.earlier.limit else {}
+        return self._start_identities.get(candidate, {})
 
     def _store(self, candidate: Candidate) -> CaptureStore | None:
         """Returns the folder of the candidate's compiles; None if it is not kept."""
