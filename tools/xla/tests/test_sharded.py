@@ -23,7 +23,7 @@ from mallocmuzero_xla.chips import CHIPS, Chip, known_topology, topology_devices
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.optimize import optimize
-from mallocmuzero_xla.placing import place
+from mallocmuzero_xla.placing import Placed, place
 
 if HAS_JAX:
     import jax
@@ -174,23 +174,29 @@ def test_real_search_over_eight_devices_is_applied_to_the_same_mesh(
     assert "all-reduce" in compiled
 
 
-@pytest.mark.compiler
-def test_real_placed_module_over_eight_devices_is_as_promised(tmp_path: pathlib.Path) -> None:
-    fn, args = tensor_parallel("tpu_v6e", "v6e:2x4")
+def placed_once(fn: Any, args: list[Any], chip: str, topology: str, cache: pathlib.Path) -> Placed:
+    """Places a function in one round, and checks that all accesses are where they should be."""
     found = place(
         fn,
         *args,
-        chip="tpu_v6e",
-        topology="v6e:2x4",
+        chip=chip,
+        topology=topology,
         budget="60s",
         rounds=1,
         scoped_limit=False,
-        cache_dir=tmp_path,
+        cache_dir=cache,
         progress=False,
     )
     rounds = [each for each in found.report["rounds"] if not each["error"]]
     assert rounds
     assert all(each["accesses_elsewhere"] == 0 for each in rounds)
+    return found
+
+
+@pytest.mark.compiler
+def test_real_placed_module_over_eight_devices_is_as_promised(tmp_path: pathlib.Path) -> None:
+    fn, args = tensor_parallel("tpu_v6e", "v6e:2x4")
+    placed_once(fn, args, "tpu_v6e", "v6e:2x4", tmp_path)
 
 
 def fully_sharded(chip: str, topology: str) -> tuple[Any, list[Any]]:
@@ -212,22 +218,9 @@ def test_real_placed_module_has_arrays_of_a_gather_in_flight_in_vmem(
     tmp_path: pathlib.Path,
 ) -> None:
     fn, args = fully_sharded("tpu_v5e", "v5e:2x4")
-    found = place(
-        fn,
-        *args,
-        chip="tpu_v5e",
-        topology="v5e:2x4",
-        budget="60s",
-        rounds=1,
-        scoped_limit=False,
-        cache_dir=tmp_path,
-        progress=False,
-    )
+    found = placed_once(fn, args, "tpu_v5e", "v5e:2x4", tmp_path)
     assert found.default_cycles is not None
     assert found.optimized_cycles <= found.default_cycles
-    rounds = [each for each in found.report["rounds"] if not each["error"]]
-    assert rounds
-    assert all(each["accesses_elsewhere"] == 0 for each in rounds)
 
 
 @pytest.mark.compiler
