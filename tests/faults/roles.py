@@ -202,8 +202,9 @@ class Role:
                 self.rss.append((now, int(line.split()[1]) * 1024))
 
     def tail(self) -> str:
-        """Returns the last lines of its log."""
+        """Returns the last lines of its log without gRPC's, which tell of each broken connection."""
         with self._log.open("rb") as log:
             log.seek(0, 2)
-            log.seek(max(0, log.tell() - 1000))
-            return " / ".join(log.read().decode(errors="replace").splitlines()[-3:])
+            log.seek(max(0, log.tell() - 10_000))
+            lines = log.read().decode(errors="replace").splitlines()
+        return " / ".join([line for line in lines if " grpc: " not in line][-3:])

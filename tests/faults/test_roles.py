@@ -38,6 +38,16 @@ def test_a_process_that_was_about_to_end_may_end_with_an_error(
     assert sum(counts) == 1
 
 
+def test_a_reason_counts_although_grpc_tells_of_broken_connections_after_it(
+    tmp_path: pathlib.Path,
+) -> None:
+    warning = "2026-11-26T05:07:47.639Z W grpc: cancel_check_peer error"
+    role = started(tmp_path, "\\n".join([SET_BACK, *[warning] * 5]))
+    role.stop()
+    assert role.unexpected == []
+    assert role.ends_after_set_back == 1
+
+
 def test_an_error_without_a_reason_is_a_failure_with_its_last_lines(tmp_path: pathlib.Path) -> None:
     role = started(tmp_path, "all is well")
     role.stop()
