@@ -1,11 +1,13 @@
 #include "simulator/place_check/flow.h"
-#include "base/size32.h"
 
 #include <utility>
 
+#include "base/size32.h"
+
 namespace mallocmuzero::place_check {
 
-Flow::Flow(const Graph& graph) : graph_(graph), leaves_(graph.computations.size()) {
+Flow::Flow(const Graph& graph)
+    : graph_(graph), in_place_(graph), leaves_(graph.computations.size()) {
   const Computation& entry = graph.computations[graph.entry];
   std::vector<LeafValues> parameters;
   for (const int index : entry.parameters) {
@@ -115,8 +117,9 @@ LeafValues Flow::Evaluate(int computation, int index) {
       return Call(computation, index);
     case Kind::kCompute:
       return Compute(computation, index);
-    case Kind::kParameter:
     case Kind::kFusion:
+      return Fusion(computation, index);
+    case Kind::kParameter:
       break;
   }
   return Fresh(ValueKind::kResult, computation, index);
@@ -134,6 +137,18 @@ LeafValues Flow::Compute(int computation, int index) {
     for (const ValueId value : Operand(computation, index, i)) {
       if (leaf < count) values[leaf++] = value;
     }
+  }
+  return values;
+}
+
+// A fusion passes on the operands that its computation returns as they are, if it states that they
+// keep their buffers.
+LeafValues Flow::Fusion(int computation, int index) {
+  LeafValues values = Fresh(ValueKind::kResult, computation, index);
+  for (const InPlacePair& pair : in_place_.PassedOn(computation, index)) {
+    ValueId& value = values[pair.output_leaf];
+    const ValueId operand = Operand(computation, index, pair.operand)[pair.operand_leaf];
+    if (SpaceOf(*values_[operand].shape) == SpaceOf(*values_[value].shape)) value = operand;
   }
   return values;
 }

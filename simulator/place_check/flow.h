@@ -10,6 +10,7 @@
 #include "base/size32.h"
 #include "mallocmuzero/xla/hlo.pb.h"
 #include "simulator/place_check/graph.h"
+#include "simulator/place_check/in_place.h"
 #include "simulator/place_check/shapes.h"
 
 namespace mallocmuzero::place_check {
@@ -72,6 +73,7 @@ class Flow {
   LeafValues SliceStart(int computation, int index);
   LeafValues Bitcast(int computation, int index);
   LeafValues Compute(int computation, int index);
+  LeafValues Fusion(int computation, int index);
   LeafValues Loop(int computation, int index);
   LeafValues Conditional(int computation, int index);
   LeafValues Call(int computation, int index);
@@ -81,6 +83,7 @@ class Flow {
   const LeafValues& Operand(int computation, int index, size_t operand) const;
 
   const Graph& graph_;
+  InPlaceRules in_place_;
   std::vector<Value> values_;
   std::vector<ValueId> same_as_;  // for each value the value that it equals, or itself
   // for each computation and instruction; before Resolve

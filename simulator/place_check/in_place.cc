@@ -58,13 +58,26 @@ std::vector<InPlacePair> InPlaceRules::Pairs(int computation, int index) {
     const size_t known = LeafCount(graph_.RootShape(fused));
     for (size_t leaf = 0; leaf < std::min(leaves, known); ++leaf) {
       const Source source = Trace(fused, leaf);
-      if (source.found) pairs.push_back({leaf, source.parameter, source.leaf});
+      if (source.kind != Source::Kind::kOverwritten) continue;
+      pairs.push_back({leaf, source.parameter, source.leaf});
     }
   }
   std::erase_if(pairs, [&](const InPlacePair& pair) {
     return pair.output_leaf >= leaves || pair.operand >= instruction.operands.size() ||
            pair.operand_leaf >=
                LeafCount(graph_.ShapeOf(computation, instruction.operands[pair.operand]));
+  });
+  return pairs;
+}
+
+std::vector<InPlacePair> InPlaceRules::PassedOn(int computation, int index) {
+  const int fused = graph_.At(computation, index).calls[0];
+  std::vector<InPlacePair> pairs = Pairs(computation, index);
+  std::erase_if(pairs, [&](const InPlacePair& pair) {
+    if (pair.output_leaf >= LeafCount(graph_.RootShape(fused))) return true;
+    const Source source = Trace(fused, pair.output_leaf);
+    return source.kind != Source::Kind::kReturned || source.parameter != pair.operand ||
+           source.leaf != pair.operand_leaf;
   });
   return pairs;
 }
@@ -84,7 +97,7 @@ InPlaceRules::Source InPlaceRules::TraceUncached(int computation, size_t leaf) {
     switch (instruction.kind) {
       case Kind::kParameter: {
         const size_t parameter = instruction.proto->parameter_number();
-        return {updated, parameter, leaf};
+        return {updated ? Source::Kind::kOverwritten : Source::Kind::kReturned, parameter, leaf};
       }
       case Kind::kTuple: {
         size_t operand = 0;

@@ -4,6 +4,7 @@
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_IN_PLACE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <utility>
 #include <vector>
@@ -32,14 +33,19 @@ class InPlaceRules {
   // All in-place pairs of an instruction.
   std::vector<InPlacePair> Pairs(int computation, int instruction);
 
+  // Those pairs of a fusion whose operands its computation returns as they are.
+  std::vector<InPlacePair> PassedOn(int computation, int instruction);
+
  private:
+  // What a leaf of the root of a fused computation does to a leaf of a parameter.
   struct Source {
-    bool found = false;
+    enum class Kind : uint8_t { kNone, kOverwritten, kReturned };
+
+    Kind kind = Kind::kNone;
     size_t parameter = 0;
     size_t leaf = 0;
   };
 
-  // The parameter of a fused computation that leaf `leaf` of its root overwrites.
   Source Trace(int computation, size_t leaf);
   Source TraceUncached(int computation, size_t leaf);
 

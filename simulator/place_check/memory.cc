@@ -58,9 +58,6 @@ class Walk {
   void Step(int computation, int index) { trace_.steps.emplace_back(computation, index); }
   int now() const { return Size32(trace_.steps) - 1; }
 
-  // True if one instruction passes the same bytes of a collective in flight on as both values.
-  bool AreSameInFlight(ValueId a, ValueId b) const;
-
   void Read(ValueId value, int computation, int index);
   void ReadOperands(int computation, int index);
   void ReadRoot(int computation);
@@ -101,17 +98,11 @@ void Walk::Hold(ValueId value) {
   SetHolder(buffers_.Of(value), value);
 }
 
-bool Walk::AreSameInFlight(ValueId a, ValueId b) const {
-  if (a < 0 || !in_flight_.contains(a) || !in_flight_.contains(b)) return false;
-  return flow_.value(a).computation == flow_.value(b).computation &&
-         flow_.value(a).instruction == flow_.value(b).instruction;
-}
-
 void Walk::Read(ValueId value, int computation, int index) {
   value = flow_.Resolve(value);
   Touch(value, now());
   const ValueId held = holder_[buffers_.Of(value)];
-  if (held == value || AreSameInFlight(held, value)) return;
+  if (in_flight_.AreSameArray(held, value)) return;
   const Value& wanted = flow_.value(value);
   const std::string other =
       held < 0 ? "an unknown branch"

@@ -52,9 +52,8 @@ struct MemoryTrace {
   std::vector<std::pair<int, int>> steps;
 };
 
-// Walks the schedule; the order must be complete. Reports kStaleRead and kWriteDuringCopy. A fusion
-// between the start and the done of a collective passes an array of `in_flight` on as several
-// results in one buffer. They are the same bytes.
+// Walks the schedule; the order must be complete. Reports kStaleRead and kWriteDuringCopy. Values
+// that `in_flight` calls the same array may be read for each other.
 MemoryTrace WalkMemory(const Flow& flow, const Buffers& buffers, const ValuesInFlight& in_flight,
                        const Order& order, Report& report);
 

@@ -248,6 +248,18 @@ const WrongEdit kEdits[] = {
      "  hd = f32[1024]S1 copy-done(hs)\n"
      "  d = f32[1024]S1 fusion(m1, hd) calls=finish over=1\n",
      Rule::kMoveInFlight},
+    {"ArrayMovedInALoopOfAChain", &kGatherLoop,
+     "  m = (f32[1024]S1, f32[512], f32[1024], f32[1024]) fusion(bs, bd, bw)",
+     "  hs = (f32[1024], f32[1024], u32[]S2) copy-start(bd)\n"
+     "  hd = f32[1024] copy-done(hs)\n"
+     "  m = (f32[1024]S1, f32[512], f32[1024], f32[1024]) fusion(bs, hd, bw)",
+     Rule::kMoveInFlight},
+    {"OperandOfAChainMovedInALoop", &kGatherLoop,
+     "  m = (f32[1024]S1, f32[512], f32[1024], f32[1024]) fusion(bs, bd, bw)",
+     "  hs = (f32[512], f32[512], u32[]S2) copy-start(bs)\n"
+     "  hd = f32[512] copy-done(hs)\n"
+     "  m = (f32[1024]S1, f32[512], f32[1024], f32[1024]) fusion(hd, bd, bw)",
+     Rule::kMoveInFlight},
     {"ChainEndsInOtherSpace", &kGatherChain, "d = f32[1024]S1 fusion", "d = f32[1024] fusion",
      Rule::kAliasSpace},
 

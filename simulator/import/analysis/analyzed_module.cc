@@ -86,6 +86,11 @@ absl::Status CollectPricedSteps(AnalyzedModule& analyzed) {
   return absl::OkStatus();
 }
 
+void SortAndMakeUnique(std::vector<int32_t>& storages) {
+  std::sort(storages.begin(), storages.end());
+  storages.erase(std::unique(storages.begin(), storages.end()), storages.end());
+}
+
 // Finds the asynchronous collectives of a module, with their starts and dones.
 class AsyncCollector {
  public:
@@ -95,6 +100,7 @@ class AsyncCollector {
     const Schedule& schedule = analyzed_.schedule;
     for (int32_t s = 0; s < schedule.steps.size(); ++s) {
       const Step& step = schedule.steps[s];
+      if (step.kind == Step::Kind::kLoopBegin) FollowIntoLoop(s);
       if (step.kind != Step::Kind::kInstruction) continue;
       const hlo::Instruction& instruction = schedule.InstructionAt(step);
       if (instruction.opcode == hlo::Opcode::kFusion) {
@@ -121,9 +127,7 @@ class AsyncCollector {
     };
     for (const hlo::InstructionIndex operand : instruction.operands) add(operand);
     add(step.instruction);
-    std::sort(started.storages.begin(), started.storages.end());
-    started.storages.erase(std::unique(started.storages.begin(), started.storages.end()),
-                           started.storages.end());
+    SortAndMakeUnique(started.storages);
     return analyzed_.async_collectives.size() - 1;
   }
 
@@ -139,10 +143,29 @@ class AsyncCollector {
     }
   }
 
+  // The chain of fusions of a collective may go on in a loop, which then carries its arrays.
+  void FollowIntoLoop(int32_t s) {
+    for (const auto& [channel, index] : started_on_channel_) {
+      std::vector<int32_t>& storages = analyzed_.async_collectives[index].storages;
+      const std::vector<int32_t> outside = storages;
+      for (const CarriedValue& carried : analyzed_.flow.carried()) {
+        if (analyzed_.schedule.loops[carried.loop].begin != s) continue;
+        const int32_t initial = analyzed_.flow.StorageOf(carried.initial);
+        if (!std::binary_search(outside.begin(), outside.end(), initial)) continue;
+        for (const ValueId value : {carried.parameter, carried.root, carried.result}) {
+          storages.push_back(analyzed_.flow.StorageOf(value));
+        }
+      }
+      SortAndMakeUnique(storages);
+    }
+  }
+
   void VisitFusion(int32_t s, const Step& step, const hlo::Instruction& fusion) {
     const CollectiveFusion part = CollectiveFusionOf(analyzed_.module, fusion);
     if (part == CollectiveFusion::kNone && started_on_channel_.empty()) return;
-    const std::pair channel(step.instance, ChannelOfFusion(analyzed_.module, fusion));
+    const absl::string_view number = ChannelOfFusion(analyzed_.module, fusion);
+    // Collectives that state no channel are told apart by where they are.
+    const std::pair channel(number.empty() ? step.instance : -1, number);
     if (part == CollectiveFusion::kStart) {
       started_on_channel_[channel] = Start(s, step, fusion);
       return;
@@ -152,7 +175,7 @@ class AsyncCollector {
     if (part == CollectiveFusion::kDone) {
       analyzed_.async_collectives[started->second].done = s;
       started_on_channel_.erase(started);
-    } else if (!channel.second.empty()) {  // else it may have no collective at all
+    } else if (!number.empty()) {  // else it may have no collective at all
       PassOn(s, step, analyzed_.async_collectives[started->second]);
     }
   }
@@ -177,7 +200,8 @@ class AsyncCollector {
   }
 
   AnalyzedModule& analyzed_;
-  // Indices into async_collectives: by the instance, and the start or the channel.
+  // Indices into async_collectives: by the instance and the start, or by the instance, which is -1
+  // for a stated channel, and the channel.
   absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, size_t> started_;
   absl::flat_hash_map<std::pair<int32_t, absl::string_view>, size_t> started_on_channel_;
 };

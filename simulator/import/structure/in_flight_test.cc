@@ -93,8 +93,8 @@ TEST(AssembleInFlight, AGatherReadsItsOperandAndWritesItsResultFromStartToDone) 
   EXPECT_EQ(program.hardware().link_bytes_per_cycle(), 16);
 }
 
-// The chain of fusions that libtpu writes for v5e, with a fusion between start and done.
-std::string Chain() {
+// A module with the chain of fusions that libtpu writes for v5e: `begin`, `between`, `end`.
+std::string ChainModule(const std::string& entry, const std::string& other_computations = "") {
   const std::string gather = "channel_id=6, replica_groups={{0,1}}, dimensions={0}\n";
   return absl::StrCat(
       "HloModule m, is_scheduled=true\n\n"
@@ -112,22 +112,65 @@ std::string Chain() {
       "%p = f32[128] parameter(1)\n%i = f32[128] all-gather(%o), ",
       gather,
       "ROOT %l = f32[128] custom-call(%o, %p, %i), "
-      "custom_call_target=\"AsyncCollectiveDone\"\n}\n\n"
-      "ENTRY %main {\n%a = f32[64] parameter(0)\n%v = f32[32] parameter(1)\n"
-      "%b = f32[64] negate(%a)\n"
-      "%s = (f32[64], f32[128], u32[]{:S(2)}) fusion(%b), kind=kCustom, calls=%begin, "
-      "output_to_operand_aliasing={{0}: (0, {})}\n"
-      "%s0 = f32[64] get-tuple-element(%s), index=0\n"
-      "%s1 = f32[128] get-tuple-element(%s), index=1\n"
-      "%m = (f32[32], f32[64], f32[128], f32[128]) fusion(%s0, %s1, %v), kind=kOutput, "
-      "calls=%between, output_to_operand_aliasing={{1}: (0, {}), {2}: (1, {}), {3}: (1, {})}\n"
-      "%m0 = f32[32] get-tuple-element(%m), index=0\n"
-      "%m1 = f32[64] get-tuple-element(%m), index=1\n"
-      "%m2 = f32[128] get-tuple-element(%m), index=2\n"
-      "%d = f32[128] fusion(%m1, %m2), kind=kCustom, calls=%end, "
-      "output_to_operand_aliasing={{}: (1, {})}\n"
-      "%e = f32[128] negate(%d)\n"
-      "ROOT %r = (f32[32], f32[128]) tuple(%m0, %e)\n}\n");
+      "custom_call_target=\"AsyncCollectiveDone\"\n}\n\n",
+      other_computations, "ENTRY %main {\n", entry, "}\n");
+}
+
+// Such a fusion between start and done.
+constexpr char kBetween[] =
+    "%m = (f32[32], f32[64], f32[128], f32[128]) fusion(%s0, %s1, %v), kind=kOutput, "
+    "calls=%between, output_to_operand_aliasing={{1}: (0, {}), {2}: (1, {}), {3}: (1, {})}\n"
+    "%m0 = f32[32] get-tuple-element(%m), index=0\n"
+    "%m1 = f32[64] get-tuple-element(%m), index=1\n"
+    "%m2 = f32[128] get-tuple-element(%m), index=2\n";
+
+std::string Chain() {
+  return ChainModule(
+      absl::StrCat("%a = f32[64] parameter(0)\n%v = f32[32] parameter(1)\n"
+                   "%b = f32[64] negate(%a)\n"
+                   "%s = (f32[64], f32[128], u32[]{:S(2)}) fusion(%b), kind=kCustom, calls=%begin, "
+                   "output_to_operand_aliasing={{0}: (0, {})}\n"
+                   "%s0 = f32[64] get-tuple-element(%s), index=0\n"
+                   "%s1 = f32[128] get-tuple-element(%s), index=1\n",
+                   kBetween,
+                   "%d = f32[128] fusion(%m1, %m2), kind=kCustom, calls=%end, "
+                   "output_to_operand_aliasing={{}: (1, {})}\n"
+                   "%e = f32[128] negate(%d)\n"
+                   "ROOT %r = (f32[32], f32[128]) tuple(%m0, %e)\n"));
+}
+
+// The same with the fusion between start and done in a loop.
+std::string ChainThroughALoop() {
+  const std::string state = "(s32[], f32[64], f32[128], f32[32])";
+  return ChainModule(
+      absl::StrCat("%a = f32[64] parameter(0)\n%w = f32[32] parameter(1)\n"
+                   "%b = f32[64] negate(%a)\n%z = s32[] constant(0)\n"
+                   "%s = (f32[64], f32[128], u32[]{:S(2)}) fusion(%b), kind=kCustom, "
+                   "calls=%begin, output_to_operand_aliasing={{0}: (0, {})}\n"
+                   "%g0 = f32[64] get-tuple-element(%s), index=0\n"
+                   "%g1 = f32[128] get-tuple-element(%s), index=1\n"
+                   "%t = ",
+                   state, " tuple(%z, %g0, %g1, %w)\n%l = ", state,
+                   " while(%t), condition=%cond, body=%body, "
+                   "backend_config={\"known_trip_count\":{\"n\":\"2\"}}\n"
+                   "%l1 = f32[64] get-tuple-element(%l), index=1\n"
+                   "%l2 = f32[128] get-tuple-element(%l), index=2\n"
+                   "%d = f32[128] fusion(%l1, %l2), kind=kCustom, calls=%end, "
+                   "output_to_operand_aliasing={{}: (1, {})}\n"
+                   "ROOT %e = f32[128] negate(%d)\n"),
+      absl::StrCat("%body (p: ", state, ") -> ", state, " {\n%p = ", state,
+                   " parameter(0)\n%i = s32[] get-tuple-element(%p), index=0\n"
+                   "%s0 = f32[64] get-tuple-element(%p), index=1\n"
+                   "%s1 = f32[128] get-tuple-element(%p), index=2\n"
+                   "%v = f32[32] get-tuple-element(%p), index=3\n",
+                   kBetween,
+                   "%one = s32[] constant(1)\n%j = s32[] add(%i, %one)\n"
+                   "ROOT %u = ",
+                   state, " tuple(%j, %m1, %m2, %m0)\n}\n\n%cond (q: ", state,
+                   ") -> pred[] {\n%q = ", state,
+                   " parameter(0)\n%k = s32[] get-tuple-element(%q), index=0\n"
+                   "%c = s32[] constant(2)\nROOT %y = pred[] compare(%k, %c), direction=LT\n"
+                   "}\n\n"));
 }
 
 TEST(AssembleInFlight, AChainOfFusionsPassesTheArraysOnWithoutTraffic) {
@@ -149,6 +192,30 @@ TEST(AssembleInFlight, AChainOfFusionsPassesTheArraysOnWithoutTraffic) {
   EXPECT_EQ(AccessTo(program, BufferAt(program, "v"), "m").bytes_accessed(), 32 * 4);
   EXPECT_EQ(AccessTo(program, BufferAt(program, "m", {0}), "m").bytes_accessed(), 32 * 4);
   EXPECT_EQ(BufferAt(program, "d"), whole);
+}
+
+// Nothing may copy them meanwhile: the other devices write into them.
+TEST(AssembleInFlight, AChainOfFusionsThroughALoopHasNoTrafficAndKeepsItsArraysInHbm) {
+  const v1::Program program = AssembleLinked(ChainThroughALoop());
+  ASSERT_EQ(program.collectives_size(), 1);
+  const v1::Collective& gather = program.collectives(0);
+  EXPECT_EQ(gather.start(), InstructionOf(program, "s"));
+  EXPECT_EQ(gather.done(), InstructionOf(program, "d"));
+  EXPECT_THAT(gather.buffers(), IsEmpty());
+  for (const uint32_t element : {1, 2}) {
+    const uint32_t carried = BufferAt(program, "p", {element});
+    EXPECT_TRUE(IsPinned(program, carried));
+    EXPECT_EQ(AccessTo(program, carried, "m").bytes_accessed(), 0);
+    EXPECT_TRUE(IsPinned(program, BufferAt(program, "l", {element})));
+  }
+  EXPECT_FALSE(IsPinned(program, BufferAt(program, "p", {3})));
+}
+
+TEST(AssembleInFlight, ALoopThatAChainOfFusionsGoesThroughSendsNothingItself) {
+  const auto analyzed = MustAnalyze(ChainThroughALoop());
+  for (const PricedStep& priced : analyzed->priced) EXPECT_EQ(priced.link_bytes, 0);
+  ASSERT_EQ(analyzed->async_collectives.size(), 1);
+  EXPECT_EQ(analyzed->async_collectives[0].link_bytes, 512. / 2);
 }
 
 TEST(AssembleInFlight, ArraysThatTheStartDoesNotStateStayInHbm) {

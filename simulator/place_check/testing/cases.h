@@ -30,10 +30,12 @@ extern const PlacedCase kListed;
 extern const PlacedCase kGather;
 // An asynchronous all-gather as a chain of fusions, as the compiler writes it for v5e.
 extern const PlacedCase kGatherChain;
+// Such a chain that goes through a loop, and whose operand is read afterwards.
+extern const PlacedCase kGatherLoop;
 
-inline constexpr const PlacedCase* kCases[] = {&kChain,  &kUpdate,   &kLoop,       &kBranches,
-                                               &kSlices, &kPrefetch, &kNested,     &kDonated,
-                                               &kListed, &kGather,   &kGatherChain};
+inline constexpr const PlacedCase* kCases[] = {&kChain,  &kUpdate,   &kLoop,        &kBranches,
+                                               &kSlices, &kPrefetch, &kNested,      &kDonated,
+                                               &kListed, &kGather,   &kGatherChain, &kGatherLoop};
 
 }  // namespace mallocmuzero::place_check
 

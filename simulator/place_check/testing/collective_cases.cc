@@ -94,4 +94,116 @@ entry main
   ROOT sum = f32[1024] add(d, m0)
 )"};
 
+const PlacedCase kGatherLoop = {"gather_loop",
+                                R"(
+computation begin
+  b.p = f32[512] parameter() number=0
+  b.g = f32[1024] all-gather(b.p)
+  ROOT b.r = (f32[512], f32[1024]) custom-call(b.g) target=AsyncCollectiveStart
+computation between
+  m.p = f32[512] parameter() number=0
+  m.q = f32[1024] parameter() number=1
+  m.w = f32[1024] parameter() number=2
+  m.n = f32[1024] negate(m.w)
+  m.g = f32[1024] all-gather(m.p)
+  ROOT m.r = (f32[1024], f32[512], f32[1024], f32[1024]) tuple(m.n, m.p, m.q, m.g)
+computation finish
+  e.p = f32[512] parameter() number=0
+  e.q = f32[1024] parameter() number=1
+  e.g = f32[1024] all-gather(e.p)
+  ROOT e.r = f32[1024] custom-call(e.p, e.q, e.g) target=AsyncCollectiveDone
+computation body
+  bp = (s32[], f32[512], f32[1024], f32[1024]) parameter() number=0
+  bi = s32[] get-tuple-element(bp) index=0
+  bs = f32[512] get-tuple-element(bp) index=1
+  bd = f32[1024] get-tuple-element(bp) index=2
+  bw = f32[1024] get-tuple-element(bp) index=3
+  one = s32[] constant() value=1
+  ni = s32[] add(bi, one)
+  m = (f32[1024], f32[512], f32[1024], f32[1024]) fusion(bs, bd, bw) calls=between over=0:1 over=1:2 over=1:3
+  m0 = f32[1024] get-tuple-element(m) index=0
+  m1 = f32[512] get-tuple-element(m) index=1
+  m2 = f32[1024] get-tuple-element(m) index=2
+  ROOT bt = (s32[], f32[512], f32[1024], f32[1024]) tuple(ni, m1, m2, m0)
+computation condition
+  cp = (s32[], f32[512], f32[1024], f32[1024]) parameter() number=0
+  ci = s32[] get-tuple-element(cp) index=0
+  two = s32[] constant() value=2
+  ROOT less = pred[] compare(ci, two)
+entry main
+  x = f32[512] parameter() number=0
+  w = f32[1024] parameter() number=1
+  zero = s32[] constant() value=0
+  count = s32[] copy(zero)
+  shard = f32[512] negate(x)
+  first = f32[1024] negate(w)
+  s = (f32[512], f32[1024]) fusion(shard) calls=begin over=0:0
+  s0 = f32[512] get-tuple-element(s) index=0
+  s1 = f32[1024] get-tuple-element(s) index=1
+  t = (s32[], f32[512], f32[1024], f32[1024]) tuple(count, s0, s1, first)
+  loop = (s32[], f32[512], f32[1024], f32[1024]) while(t) calls=body,condition
+  l1 = f32[512] get-tuple-element(loop) index=1
+  l2 = f32[1024] get-tuple-element(loop) index=2
+  l3 = f32[1024] get-tuple-element(loop) index=3
+  d = f32[1024] fusion(l1, l2) calls=finish over=1
+  late = f32[512] negate(shard)
+  ROOT r = (f32[1024], f32[1024], f32[512]) tuple(d, l3, late)
+)",
+                                R"(
+computation begin
+  b.p = f32[512] parameter() number=0
+  b.g = f32[1024] all-gather(b.p)
+  ROOT b.r = (f32[512], f32[1024]) custom-call(b.g) target=AsyncCollectiveStart
+computation between
+  m.p = f32[512] parameter() number=0
+  m.q = f32[1024] parameter() number=1
+  m.w = f32[1024]S1 parameter() number=2
+  m.n = f32[1024]S1 negate(m.w)
+  m.g = f32[1024] all-gather(m.p)
+  ROOT m.r = (f32[1024]S1, f32[512], f32[1024], f32[1024]) tuple(m.n, m.p, m.q, m.g)
+computation finish
+  e.p = f32[512] parameter() number=0
+  e.q = f32[1024] parameter() number=1
+  e.g = f32[1024] all-gather(e.p)
+  ROOT e.r = f32[1024] custom-call(e.p, e.q, e.g) target=AsyncCollectiveDone
+computation body
+  bp = (s32[], f32[512], f32[1024], f32[1024]S1) parameter() number=0
+  bi = s32[] get-tuple-element(bp) index=0
+  bs = f32[512] get-tuple-element(bp) index=1
+  bd = f32[1024] get-tuple-element(bp) index=2
+  bw = f32[1024]S1 get-tuple-element(bp) index=3
+  one = s32[] constant() value=1
+  ni = s32[] add(bi, one)
+  m = (f32[1024]S1, f32[512], f32[1024], f32[1024]) fusion(bs, bd, bw) calls=between over=0:1 over=1:2 over=1:3
+  m0 = f32[1024]S1 get-tuple-element(m) index=0
+  m1 = f32[512] get-tuple-element(m) index=1
+  m2 = f32[1024] get-tuple-element(m) index=2
+  ROOT bt = (s32[], f32[512], f32[1024], f32[1024]S1) tuple(ni, m1, m2, m0)
+computation condition
+  cp = (s32[], f32[512], f32[1024], f32[1024]S1) parameter() number=0
+  ci = s32[] get-tuple-element(cp) index=0
+  two = s32[] constant() value=2
+  ROOT less = pred[] compare(ci, two)
+entry main
+  x = f32[512] parameter() number=0
+  w = f32[1024] parameter() number=1
+  zero = s32[] constant() value=0
+  count = s32[] copy(zero)
+  shard = f32[512] negate(x)
+  first = f32[1024]S1 negate(w)
+  s = (f32[512], f32[1024]) fusion(shard) calls=begin over=0:0
+  s0 = f32[512] get-tuple-element(s) index=0
+  s1 = f32[1024] get-tuple-element(s) index=1
+  t = (s32[], f32[512], f32[1024], f32[1024]S1) tuple(count, s0, s1, first)
+  loop = (s32[], f32[512], f32[1024], f32[1024]S1) while(t) calls=body,condition
+  l1 = f32[512] get-tuple-element(loop) index=1
+  l2 = f32[1024] get-tuple-element(loop) index=2
+  l3 = f32[1024]S1 get-tuple-element(loop) index=3
+  d = f32[1024] fusion(l1, l2) calls=finish over=1
+  late = f32[512] negate(shard)
+  ls = (f32[1024], f32[1024]S1, u32[]S2) copy-start(l3)
+  ld = f32[1024] copy-done(ls)
+  ROOT r = (f32[1024], f32[1024], f32[512]) tuple(d, ld, late)
+)"};
+
 }  // namespace mallocmuzero::place_check
