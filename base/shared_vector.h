@@ -18,10 +18,11 @@
 
 namespace mallocmuzero {
 
-// Elements that indices of the kind I address, in chunks of up to a KiB. A copy of a long vector
-// takes the time of a counter for each chunk, and none for a chunk that both vectors share already.
-// A change copies the chunk that it is in, if other vectors share it. A copy of a short vector
-// copies its elements: that takes less time than changes of shared chunks.
+// Elements that indices of the kind I address. A short vector is a std::vector. A long one has its
+// elements in chunks of up to a KiB: a copy takes the time of a counter for each chunk, and none
+// for a chunk that both vectors share already. A change copies the chunk that it is in, if other
+// vectors share it. A short vector shares nothing, because copying its elements takes less time
+// than changing shared chunks.
 //
 // Thread-compatible, as a std::vector is: vectors that share chunks may be used in different
 // threads. A reference to an element is valid until the vector, or this element, changes.
@@ -34,21 +35,6 @@ class SharedVector {
   SharedVector() = default;
   SharedVector(size_t size, const T& value) {
     while (size_ < size) push_back(value);
-  }
-
-  SharedVector(const SharedVector& other) { *this = other; }
-  SharedVector(SharedVector&&) noexcept = default;
-  ~SharedVector() = default;
-  SharedVector& operator=(SharedVector&&) noexcept = default;
-  SharedVector& operator=(const SharedVector& other) {
-    if (this == &other) return *this;
-    if (other.IsShort()) {
-      CopyElements(other);
-    } else {
-      chunks_ = other.chunks_;
-    }
-    size_ = other.size_;
-    return *this;
   }
 
   size_t size() const { return size_; }
@@ -64,12 +50,16 @@ class SharedVector {
   // To change an element.
   T& Mutable(I index) {
     const size_t place = index_internal::PlaceOf(index);
-    return Own(place / kChunkSize)[place % kChunkSize];
+    assert(place < size_);
+    return chunks_.empty() ? short_[place] : Own(place / kChunkSize)[place % kChunkSize];
   }
 
   void push_back(const T& element) {
-    if (size_ % kChunkSize == 0) chunks_.push_back(Ref(new Chunk));
-    Own(size_ / kChunkSize)[size_ % kChunkSize] = element;
+    if (chunks_.empty() && size_ < kMostShort) {
+      short_.push_back(element);
+    } else {
+      PushBackToChunks(element);
+    }
     ++size_;
   }
 
@@ -85,14 +75,15 @@ class SharedVector {
 
   // Shared chunks count in full.
   size_t HeapBytes() const {
-    return chunks_.capacity() * sizeof(Ref) + chunks_.size() * sizeof(Chunk);
+    return short_.capacity() * sizeof(T) + chunks_.capacity() * sizeof(Ref) +
+           chunks_.size() * sizeof(Chunk);
   }
 
   // The bytes that a copy of the vector has for itself.
-  size_t CopyBytes() const { return IsShort() ? HeapBytes() : chunks_.size() * sizeof(Ref); }
+  size_t CopyBytes() const { return short_.size() * sizeof(T) + chunks_.size() * sizeof(Ref); }
 
   friend bool operator==(const SharedVector& a, const SharedVector& b) {
-    if (a.size_ != b.size_) return false;
+    if (a.size_ != b.size_ || a.short_ != b.short_) return false;
     for (size_t k = 0; k < a.chunks_.size(); ++k) {
       if (a.chunks_[k].get() == b.chunks_[k].get()) continue;
       const size_t count = std::min(kChunkSize, a.size_ - k * kChunkSize);
@@ -107,10 +98,10 @@ class SharedVector {
   static constexpr size_t kChunkSize = std::bit_floor(kChunkBytes / sizeof(T));
   static_assert(kChunkSize >= 8);
 
-  // A vector of more bytes is not short.
-  static constexpr size_t kMostShortBytes = size_t{1} << 16;
+  // A short vector has no more elements.
+  static constexpr size_t kMostShort = (size_t{1} << 16) / sizeof(T);
 
-  // Elements begin to exist when they are written: push_back writes them in their order.
+  // Elements begin to exist when they are written: AddToChunks writes them in their order.
   struct Chunk {
     T* elements() { return reinterpret_cast<T*>(bytes); }
 
@@ -148,22 +139,24 @@ class SharedVector {
     Chunk* chunk_ = nullptr;
   };
 
-  bool IsShort() const { return size_ * sizeof(T) <= kMostShortBytes; }
-
-  // Copies the elements into chunks that no other vector shares.
-  void CopyElements(const SharedVector& other) {
-    chunks_.resize(other.chunks_.size());
-    for (size_t k = 0; k < chunks_.size(); ++k) {
-      Ref& ref = chunks_[k];
-      if (ref.get() == nullptr || ref.is_shared()) ref = Ref(new Chunk);
-      const size_t count = std::min(kChunkSize, other.size_ - k * kChunkSize);
-      std::memcpy(ref.get()->bytes, other.chunks_[k].get()->bytes, count * sizeof(T));
-    }
-  }
-
   const T& At(size_t place) const {
     assert(place < size_);
-    return chunks_[place / kChunkSize].get()->elements()[place % kChunkSize];
+    return chunks_.empty() ? short_[place]
+                           : chunks_[place / kChunkSize].get()->elements()[place % kChunkSize];
+  }
+
+  void PushBackToChunks(T element) {
+    if (chunks_.empty()) {
+      for (size_t k = 0; k < size_; ++k) AddToChunks(k, short_[k]);
+      short_ = {};
+    }
+    AddToChunks(size_, element);
+  }
+
+  // Adds the element at `place`, which is the number of elements in chunks.
+  void AddToChunks(size_t place, T element) {
+    if (place % kChunkSize == 0) chunks_.push_back(Ref(new Chunk));
+    Own(place / kChunkSize)[place % kChunkSize] = element;
   }
 
   // The elements of a chunk that no other vector shares.
@@ -177,7 +170,8 @@ class SharedVector {
     return ref.get()->elements();
   }
 
-  std::vector<Ref> chunks_;
+  std::vector<T> short_;     // all elements, or none if there are chunks
+  std::vector<Ref> chunks_;  // none if the vector is short
   size_t size_ = 0;
 };
 

@@ -14,17 +14,10 @@ constexpr size_t kFewPieces = 256;
 
 }  // namespace
 
-size_t AddressHistory::IndexOf(int64_t offset) const {
-  const auto after =
-      std::upper_bound(top_.begin(), top_.end(), offset,
-                       [](int64_t value, const Piece& piece) { return value < piece.offset; });
-  return after - top_.begin() - 1;
-}
-
 void AddressHistory::Lay(StayIndex stay, int64_t offset, int64_t size) {
   const int64_t end = offset + size;
   assert(offset >= 0 && size > 0 && end <= bytes_);
-  const size_t from = IndexOf(offset);
+  const size_t from = IndexOfByte(top_, offset);
   size_t to = from;  // exclusive
   while (to < top_.size() && top_[to].offset < end) ++to;
   const int64_t covered_end = to < top_.size() ? top_[to].offset : bytes_;
@@ -67,7 +60,7 @@ void AddressHistory::PutBase(StayIndex stay, const Base& base) {
 }
 
 void AddressHistory::HandOver(StayIndex giver, StayIndex taker, int64_t offset) {
-  Piece& piece = top_[IndexOf(offset)];
+  Piece& piece = top_[IndexOfByte(top_, offset)];
   assert(piece.offset == offset && piece.stay == giver);
   piece.stay = taker;
   PutBase(taker, std::exchange(bases_.Mutable(giver), Base()));

@@ -111,9 +111,6 @@ class AddressHistory {
     }
   }
 
-  // The piece of the top with the byte at `offset`.
-  size_t IndexOf(int64_t offset) const;
-
   void SetBase(StayIndex stay, absl::Span<const Piece> pieces, int64_t offset, int64_t end);
   void PutBase(StayIndex stay, const Base& base);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
+#include <limits>
 
 #include "absl/container/fixed_array.h"
 
@@ -23,10 +24,45 @@ bool FastMemory::HarmsMore(size_t region, int64_t harm, InstructionIndex now) co
   return EndOf(region) - lost.offset >= (harm + 1) * instructions;
 }
 
-// A window of regions [begin, end) slides over the memory. It is the shortest that has `size`
-// bytes.
 std::optional<int64_t> FastMemory::FindPlace(int64_t size, InstructionIndex first,
                                              InstructionIndex now) const {
+  const auto [harmless, has_any] = FindHarmless(size, first, now);
+  return harmless || !has_any ? harmless : FindLeastHarm(size, first, now);
+}
+
+// A window of regions [begin, r] slides over the memory. It begins behind the last region that is
+// taken or would be harmed.
+FastMemory::Harmless FastMemory::FindHarmless(int64_t size, InstructionIndex first,
+                                              InstructionIndex now) const {
+  Harmless found;
+  int64_t least_rest = std::numeric_limits<int64_t>::max();
+  int64_t free_from = 0;  // all regions between this offset and the end of region r are free
+  size_t begin = 0;
+  for (size_t r = 0; r < regions_.size(); ++r) {
+    const Region& region = regions_[r];
+    const int64_t end = EndOf(r);
+    if (region.last >= first) {
+      free_from = end;
+      begin = r + 1;
+      continue;
+    }
+    found.has_any |= end - free_from >= size;
+    if (HarmsMore(r, 0, now)) begin = r + 1;
+    for (; begin <= r && end - regions_[begin].offset >= size; ++begin) {
+      const int64_t rest = end - regions_[begin].offset - size;
+      if (rest >= least_rest) continue;
+      least_rest = rest;
+      found.offset = regions_[begin].offset;
+      if (rest == 0) return found;
+    }
+  }
+  return found;
+}
+
+// A window of regions [begin, end) slides over the memory. It is the shortest that has `size`
+// bytes.
+std::optional<int64_t> FastMemory::FindLeastHarm(int64_t size, InstructionIndex first,
+                                                 InstructionIndex now) const {
   absl::FixedArray<int64_t, 256> harms(regions_.size());  // by region, valid inside the window
   std::optional<int64_t> best;
   int64_t best_harm = 0;
@@ -52,7 +88,6 @@ std::optional<int64_t> FastMemory::FindPlace(int64_t size, InstructionIndex firs
       best = offset;
       best_harm = harm;
       best_rest = rest;
-      if (harm == 0 && rest == 0) break;
     }
     harm -= harms[begin];
   }

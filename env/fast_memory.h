@@ -4,7 +4,6 @@
 #ifndef MALLOCMUZERO_ENV_FAST_MEMORY_H_
 #define MALLOCMUZERO_ENV_FAST_MEMORY_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -18,6 +17,20 @@
 namespace mallocmuzero {
 
 using StayIndex = Index<struct StayTag>;  // into Residency::stays
+
+// Which of the pieces of a memory has the byte at `offset`. They ascend by offset, without gaps,
+// and the first one begins at 0. A binary search without branches, which no processor could
+// predict.
+template <typename Piece>
+size_t IndexOfByte(const std::vector<Piece>& pieces, int64_t offset) {
+  const Piece* piece = pieces.data();
+  for (size_t count = pieces.size(); count > 1;) {
+    const size_t half = count / 2;
+    piece += piece[half].offset <= offset ? half : 0;
+    count -= half;
+  }
+  return piece - pieces.data();
+}
 
 // Accesses are decided in the order of execution, so a new stay is later than all earlier stays at
 // its addresses: a skyline. For every address only the last stay matters, and the instruction up to
@@ -79,12 +92,7 @@ class FastMemory {
   void Release(int64_t offset, InstructionIndex last);
 
   // The region that holds the byte at `offset`.
-  size_t IndexOf(int64_t offset) const {
-    const auto after =
-        std::upper_bound(regions_.begin(), regions_.end(), offset,
-                         [](int64_t value, const Region& region) { return value < region.offset; });
-    return after - regions_.begin() - 1;
-  }
+  size_t IndexOf(int64_t offset) const { return IndexOfByte(regions_, offset); }
   const Region& At(int64_t offset) const { return regions_[IndexOf(offset)]; }
 
  private:
@@ -94,6 +102,18 @@ class FastMemory {
   // True if HarmOf is more than `harm`. It needs no division. From a harm of 2^31 on it returns
   // false.
   bool HarmsMore(size_t region, int64_t harm, InstructionIndex now) const;
+
+  // The place of FindPlace if it harms nothing, and whether there is any place at all.
+  struct Harmless {
+    std::optional<int64_t> offset;
+    bool has_any = false;
+  };
+  Harmless FindHarmless(int64_t size, InstructionIndex first, InstructionIndex now) const;
+
+  // The place of FindPlace if every place harms something.
+  std::optional<int64_t> FindLeastHarm(int64_t size, InstructionIndex first,
+                                       InstructionIndex now) const;
+
   Region& RegionAt(int64_t offset) { return regions_[IndexOf(offset)]; }
   void MergeAround(size_t region);
 

@@ -60,6 +60,7 @@ void Game::AdvanceToDecision() {
 
 void Game::EnterInstruction() {
   fast_mask_ = 0;
+  instruction_cycles_ = program().latency().Cycles(state_.instruction, 0);
   const Instruction& instruction = program().instructions()[state_.instruction];
   const LoopIndex loop = rules().LoopOfMarker(state_.instruction);
   if (instruction.kind == InstructionKind::kLoopBegin) EnterLoop(loop);
@@ -68,7 +69,7 @@ void Game::EnterInstruction() {
 
 void Game::LeaveInstruction() {
   const InstructionIndex i = state_.instruction;
-  const double cycles = program().latency().Cycles(i, fast_mask_);
+  const double cycles = instruction_cycles_;
   const WriteBackIndex first_pending = timeline().first_pending();
   double idle_bytes = IdleBytes(program(), i, fast_mask_, cycles);
   if (!program().link_events().empty()) {
@@ -95,11 +96,10 @@ double Game::PassLinks(double cycles) {
 void Game::SetFast(AccessIndex access) {
   const InstructionIndex i = state_.instruction;
   const Instruction& instruction = program().instructions()[i];
-  const uint64_t with = fast_mask_ | uint64_t{1} << (access - instruction.first_access);
-  latency_cycles_ +=
-      (program().latency().Cycles(i, with) - program().latency().Cycles(i, fast_mask_)) *
-      instruction.execution_count;
-  fast_mask_ = with;
+  fast_mask_ |= uint64_t{1} << (access - instruction.first_access);
+  const double cycles = program().latency().Cycles(i, fast_mask_);
+  latency_cycles_ += (cycles - instruction_cycles_) * instruction.execution_count;
+  instruction_cycles_ = cycles;
   in_fast_memory_[access] = 1;
 }
 

@@ -139,7 +139,8 @@ class Game {
   Options options_;            // at the current access
   double latency_cycles_ = 0;  // of instructions, and of waits for collectives
   double initial_return_ = 0;
-  uint64_t fast_mask_ = 0;  // accesses of the current instruction in fast memory
+  uint64_t fast_mask_ = 0;         // accesses of the current instruction in fast memory
+  double instruction_cycles_ = 0;  // of the current instruction with these accesses
   IndexVector<WriteBackIndex, StayIndex> write_back_stays_;  // by write-back of the timeline
   IndexVector<AccessIndex, uint8_t> in_fast_memory_;         // by access
   std::vector<Action> history_;
