@@ -12,7 +12,7 @@ namespace {
 
 // Rough measurements: the bytes of a game that are copied in the time of one decision, and the
 // share of tries that are accepted, most of them games of equal cycles.
-constexpr double kBytesPerDecision = 5000;
+constexpr double kBytesPerDecision = 20'000;
 constexpr double kAcceptedShare = 0.15;
 
 // Accesses between snapshots for parts of games, at least, and the bytes that all of them may take.
