@@ -19,10 +19,10 @@
 namespace mallocmuzero {
 
 // Elements that indices of the kind I address. A short vector is a std::vector. A long one has its
-// elements in chunks of up to a KiB: a copy takes the time of a counter for each chunk, and none
-// for a chunk that both vectors share already. A change copies the chunk that it is in, if other
-// vectors share it. A short vector shares nothing, because copying its elements takes less time
-// than changing shared chunks.
+// elements in chunks of up to a KiB. A copy of it takes the time of a counter for each chunk, and
+// none for a chunk that both vectors share already. A change copies the chunk that it is in, if
+// other vectors share it. A short vector shares nothing, because copying its elements takes less
+// time than changing shared chunks.
 //
 // Thread-compatible, as a std::vector is: vectors that share chunks may be used in different
 // threads. A reference to an element is valid until the vector, or this element, changes.

@@ -34,7 +34,8 @@ struct AsyncCollective {
   int32_t start = 0;
   int32_t done = 0;  // the number of steps if the program does not wait for it
   double link_bytes = 0;
-  // Of its operands and results, ascending; also of what loops between start and done make of them.
+  // Those of its operands and results, and of what loops between start and done make of these;
+  // ascending.
   std::vector<int32_t> storages;
 };
 

@@ -194,7 +194,7 @@ TEST(AssembleInFlight, AChainOfFusionsPassesTheArraysOnWithoutTraffic) {
   EXPECT_EQ(BufferAt(program, "d"), whole);
 }
 
-// Nothing may copy them meanwhile: the other devices write into them.
+// The other devices write into the arrays meanwhile, so nothing may copy them.
 TEST(AssembleInFlight, AChainOfFusionsThroughALoopHasNoTrafficAndKeepsItsArraysInHbm) {
   const v1::Program program = AssembleLinked(ChainThroughALoop());
   ASSERT_EQ(program.collectives_size(), 1);
