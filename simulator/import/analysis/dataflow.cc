@@ -118,7 +118,10 @@ class DataflowBuilder {
         if (BindsOperands(instruction)) return EvaluateStart(instance, index);
         return needs(1) ? absl::StatusOr<Leaves>(operand(0)) : Error(instruction, "an operand");
       case Opcode::kAsyncStart:
-        return needs(1) ? EvaluateStart(instance, index) : Define(instance, index);
+        if (needs(1)) return EvaluateStart(instance, index);
+        // An async-update may bring the operands, except those of a copy.
+        if (IsAsyncCopyStart(instruction)) return Error(instruction, "an operand");
+        return Define(instance, index);
       case Opcode::kCopyStart:
       case Opcode::kAllGatherStart:
       case Opcode::kCollectivePermuteStart:

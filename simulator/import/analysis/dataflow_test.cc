@@ -339,5 +339,11 @@ TEST(DataflowErrors, CopyStartThatIsNoTuple) {
             "test.hlo:5:1: %s: expected a tuple of operands, results and contexts");
 }
 
+TEST(DataflowErrors, SliceStartWithoutAnOperand) {
+  EXPECT_EQ(AnalysisError(hlo::EntryModule("ROOT %s = ((f32[8]), f32[4]{0:S(3)}, s32[]{:S(2)}) "
+                                           "slice-start(), slice={[0:4]}")),
+            "test.hlo:4:1: %s: expected an operand");
+}
+
 }  // namespace
 }  // namespace mallocmuzero
