@@ -97,7 +97,8 @@ TEST_F(PlacedVariantTest, HasTheMemoryThatInstructionsLeave) {
 
 // The sum of the two numbers has more than 63 bits.
 TEST_F(PlacedVariantTest, HasNoMemoryIfAnInstructionClaimsMoreThanThereIs) {
-  module_.mutable_computations(0)->mutable_instructions(0)->set_backend_config(
+  xla::HloComputationProto& entry = *module_.mutable_computations()->rbegin();
+  entry.mutable_instructions(0)->set_backend_config(
       R"({"used_scoped_memory_configs":[{"memory_space":"1","offset":"9223372036854775807","size":"9223372036854775807"}]})");
   const std::string path = absl::StrCat(request_.folder, "/greedy.pb");
   ASSERT_TRUE(WriteFileAtomically(path, module_.SerializeAsString()).ok());
