@@ -76,15 +76,18 @@ std::vector<int32_t> FindOwners(absl::Span<const PackedValue> values) {
 // For each value the lives of all values that use its bytes; empty if it is no owner.
 using LivesOfOwners = std::vector<std::vector<Life>>;
 
-// For each owner the other owners that live at the same time, each once.
-std::vector<std::vector<int32_t>> FindNeighbours(const LivesOfOwners& lives_of) {
+// For each owner those before it in `owners` that live at the same time, each once.
+std::vector<std::vector<int32_t>> FindEarlierNeighbours(absl::Span<const int32_t> owners,
+                                                        const LivesOfOwners& lives_of) {
   struct Stretch {
     Life life;
     int32_t owner = 0;
   };
   std::vector<Stretch> stretches;
-  for (int32_t owner = 0; owner < lives_of.size(); ++owner) {
-    for (const Life& life : lives_of[owner]) stretches.push_back({life, owner});
+  std::vector<int32_t> rank(lives_of.size());
+  for (int32_t i = 0; i < owners.size(); ++i) {
+    rank[owners[i]] = i;
+    for (const Life& life : lives_of[owners[i]]) stretches.push_back({life, owners[i]});
   }
   std::sort(stretches.begin(), stretches.end(),
             [](const Stretch& a, const Stretch& b) { return a.life.begin < b.life.begin; });
@@ -94,8 +97,10 @@ std::vector<std::vector<int32_t>> FindNeighbours(const LivesOfOwners& lives_of) 
     std::erase_if(open, [&](const Stretch& other) { return other.life.end < stretch.life.begin; });
     for (const Stretch& other : open) {
       if (other.owner == stretch.owner) continue;
-      neighbours[other.owner].push_back(stretch.owner);
-      neighbours[stretch.owner].push_back(other.owner);
+      const bool is_earlier = rank[other.owner] < rank[stretch.owner];
+      const auto [earlier, later] = is_earlier ? std::pair(other.owner, stretch.owner)
+                                               : std::pair(stretch.owner, other.owner);
+      neighbours[later].push_back(earlier);
     }
     open.push_back(stretch);
   }
@@ -163,15 +168,13 @@ PackedHeap Pack(absl::Span<const PackedValue> values, int64_t alignment) {
     return std::tuple(-values[a].bytes, lives[a].begin - lives[a].end, a) <
            std::tuple(-values[b].bytes, lives[b].begin - lives[b].end, b);
   });
-  const std::vector<std::vector<int32_t>> neighbours = FindNeighbours(lives_of);
-  constexpr int64_t kNotPlaced = -1;
+  const std::vector<std::vector<int32_t>> neighbours = FindEarlierNeighbours(owners, lives_of);
   PackedHeap heap;
-  heap.offsets.assign(values.size(), kNotPlaced);
+  heap.offsets.resize(values.size());
   std::vector<std::pair<int64_t, int64_t>> taken;
   for (const int32_t owner : owners) {
     taken.clear();
     for (const int32_t other : neighbours[owner]) {
-      if (heap.offsets[other] == kNotPlaced) continue;
       taken.push_back({heap.offsets[other], heap.offsets[other] + values[other].bytes});
     }
     std::sort(taken.begin(), taken.end());
