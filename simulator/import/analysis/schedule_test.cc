@@ -206,7 +206,8 @@ TEST(Schedule, CallWithoutTargetIsRefusedWithItsLine) {
               StartsWith("test.hlo:5:1: %w: expected one called computation"));
 }
 
-// `levels` computations, each of which calls the next one `calls` times. ENTRY calls the first one.
+// `levels` computations, each of which calls the next one `calls` times, above %f0, which calls
+// none. ENTRY calls the outermost one.
 std::string CallTower(int levels, int calls) {
   std::string text = "%f0 (p: f32[]) -> f32[] {\nROOT %x = f32[] parameter(0)\n}\n";
   for (int level = 1; level <= levels; ++level) {
