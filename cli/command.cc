@@ -121,6 +121,11 @@ absl::Status CheckOutputIsNotRead(const std::string& output, absl::Span<const st
   return absl::OkStatus();
 }
 
+std::filesystem::path WholePath(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
+}
+
 ExitCode ExitCodeOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:

@@ -4,6 +4,7 @@
 #define MALLOCMUZERO_CLI_COMMAND_H_
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 
@@ -41,6 +42,9 @@ absl::Status OutputError(const absl::Status& status);
 // InvalidArgument if `output` is the same file as one of `inputs`, possibly under another name: the
 // command would overwrite its input. Empty paths name no file.
 absl::Status CheckOutputIsNotRead(const std::string& output, absl::Span<const std::string> inputs);
+
+// The same path for two ways to write it, whether or not there is such a file.
+std::filesystem::path WholePath(const std::string& path);
 
 // kBadInput for errors that name something the caller gave, kFailure for all others.
 ExitCode ExitCodeOf(const absl::Status& status);

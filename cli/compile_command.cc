@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <string>
@@ -70,11 +71,11 @@ absl::StatusOr<v1::CompileRequest> MakeRequest(const CompileFlags& flags) {
 }
 
 absl::Status CheckOutputs(const CompileFlags& flags) {
-  std::set<std::string> outputs;
+  std::set<std::filesystem::path> outputs;
   for (const std::string& output : {flags.module, flags.text, flags.executable}) {
     if (output.empty()) continue;
     MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(output, {flags.hlo, flags.compiler.compile_options}));
-    if (outputs.insert(output).second) continue;
+    if (outputs.insert(WholePath(output)).second) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(output, ": --module, --text and --executable are to be different files"));
   }

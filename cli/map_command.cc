@@ -72,12 +72,6 @@ bool MayPlayAgent(const MapFlags& flags) {
   return flags.solver == solver_name::kAgent || flags.solver == solver_name::kPortfolio;
 }
 
-// The same path for two ways to write it, whether or not there is such a file.
-std::filesystem::path WholePath(const std::string& path) {
-  std::error_code ignored;
-  return std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored);
-}
-
 // A search may take hours: errors that would make its result useless are reported before it.
 absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
   const absl::Span<const absl::string_view> solvers = SolverNames();

@@ -8,9 +8,11 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file_io.h"
@@ -37,6 +39,10 @@ namespace {
 
 constexpr uint64_t kMostRounds = 1000;
 
+// The result, in the folder of the search.
+constexpr char kModuleFile[] = "module.pb";
+constexpr char kExecutableFile[] = "executable.bin";
+
 struct OptimizeFlags {
   std::string hlo;
   std::string all_hbm;
@@ -53,6 +59,30 @@ struct OptimizeFlags {
   uint64_t seed = 0;
   bool json = false;
 };
+
+// True if the search writes a file of that name into its folder (optimize/).
+bool IsWritten(absl::string_view name, bool compiles_program) {
+  if (name == kModuleFile || name == kExecutableFile || absl::StartsWith(name, "placed_")) {
+    return true;
+  }
+  return compiles_program &&
+         (name == "all_hbm.pb" || name == "default.pb" || absl::StartsWith(name, "limit_"));
+}
+
+// InvalidArgument if the search would write over one of its inputs, such as a placed module of an
+// earlier search in the same folder.
+absl::Status CheckInputsAreKept(const OptimizeFlags& flags) {
+  std::vector<std::string> inputs = {flags.hlo, flags.all_hbm, flags.by_default,
+                                     flags.compiler.compile_options};
+  inputs.insert(inputs.end(), flags.samples.begin(), flags.samples.end());
+  inputs.insert(inputs.end(), flags.placed.begin(), flags.placed.end());
+  for (const std::string& input : inputs) {
+    const std::string name = std::filesystem::path(input).filename().string();
+    if (!IsWritten(name, !flags.hlo.empty())) continue;
+    MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(absl::StrCat(flags.output, "/", name), {input}));
+  }
+  return absl::OkStatus();
+}
 
 absl::Status ReadProgram(const OptimizeFlags& flags, PlacedSearchRequest& request) {
   if (flags.hlo.empty() == flags.all_hbm.empty()) {
@@ -177,8 +207,8 @@ std::string ReportText(const v1::OptimizeReport& report, const OptimizeFlags& fl
 
 absl::Status WriteResult(const OptimizeFlags& flags, const PlacedSearchResult& result) {
   if (result.module.empty()) return absl::OkStatus();
-  const std::pair<const char*, const std::string&> files[] = {
-      {"module.pb", result.module}, {"executable.bin", result.executable}};
+  const std::pair<const char*, const std::string&> files[] = {{kModuleFile, result.module},
+                                                              {kExecutableFile, result.executable}};
   for (const auto& [name, bytes] : files) {
     const absl::Status written = WriteFileAtomically(absl::StrCat(flags.output, "/", name), bytes);
     if (!written.ok()) return OutputError(written);
@@ -191,6 +221,7 @@ absl::StatusOr<ExitCode> RunOptimize(const OptimizeFlags& flags) {
   if (!budget.ok()) return budget.status();
   const absl::StatusOr<absl::Duration> solve = ParseDuration("--solve", flags.solve);
   if (!solve.ok()) return solve.status();
+  MMZ_RETURN_IF_ERROR(CheckInputsAreKept(flags));
   absl::StatusOr<PlacedSearchRequest> request = MakeRequest(flags);
   if (!request.ok()) return request.status();
   const StopSignal signal;
@@ -232,7 +263,7 @@ void AddInputs(CLI::App& command, OptimizeFlags& flags) {
   command
       .add_option("--placed", flags.placed,
                   "A module placed_N.pb of an earlier search with the same --all-hbm, which this "
-                  "search goes on from. May be repeated.")
+                  "search goes on from. It is in another folder than --output. May be repeated.")
       ->type_name("FILE")
       ->needs("--all-hbm");
   AddCompilerFlags(command,

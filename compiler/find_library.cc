@@ -9,6 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "base/child_process.h"
 
 namespace mallocmuzero {
@@ -28,16 +30,24 @@ bool IsFile(const std::string& path) {
   return std::filesystem::is_regular_file(path, error);
 }
 
-// Returns "" or other text that is no path if there is no python3, python3 fails, or it has no such
-// package.
+// The last of the lines that is the path of a file. Python itself and code that it runs at its
+// start may have printed others. Returns "" if there is no such line.
+std::string LastFile(absl::string_view output) {
+  std::string path;
+  for (const absl::string_view line : absl::StrSplit(output, '\n')) {
+    const std::string candidate(absl::StripAsciiWhitespace(line));
+    if (IsFile(candidate)) path = candidate;
+  }
+  return path;
+}
+
+// Returns "" if there is no python3, python3 fails, or it has no such package.
 std::string PythonsLibrary() {
   const auto python = ChildProcess::Start({"/usr/bin/env", "python3", "-c", kAskPython});
   if (!python.ok()) return "";
   pollfd ended{(*python)->exit_fd(), POLLIN, 0};
   poll(&ended, 1, kAnswerMilliseconds);
-  std::string path = (*python)->ReadOutput();
-  absl::StripAsciiWhitespace(&path);
-  return path;
+  return LastFile((*python)->ReadOutput());
 }
 
 }  // namespace
@@ -54,7 +64,7 @@ absl::StatusOr<std::string> FindCompilerLibrary(const std::string& given) {
         absl::StrCat(variable, ": no such file; ", kVariable, " must name libtpu.so"));
   }
   std::string path = PythonsLibrary();
-  if (IsFile(path)) return path;
+  if (!path.empty()) return path;
   return absl::NotFoundError(
       absl::StrCat("no compiler: neither --libtpu nor ", kVariable,
                    " names libtpu.so, and python3 has no package libtpu (pip install libtpu)"));

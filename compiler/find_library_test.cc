@@ -5,6 +5,7 @@
 #include <fstream>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -25,15 +26,34 @@ class FindCompilerLibraryTest : public testing::Test {
   }
 };
 
-TEST_F(FindCompilerLibraryTest, AsksPythonForItsPackage) {
-  std::string folder = testing::TempDir() + "libtpu-XXXXXX";
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  std::filesystem::create_directory(folder + "/libtpu");
-  std::ofstream(folder + "/libtpu/__init__.py") << "raise Exception('not to be imported')\n";
-  std::ofstream(folder + "/libtpu/libtpu.so") << "library";
-  setenv("PYTHONPATH", folder.c_str(), 1);
-  EXPECT_EQ(*FindCompilerLibrary(""), folder + "/libtpu/libtpu.so");
-  std::filesystem::remove_all(folder);
+// A folder with a Python package libtpu, in which Python looks first.
+class PythonPackageTest : public FindCompilerLibraryTest {
+ protected:
+  PythonPackageTest() {
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    std::filesystem::create_directory(folder_ + "/libtpu");
+    std::ofstream(folder_ + "/libtpu/__init__.py") << "raise Exception('not to be imported')\n";
+    std::ofstream(folder_ + "/libtpu/libtpu.so") << "library";
+    setenv("PYTHONPATH", folder_.c_str(), 1);
+  }
+  ~PythonPackageTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string folder_ = testing::TempDir() + "libtpu-XXXXXX";
+};
+
+TEST_F(PythonPackageTest, IsFoundByPython) {
+  EXPECT_EQ(*FindCompilerLibrary(""), folder_ + "/libtpu/libtpu.so");
+}
+
+TEST_F(PythonPackageTest, IsFoundAmongWarningsOfPython) {
+  std::ofstream(folder_ + "/sitecustomize.py") << "import atexit, sys\n"
+                                                  "def warn():\n"
+                                                  "  print('a warning', file=sys.stderr)\n"
+                                                  "warn()\n"
+                                                  "atexit.register(warn)\n";
+  const absl::StatusOr<std::string> found = FindCompilerLibrary("");
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(*found, folder_ + "/libtpu/libtpu.so");
 }
 
 TEST_F(FindCompilerLibraryTest, TakesWhatIsGivenBeforeTheVariable) {

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/message_file.h"
+#include "google/protobuf/stubs/logging.h"
 #include "mallocmuzero/xla/hlo.pb.h"
 
 namespace mallocmuzero {
@@ -21,6 +22,7 @@ constexpr absl::string_view kTextBeginnings[] = {"module", "\"builtin.module\"",
                                                  "func.func"};
 
 bool IsHloModule(absl::string_view bytes) {
+  const google::protobuf::LogSilencer silencer;  // ModuleFormat reports the problem in one line
   xla::HloModuleProto module;
   return ParseBytes(bytes, module) && !module.entry_computation_name().empty() &&
          !module.computations().empty();

@@ -45,5 +45,12 @@ TEST(ModuleFormat, RefusesAnythingElse) {
   }
 }
 
+// The name of the module is no UTF-8, which protobuf would report by itself.
+TEST(ModuleFormat, LeavesItToTheCallerToReportDamage) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_THAT(Format("\x0A\x02\xff\xfe"), HasSubstr("expected, found neither"));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 }  // namespace
 }  // namespace mallocmuzero

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/message_file.h"
+#include "google/protobuf/stubs/logging.h"
 
 namespace mallocmuzero {
 namespace {
@@ -45,6 +46,7 @@ xla::CompileOptionsProto DefaultCompileOptions() {
 
 absl::StatusOr<xla::CompileOptionsProto> ParseCompileOptions(absl::string_view bytes,
                                                              absl::string_view name) {
+  const google::protobuf::LogSilencer silencer;  // the error below reports the problem in one line
   xla::CompileOptionsProto options;
   if (bytes.empty() || !ParseBytes(bytes, options) || !options.has_executable_build_options()) {
     return absl::InvalidArgumentError(

@@ -75,5 +75,12 @@ TEST(CompilerOptions, RefusesAFileOfAnotherKind) {
   }
 }
 
+// The name of an option is no UTF-8, which protobuf would report by itself.
+TEST(CompilerOptions, LeaveItToTheCallerToReportDamage) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(ParseCompileOptions("\x3A\x04\x0A\x02\xff\xfe", "options.pb").ok());
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
 }  // namespace
 }  // namespace mallocmuzero

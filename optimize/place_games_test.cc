@@ -1,5 +1,5 @@
 // Places random games of small programs. Every module must pass the check, and must have each
-// access where the mapping wants it.
+// access where the mapping wants it. Modules that no compiler made must not crash anything.
 
 #include <cstdint>
 #include <random>
@@ -15,6 +15,8 @@
 #include "env/testing/games.h"
 #include "gtest/gtest.h"
 #include "optimize/checked_place.h"
+#include "simulator/core/hardware.h"
+#include "simulator/import/import.h"
 #include "simulator/import/read_back.h"
 #include "simulator/place/testing/placeable.h"
 #include "simulator/place_check/testing/cases.h"
@@ -82,6 +84,61 @@ class PlaceGames : public ::testing::TestWithParam<const place_check::PlacedCase
 
 TEST_P(PlaceGames, OfHandMadeModules) {
   PlaceRandomGames(place::Import(place_check::ModuleFromText(GetParam()->original)));
+}
+
+// Makes one random edit that no compiler makes.
+void Damage(std::mt19937_64& random, xla::HloModuleProto& module) {
+  const auto pick = [&random](auto& elements) -> auto& {
+    return elements[static_cast<int>(random() % elements.size())];
+  };
+  auto& computations = *module.mutable_computations();
+  auto& instructions = *pick(computations).mutable_instructions();
+  xla::HloInstructionProto& instruction = pick(instructions);
+  const xla::HloInstructionProto other = pick(*pick(computations).mutable_instructions());
+  auto& operands = *instruction.mutable_operand_ids();
+  switch (random() % 6) {
+    case 0:
+      instruction.set_opcode(other.opcode());
+      break;
+    case 1:
+      *instruction.mutable_shape() = other.shape();
+      break;
+    case 2:
+      *instruction.mutable_called_computation_ids() = other.called_computation_ids();
+      break;
+    case 3:
+      if (!operands.empty()) operands.RemoveLast();
+      break;
+    case 4:
+      if (!operands.empty()) pick(operands) = pick(instructions).id();
+      break;
+    default:
+      instruction.set_parameter_number(static_cast<int64_t>(random() % 3));
+      instruction.set_tuple_index(static_cast<int64_t>(random() % 3));
+  }
+}
+
+TEST_P(PlaceGames, OfDamagedModulesGiveAStatus) {
+  constexpr int kRounds = 300;
+  const xla::HloModuleProto module = place_check::ModuleFromText(GetParam()->original);
+  const v1::Hardware hardware = *LoadHardware("tpu_v6e");
+  std::mt19937_64 random(1);
+  int placed = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    SCOPED_TRACE(absl::StrCat("round ", round));
+    xla::HloModuleProto damaged = module;
+    for (uint64_t edits = 1 + random() % 2; edits > 0; --edits) Damage(random, damaged);
+    absl::StatusOr<v1::Program> imported = ImportProgram(
+        {.all_hbm_path = "damaged.pb",
+         .read_file = [&](const std::string&) { return damaged.SerializeAsString(); }},
+        hardware);
+    if (!imported.ok()) continue;
+    const absl::StatusOr<Program> program = Program::FromProto(*std::move(imported));
+    ASSERT_TRUE(program.ok()) << program.status();
+    const Mapping mapping = RandomMapping(testing::EverythingMatters(*program), random);
+    placed += PlaceAndCheck(*program, mapping, damaged, "damaged.pb").ok() ? 1 : 0;
+  }
+  EXPECT_GT(placed, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, PlaceGames, ::testing::ValuesIn(place_check::kCases),

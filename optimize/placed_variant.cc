@@ -18,6 +18,7 @@
 #include "simulator/core/simulate.h"
 #include "simulator/hlo/module.h"
 #include "simulator/import/analysis/analyzed_module.h"
+#include "simulator/import/analysis/traffic.h"
 #include "simulator/import/import.h"
 #include "simulator/import/read_back.h"
 #include "simulator/place/place.h"
@@ -48,7 +49,8 @@ int64_t MostScopedMemory(const hlo::Module& module, int32_t space) {
   for (const hlo::Computation& computation : module.computations) {
     for (const hlo::Instruction& instruction : computation.instructions) {
       for (const hlo::ScopedMemory& scoped : instruction.scoped_memory) {
-        if (scoped.memory_space == space) most = std::max(most, scoped.offset + scoped.size);
+        if (scoped.memory_space != space || scoped.offset < 0 || scoped.size < 0) continue;
+        most = std::max(most, SaturatingAdd(scoped.offset, scoped.size));
       }
     }
   }

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/enums.h"
+#include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/hardware.h"
@@ -92,6 +93,18 @@ TEST_F(PlacedVariantTest, HasTheMemoryThatInstructionsLeave) {
   const Program program = *Variant().Import();
   EXPECT_GT(program.hardware().fast_memory_bytes(), request_.hardware.fast_memory_bytes());
   EXPECT_LT(program.hardware().fast_memory_bytes(), 128 * kMebibyte);
+}
+
+// The sum of the two numbers has more than 63 bits.
+TEST_F(PlacedVariantTest, HasNoMemoryIfAnInstructionClaimsMoreThanThereIs) {
+  xla::HloComputationProto& entry = *module_.mutable_computations()->rbegin();
+  entry.mutable_instructions(0)->set_backend_config(
+      R"({"used_scoped_memory_configs":[{"memory_space":"1","offset":"9223372036854775807","size":"9223372036854775807"}]})");
+  const std::string path = absl::StrCat(request_.folder, "/greedy.pb");
+  ASSERT_TRUE(WriteFileAtomically(path, module_.SerializeAsString()).ok());
+  const PlacedVariant variant = *PlacedVariant::Create(request_, path, default_, 0);
+  EXPECT_EQ(variant.Import()->hardware().fast_memory_bytes(),
+            request_.hardware.fast_memory_alignment_bytes());
 }
 
 TEST_F(PlacedVariantTest, LearnsTheCyclesOfWhatWasCompiled) {

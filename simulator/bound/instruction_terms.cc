@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <limits>
 
+#include "absl/types/span.h"
 #include "base/size32.h"
 #include "simulator/bound/aligned_bytes.h"
 #include "simulator/core/simulate.h"
@@ -19,6 +20,20 @@ constexpr uint32_t kMaxListedAccesses = 12;
 bool MayBeFast(const Program& program, const Access& access) {
   const Buffer& buffer = program.buffers()[access.buffer];
   return !buffer.pinned_to_hbm && buffer.bytes <= program.hardware().fast_memory_bytes();
+}
+
+// For each access the set of those before it that are of the same buffer: an instruction may both
+// read and write one.
+std::array<uint32_t, kMaxListedAccesses> SameBufferBefore(const Program& program,
+                                                          absl::Span<const AccessIndex> accesses) {
+  std::array<uint32_t, kMaxListedAccesses> before = {};
+  for (size_t k = 0; k < accesses.size(); ++k) {
+    const BufferIndex buffer = program.accesses()[accesses[k]].buffer;
+    for (size_t j = 0; j < k; ++j) {
+      if (program.accesses()[accesses[j]].buffer == buffer) before[k] |= uint32_t{1} << j;
+    }
+  }
+  return before;
 }
 
 }  // namespace
@@ -53,6 +68,8 @@ void InstructionTerms::AddListed(const Program& program, InstructionIndex instru
   const AccessIndex first_access = program.instructions()[instruction].first_access;
   const double all_hbm = program.latency().Cycles(instruction, 0);
   const double capacity = AlignedCapacity(program.hardware());
+  const auto same_buffer = SameBufferBefore(
+      program, absl::MakeSpan(varying_).subspan(term.first_varying, term.varying_count));
   double most = 0;
   for (uint32_t set = 0; set < uint32_t{1} << term.varying_count; ++set) {
     uint64_t mask = 0;
@@ -61,6 +78,7 @@ void InstructionTerms::AddListed(const Program& program, InstructionIndex instru
       if ((set >> k & 1) == 0) continue;
       const AccessIndex a = varying_[term.first_varying + k];
       mask |= uint64_t{1} << (a - first_access);
+      if ((set & same_buffer[k]) != 0) continue;
       bytes += AlignedBytes(program.hardware(), program.buffers()[program.accesses()[a].buffer]);
     }
     const double cycles = program.latency().Cycles(instruction, mask);

@@ -91,6 +91,16 @@ TEST(UpperBound, KnowsThatTwoValuesDoNotFit) {
   EXPECT_NEAR(FindUpperBound(builder.Build()).saved_cycles, 30, 0.5);
 }
 
+// The value of 600 bytes is there once, so the second instruction may both read and write it in
+// fast memory.
+TEST(UpperBound, CountsABufferThatAnInstructionReadsAndWritesOnce) {
+  ProgramBuilder builder;
+  const BufferIndex a = builder.AddBuffer(600);
+  builder.AddInstruction(1000, {Write(a, 10)});
+  builder.AddInstruction(1000, {Read(a, 20), Write(a, 15)});
+  EXPECT_GE(FindUpperBound(builder.Build()).saved_cycles, 45 * (1 - kRounding));
+}
+
 // A copy of 1000 bytes takes 100 cycles of HBM's 10 bytes a cycle, and nothing runs before the read
 // that it could hide behind: waiting costs more than the 60 cycles that the read saves.
 TEST(UpperBound, KnowsThatNoBandwidthIsLeftForACopy) {

@@ -122,13 +122,13 @@ class LatencyTable::Builder {
   absl::Status AddInstruction(InstructionIndex i) {
     const v1::InstructionLatency& latency = ElementOf(proto_.instructions(), i);
     const std::string field = absl::StrCat("instructions[", i, "]");
-    if (IsMarker(instructions_[i].kind)) {
-      table_.rows_.push_back(ZeroRow());
-      return absl::OkStatus();
-    }
     if (latency.latency_class() >= proto_.classes_size()) {
       return Error(absl::StrCat(field, ".latency_class"),
                    absl::StrCat("an index below ", proto_.classes_size()));
+    }
+    if (IsMarker(instructions_[i].kind)) {
+      table_.rows_.push_back(ZeroRow());
+      return absl::OkStatus();
     }
     MMZ_RETURN_IF_ERROR(CheckObserved(latency.exceptions(), absl::StrCat(field, ".exceptions")));
     const v1::LatencyClass& cls = proto_.classes(latency.latency_class());

@@ -35,6 +35,11 @@ void IntervalToProto(const Interval& from, v1::Interval& to) {
   }
 }
 
+// The order of intervals in a mapping.
+constexpr auto kComesBefore = [](const Interval& a, const Interval& b) {
+  return std::tie(a.first, a.buffer) < std::tie(b.first, b.buffer);
+};
+
 std::string ShortHash(absl::string_view hash) { return absl::BytesToHexString(hash.substr(0, 6)); }
 
 }  // namespace
@@ -50,10 +55,14 @@ uint64_t FastMask(const Program& program, InstructionIndex instruction,
 }
 
 void SortIntervals(Mapping& mapping) {
-  std::stable_sort(mapping.intervals.begin(), mapping.intervals.end(),
-                   [](const Interval& a, const Interval& b) {
-                     return std::tie(a.first, a.buffer) < std::tie(b.first, b.buffer);
-                   });
+  std::stable_sort(mapping.intervals.begin(), mapping.intervals.end(), kComesBefore);
+}
+
+void MergeIntervals(absl::Span<const Interval> added, Mapping& mapping) {
+  const auto old_count = std::ssize(mapping.intervals);
+  mapping.intervals.insert(mapping.intervals.end(), added.begin(), added.end());
+  std::inplace_merge(mapping.intervals.begin(), mapping.intervals.begin() + old_count,
+                     mapping.intervals.end(), kComesBefore);
 }
 
 absl::StatusOr<Mapping> MappingFromProto(const v1::Mapping& proto, const Program& program) {

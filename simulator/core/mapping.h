@@ -23,6 +23,10 @@ uint64_t FastMask(const Program& program, InstructionIndex instruction,
 // Sorts intervals by (first, buffer), the order that a Mapping must have.
 void SortIntervals(Mapping& mapping);
 
+// Adds intervals to those of the mapping, in linear time. Both must be sorted, and the result is.
+// Among equals, those of the mapping come first.
+void MergeIntervals(absl::Span<const Interval> added, Mapping& mapping);
+
 // Converts a mapping and checks that it belongs to this program, that every index lies in the
 // program, and that no copy is done before it starts. Does not check that the mapping could run
 // (simulator/validate does). InvalidArgument, with the field in the message, if a check fails.

@@ -140,6 +140,18 @@ TEST(Mapping, SortIntervalsOrdersByFirstAndBuffer) {
   EXPECT_EQ(mapping.intervals[2].buffer, 3);
 }
 
+TEST(Mapping, MergeIntervalsKeepsTheOrder) {
+  Mapping mapping;
+  mapping.intervals = {
+      {.buffer = 5, .first = 1}, {.buffer = 3, .first = 2, .last = 8}, {.buffer = 1, .first = 4}};
+  MergeIntervals({{.buffer = 2, .first = 0}, {.buffer = 3, .first = 2}, {.buffer = 0, .first = 5}},
+                 mapping);
+  std::vector<uint32_t> buffers;
+  for (const Interval& interval : mapping.intervals) buffers.push_back(interval.buffer.number());
+  EXPECT_THAT(buffers, ElementsAre(2, 5, 3, 3, 1, 0));
+  EXPECT_EQ(mapping.intervals[2].last, 8);  // the one that was there before
+}
+
 TEST(Mapping, BaselineIsReadFromTheProgram) {
   EXPECT_TRUE(absl::IsNotFound(BaselineMapping(TwoInstructions().Build()).status()));
   v1::Program proto = TwoInstructions().BuildProto();

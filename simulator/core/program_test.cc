@@ -247,6 +247,13 @@ TEST(Program, RefusesLoopsNestedTooDeep) {
   }
 }
 
+TEST(Program, RefusesALoopMarkerOfAClassThatIsNotThere) {
+  EXPECT_EQ(ErrorAfter([](v1::Program& p) {
+              p.mutable_latency()->mutable_instructions(3)->set_latency_class(8);
+            }),
+            "latency.instructions[3].latency_class: an index below 8 expected");
+}
+
 TEST(Program, RefusesAWrongBaseline) {
   EXPECT_EQ(ErrorAfter([](v1::Program& p) {
               p.mutable_baseline()->mutable_mapping()->add_in_fast_memory(true);

@@ -124,10 +124,22 @@ void MoveConfig(Instruction&& from, Instruction& to) {
   to.aliasing_operands = std::move(from.aliasing_operands);
 }
 
+// True unless the braces that come next hold something else than JSON. XLA prints the configuration
+// of a custom call without quotes whenever its brackets match, such as {threads = 4 : i32}.
+bool MayBeJson(Lexer& lexer) {
+  const char* const start = lexer.position();
+  const bool opens = lexer.Consume('{');
+  const char next = lexer.Peek();
+  lexer.set_position(start);
+  return !opens || next == '"' || next == '}';
+}
+
 }  // namespace
 
 bool ParseBackendConfig(Lexer& lexer, Instruction& instruction) {
-  if (lexer.Peek() != '"') return ReadConfig(lexer, instruction);
+  if (lexer.Peek() != '"') {
+    return MayBeJson(lexer) ? ReadConfig(lexer, instruction) : lexer.SkipBalanced();
+  }
   absl::string_view quoted;
   if (!lexer.ReadQuoted(quoted)) return false;
   std::string json;

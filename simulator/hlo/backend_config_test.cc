@@ -77,6 +77,13 @@ TEST(BackendConfig, SkipsQuotedTextThatIsNoJson) {
   }
 }
 
+// As XLA prints the configuration of a custom call with api_version=API_VERSION_TYPED_FFI.
+TEST(BackendConfig, SkipsBracesThatHoldNoJson) {
+  const Module module = ParseConfig(R"({threads = 4 : i32, name = "}{"}, dimensions={0})");
+  EXPECT_EQ(Get(module, "a").estimated_cycles, absl::nullopt);
+  EXPECT_EQ(Get(module, "a").FindAttribute("dimensions"), "{0}");
+}
+
 TEST(BackendConfig, AcceptsTheEmptyObject) {
   const Module module = ParseConfig("{}, dimensions={0}");
   EXPECT_THAT(Get(module, "a").scoped_memory, IsEmpty());

@@ -51,7 +51,7 @@ class Lexer {
   bool ReadQuoted(absl::string_view& content);
 
   // Skips from an opening bracket of any kind to the matching closing one. Brackets in strings and
-  // comments do not count.
+  // in comments of the form /* */ do not count.
   bool SkipBalanced();
   // Reads an attribute value, which ends at a comma, white space or closing bracket outside of
   // brackets and strings. `value` may be nullptr.

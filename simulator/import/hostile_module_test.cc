@@ -252,6 +252,18 @@ TEST(HostileModule, OperandsExchanged) {
   EXPECT_GT(accepted, 100);
 }
 
+TEST(HostileModule, WithoutTheOperandsOfAnyInstruction) {
+  const Pipeline pipeline;
+  const std::string text = kModule;
+  int accepted = 0;
+  for (size_t at = text.find("(%"); at != std::string::npos; at = text.find("(%", at + 1)) {
+    const size_t end = text.find(')', at);
+    SCOPED_TRACE(text.substr(text.rfind('\n', at), end - text.rfind('\n', at)));
+    accepted += pipeline.Run(text.substr(0, at + 1) + text.substr(end)) ? 1 : 0;
+  }
+  EXPECT_GT(accepted, 0);
+}
+
 TEST(HostileModule, RandomBytes) {
   const Pipeline pipeline;
   std::mt19937 random(3);

@@ -18,6 +18,9 @@
 namespace mallocmuzero {
 namespace {
 
+// To make a program of a million instructions takes about 5 GB of memory.
+constexpr int64_t kMostInstructions = 1'000'000;
+
 std::string CopyName(const std::string& name, int32_t copy) {
   return copy == 0 ? name : absl::StrCat(name, ".copy", copy);
 }
@@ -264,6 +267,18 @@ absl::Status NoLayers(const Program& program) {
       program.proto().name(), ": expected three or more layers of equal instructions, found none"));
 }
 
+// The length of the program with `count` copies of the layer that has the most instructions.
+absl::Status CheckLength(const Program& program, const LayerMap& map, int32_t count) {
+  const std::vector<int32_t> layers = map.LayersByRepeatability();
+  if (layers.empty()) return absl::OkStatus();
+  const int64_t copied = std::ssize(map.RepeatableInstructions(layers.front()));
+  const int64_t length = program.instruction_count() + copied * count;
+  if (length <= kMostInstructions) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(program.proto().name(), ": expected at most ",
+                                                 kMostInstructions, " instructions, found ",
+                                                 length));
+}
+
 // Copies the layer that has the most instructions, or the next best one where that is impossible.
 absl::StatusOr<Program> RepeatSomeLayer(const Program& program, const LayerMap& map, int32_t count,
                                         const std::string& name) {
@@ -272,6 +287,7 @@ absl::StatusOr<Program> RepeatSomeLayer(const Program& program, const LayerMap& 
         program.proto().name(), ": expected a program without asynchronous collectives, found ",
         program.proto().collectives_size()));
   }
+  MMZ_RETURN_IF_ERROR(CheckLength(program, map, count));
   absl::Status first_error = NoLayers(program);
   bool is_first = true;
   for (const int32_t layer : map.LayersByRepeatability()) {

@@ -146,6 +146,13 @@ TEST(RepeatLayers, RefusesACountThatIsNotPositive) {
               HasSubstr("expected a positive number of layers to add, found 0"));
 }
 
+TEST(RepeatLayers, RefusesAProgramThatIsTooLongBeforeItMakesIt) {
+  constexpr int32_t kCount = 1'000'000;
+  EXPECT_THAT(RepeatLayers(Checked(TrainingStep(4)), kCount, "x").status().message(),
+              HasSubstr(absl::StrCat("expected at most 1000000 instructions, found ",
+                                     TrainingStepSize(4 + kCount))));
+}
+
 TEST(WithModelLayers, AddsTheLayersThatAreMissing) {
   const absl::StatusOr<Program> deeper = WithModelLayers(Checked(TrainingStep(5)), 5, 11, "eleven");
   ASSERT_TRUE(deeper.ok()) << deeper.status();

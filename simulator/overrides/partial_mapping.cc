@@ -28,10 +28,11 @@ class PartialMapping {
       if (IsTouched(interval)) TakeForTheRestOf(interval);
     }
     std::erase_if(mapping_.intervals, [this](const Interval& interval) { return Goes(interval); });
+    std::vector<Interval> added;
     for (size_t i = 0; i < wanted_.intervals.size(); ++i) {
-      if (comes_[i]) mapping_.intervals.push_back(wanted_.intervals[i]);
+      if (comes_[i]) added.push_back(wanted_.intervals[i]);
     }
-    SortIntervals(mapping_);
+    MergeIntervals(added, mapping_);
     return std::move(mapping_);
   }
 

@@ -54,19 +54,61 @@ std::vector<Life> Tick(absl::Span<const PackedValue> values) {
   return lives;
 }
 
-// The value whose bytes `value` uses in the end: follows the chain of sharing values.
-int32_t OwnerOf(absl::Span<const PackedValue> values, int32_t value) {
-  while (values[value].sharing != Sharing::kNone) value = values[value].shares_with;
-  return value;
+// For each value the one whose bytes it uses in the end: the last of its chain of shares_with.
+std::vector<int32_t> FindOwners(absl::Span<const PackedValue> values) {
+  constexpr int32_t kUnknown = -1;
+  std::vector<int32_t> owners(values.size(), kUnknown);
+  std::vector<int32_t> chain;
+  for (int32_t value = 0; value < values.size(); ++value) {
+    int32_t owner = value;
+    chain.clear();
+    while (owners[owner] == kUnknown && values[owner].sharing != Sharing::kNone) {
+      chain.push_back(owner);
+      owner = values[owner].shares_with;
+    }
+    if (owners[owner] != kUnknown) owner = owners[owner];
+    owners[owner] = owner;
+    for (const int32_t link : chain) owners[link] = owner;
+  }
+  return owners;
 }
 
-bool LiveTogether(const std::vector<Life>& a, const std::vector<Life>& b) {
-  for (const Life& x : a) {
-    for (const Life& y : b) {
-      if (x.begin <= y.end && y.begin <= x.end) return true;
-    }
+// For each value the lives of all values that use its bytes; empty if it is no owner.
+using LivesOfOwners = std::vector<std::vector<Life>>;
+
+// For each owner those before it in `owners` that live at the same time, each once.
+std::vector<std::vector<int32_t>> FindEarlierNeighbours(absl::Span<const int32_t> owners,
+                                                        const LivesOfOwners& lives_of) {
+  struct Stretch {
+    Life life;
+    int32_t owner = 0;
+  };
+  std::vector<Stretch> stretches;
+  std::vector<int32_t> rank(lives_of.size());
+  for (int32_t i = 0; i < owners.size(); ++i) {
+    rank[owners[i]] = i;
+    for (const Life& life : lives_of[owners[i]]) stretches.push_back({life, owners[i]});
   }
-  return false;
+  std::sort(stretches.begin(), stretches.end(),
+            [](const Stretch& a, const Stretch& b) { return a.life.begin < b.life.begin; });
+  std::vector<std::vector<int32_t>> neighbours(lives_of.size());
+  std::vector<Stretch> open;
+  for (const Stretch& stretch : stretches) {
+    std::erase_if(open, [&](const Stretch& other) { return other.life.end < stretch.life.begin; });
+    for (const Stretch& other : open) {
+      if (other.owner == stretch.owner) continue;
+      const bool is_earlier = rank[other.owner] < rank[stretch.owner];
+      const auto [earlier, later] = is_earlier ? std::pair(other.owner, stretch.owner)
+                                               : std::pair(stretch.owner, other.owner);
+      neighbours[later].push_back(earlier);
+    }
+    open.push_back(stretch);
+  }
+  for (std::vector<int32_t>& of_owner : neighbours) {
+    std::sort(of_owner.begin(), of_owner.end());
+    of_owner.erase(std::unique(of_owner.begin(), of_owner.end()), of_owner.end());
+  }
+  return neighbours;
 }
 
 // The smallest gap between the ranges in `taken` that holds `bytes`, and of equally small ones the
@@ -90,11 +132,10 @@ int64_t BestGap(const std::vector<std::pair<int64_t, int64_t>>& taken, int64_t b
 
 // The most bytes that live at the same time. Values of one owner count once while their lives
 // overlap.
-int64_t LiveBytes(absl::Span<const PackedValue> values,
-                  const std::map<int32_t, std::vector<Life>>& lives_of) {
+int64_t LiveBytes(absl::Span<const PackedValue> values, const LivesOfOwners& lives_of) {
   std::map<int64_t, int64_t> change;
-  for (const auto& [owner, all] : lives_of) {
-    std::vector<Life> lives = all;
+  for (size_t owner = 0; owner < lives_of.size(); ++owner) {
+    std::vector<Life> lives = lives_of[owner];
     std::sort(lives.begin(), lives.end(),
               [](const Life& a, const Life& b) { return a.begin < b.begin; });
     int64_t counted_to = -1;
@@ -116,24 +157,24 @@ int64_t LiveBytes(absl::Span<const PackedValue> values,
 
 PackedHeap Pack(absl::Span<const PackedValue> values, int64_t alignment) {
   const std::vector<Life> lives = Tick(values);
-  std::map<int32_t, std::vector<Life>> lives_of;  // for each owner
-  for (int32_t value = 0; value < values.size(); ++value) {
-    lives_of[OwnerOf(values, value)].push_back(lives[value]);
-  }
+  const std::vector<int32_t> owner_of = FindOwners(values);
+  LivesOfOwners lives_of(values.size());
   std::vector<int32_t> owners;
-  for (const auto& [owner, unused] : lives_of) owners.push_back(owner);
+  for (int32_t value = 0; value < values.size(); ++value) {
+    lives_of[owner_of[value]].push_back(lives[value]);
+    if (owner_of[value] == value) owners.push_back(value);
+  }
   std::sort(owners.begin(), owners.end(), [&](int32_t a, int32_t b) {
     return std::tuple(-values[a].bytes, lives[a].begin - lives[a].end, a) <
            std::tuple(-values[b].bytes, lives[b].begin - lives[b].end, b);
   });
+  const std::vector<std::vector<int32_t>> neighbours = FindEarlierNeighbours(owners, lives_of);
   PackedHeap heap;
   heap.offsets.resize(values.size());
-  for (size_t i = 0; i < owners.size(); ++i) {
-    const int32_t owner = owners[i];
-    std::vector<std::pair<int64_t, int64_t>> taken;
-    for (size_t k = 0; k < i; ++k) {
-      const int32_t other = owners[k];
-      if (!LiveTogether(lives_of[owner], lives_of[other])) continue;
+  std::vector<std::pair<int64_t, int64_t>> taken;
+  for (const int32_t owner : owners) {
+    taken.clear();
+    for (const int32_t other : neighbours[owner]) {
       taken.push_back({heap.offsets[other], heap.offsets[other] + values[other].bytes});
     }
     std::sort(taken.begin(), taken.end());
@@ -141,7 +182,7 @@ PackedHeap Pack(absl::Span<const PackedValue> values, int64_t alignment) {
     heap.packed_bytes = std::max(heap.packed_bytes, heap.offsets[owner] + values[owner].bytes);
   }
   for (int32_t value = 0; value < values.size(); ++value) {
-    heap.offsets[value] = heap.offsets[OwnerOf(values, value)];
+    heap.offsets[value] = heap.offsets[owner_of[value]];
   }
   heap.live_bytes = LiveBytes(values, lives_of);
   return heap;

@@ -87,6 +87,23 @@ TEST(Packing, BytesBetweenTheLivesOfOneBufferAreFree) {
   EXPECT_EQ(Pack(values, 1).packed_bytes, 100);
 }
 
+// Each value lives with its two neighbours only. Comparing all pairs would exceed the test's time
+// limit, and so would following the chain of the second half from each of its values.
+TEST(Packing, ManyValuesTakeTimeThatGrowsWithThoseThatLiveTogether) {
+  constexpr int32_t kHalf = 200'000;
+  std::vector<PackedValue> values;
+  for (int32_t i = 0; i < kHalf; ++i) values.push_back(Value(100, i, i + 1));
+  for (int32_t i = 0; i < kHalf; ++i) {
+    values.push_back(
+        i == 0 ? Value(50, kHalf + 1, kHalf + 2)
+               : SharedValue(50, kHalf + 1 + i, kHalf + 2 + i, Sharing::kMay, kHalf + i - 1));
+  }
+  const PackedHeap heap = Pack(values, 1);
+  EXPECT_EQ(heap.packed_bytes, 200);
+  EXPECT_EQ(heap.live_bytes, 200);
+  EXPECT_EQ(heap.offsets.back(), 0);
+}
+
 struct Line {
   PackedValue value;
   int64_t offset = 0;

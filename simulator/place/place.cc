@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "base/status_macros.h"
+#include "google/protobuf/stubs/logging.h"
 #include "simulator/hlo/print_module.h"
 #include "simulator/import/analysis/analyzed_module.h"
 #include "simulator/import/structure/program_source.h"
@@ -19,6 +20,7 @@ absl::StatusOr<xla::HloModuleProto> LoadModule(const std::string& path) {
   absl::StatusOr<std::string> bytes = ReadFile(path);
   if (!bytes.ok()) return bytes.status();
   xla::HloModuleProto module;
+  const google::protobuf::LogSilencer silencer;  // the error below reports the problem in one line
   if (module.ParseFromString(*bytes) && !module.computations().empty()) return module;
   return absl::InvalidArgumentError(absl::StrCat(
       path,

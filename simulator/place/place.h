@@ -47,6 +47,7 @@ struct PlacedModule {
 //     and nothing would join them.
 //   - A copy begins and ends in different computations.
 //   - A computation runs in two places, so that it would need two placements.
+//   - An instruction states the shapes of more operands than it has, so the module is damaged.
 absl::StatusOr<PlacedModule> PlaceModule(const Program& program, const Mapping& mapping,
                                          xla::HloModuleProto all_hbm, const std::string& path);
 

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/hlo/print_module.h"
@@ -247,6 +249,34 @@ TEST(Place, AnotherModuleIsRefused) {
                   ModuleFromText(place_check::kUpdate.original), "other.pb");
   EXPECT_EQ(placed.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(placed.status().message()), HasSubstr("other.pb: expected"));
+}
+
+TEST(Place, AnInstructionThatStatesMoreOperandsThanItHasIsRefused) {
+  xla::HloModuleProto module = ModuleFromText(place_check::kChain.original);
+  for (xla::HloComputationProto& computation : *module.mutable_computations()) {
+    for (xla::HloInstructionProto& instruction : *computation.mutable_instructions()) {
+      if (instruction.name() != "f1") continue;
+      for (int i = 0; i <= instruction.operand_ids_size(); ++i) {
+        *instruction.add_operand_shapes_with_layout() = instruction.shape();
+      }
+    }
+  }
+  const Placeable chain = Import(std::move(module));
+  const absl::StatusOr<PlacedModule> placed =
+      PlaceModule(chain.program, AllHbmMapping(chain.program), chain.module, chain.path);
+  EXPECT_EQ(placed.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(placed.status().message()),
+              HasSubstr("%f1: expected operand_shapes_with_layout of at most"));
+}
+
+// The name of the module is no UTF-8, which protobuf would report by itself.
+TEST(LoadModule, ReportsDamageInItsStatusOnly) {
+  const std::string path = absl::StrCat(testing::TempDir(), "/damaged.pb");
+  ASSERT_TRUE(WriteFileAtomically(path, "\x0A\x02\xff\xfe").ok());
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(std::string(LoadModule(path).status().message()),
+              HasSubstr("damaged.pb: expected a serialised HloModuleProto"));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 }  // namespace

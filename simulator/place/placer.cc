@@ -185,7 +185,13 @@ absl::Status Placer::EmitComputing(Frame& frame, hlo::InstructionIndex index) {
                    });
   std::vector<xla::ShapeProto> operand_shapes;
   for (const int64_t id : *operands) operand_shapes.push_back(frame.writer().ShapeOf(id));
-  for (int i = 0; i < instruction.operand_shapes_with_layout_size(); ++i) {
+  const int stated = instruction.operand_shapes_with_layout_size();
+  if (stated > operand_shapes.size()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("%", instruction.name(), ": expected operand_shapes_with_layout of at most ",
+                     operand_shapes.size(), " operands, found ", stated));
+  }
+  for (int i = 0; i < stated; ++i) {
     *instruction.mutable_operand_shapes_with_layout(i) = operand_shapes[i];
   }
   if (instruction.opcode() == "fusion") {

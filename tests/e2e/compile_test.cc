@@ -152,6 +152,7 @@ TEST(Compile, RefusesBadInput) {
   expect(Arguments(good, {"--module", good}), "would be written over");
   expect(Arguments(good, {"--module", "x", "--executable", "x"}), "different files");
   expect(Arguments(good, {"--module", "x", "--text", "x"}), "different files");
+  expect(Arguments(good, {"--module", "x", "--text", "./x"}), "different files");
   expect(Arguments(good, {"--compile-options", folder.Write("o.pb", "no options")}),
          "o.pb: a serialized xla.CompileOptionsProto expected");
   expect({"compile", "--hlo", good, "--chip", "tpu_v9", "--libtpu", kFake}, "not for tpu_v9");

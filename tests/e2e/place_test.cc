@@ -167,6 +167,17 @@ TEST_F(Placed, OptimizeWantsAProgramOnceOnly) {
   EXPECT_THAT(result.err, StartsWith("mallocmuzero: --hlo: expected either"));
 }
 
+// The first round would write over the module that it learns from.
+TEST_F(Placed, OptimizeGoesOnFromAModuleInAnotherFolderOnly) {
+  std::filesystem::create_directory(folder_.Path("found"));
+  std::filesystem::copy_file(all_hbm_, folder_.Path("found/placed_1.pb"));
+  Arguments arguments = Optimize(kFake);
+  arguments.insert(arguments.end(), {"--placed", folder_.Path("found/../found/placed_1.pb")});
+  const RunResult result = RunMallocmuzero(arguments);
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("found/placed_1.pb: would be written over "));
+}
+
 TEST_F(Placed, OptimizeNamesALibraryThatIsNone) {
   const RunResult result = RunMallocmuzero(Optimize(program_));
   EXPECT_NE(result.exit_code, 0);

@@ -118,7 +118,10 @@ class DataflowBuilder {
         if (BindsOperands(instruction)) return EvaluateStart(instance, index);
         return needs(1) ? absl::StatusOr<Leaves>(operand(0)) : Error(instruction, "an operand");
       case Opcode::kAsyncStart:
-        return needs(1) ? EvaluateStart(instance, index) : Define(instance, index);
+        if (needs(1)) return EvaluateStart(instance, index);
+        // An async-update may bring the operands, except those of a copy.
+        if (IsAsyncCopyStart(instruction)) return Error(instruction, "an operand");
+        return Define(instance, index);
       case Opcode::kCopyStart:
       case Opcode::kAllGatherStart:
       case Opcode::kCollectivePermuteStart:
@@ -208,6 +211,10 @@ class DataflowBuilder {
     return leaves;
   }
 
+  bool TakesOneValue(int32_t instance) const {
+    return schedule_.ComputationOf(instance).parameters.size() == 1;
+  }
+
   absl::StatusOr<Leaves> EvaluateWhile(int32_t instance, hlo::InstructionIndex index) {
     const hlo::Computation& computation = schedule_.ComputationOf(instance);
     const hlo::Instruction& instruction = computation.instructions[index];
@@ -216,7 +223,8 @@ class DataflowBuilder {
     const Leaves initial = flow_.values_of_[instance][instruction.operands[0]];
 
     const hlo::Computation& body = schedule_.ComputationOf(loop.body);
-    if (body.parameters.size() != 1) return Error(instruction, "a body with one parameter");
+    if (!TakesOneValue(loop.body)) return Error(instruction, "a body with one parameter");
+    if (!TakesOneValue(loop.condition)) return Error(instruction, "a condition with one parameter");
     const Leaves parameter = Define(loop.body, body.parameters[0]);
     if (parameter.size() != initial.size()) return Error(instruction, "the shape its body takes");
     bindings_[loop.body] = {parameter};
@@ -252,6 +260,9 @@ class DataflowBuilder {
     if (!is_call) result = Define(instance, index);
     for (size_t callee = 0; callee < call.callees.size(); ++callee) {
       const int32_t callee_instance = call.callees[callee];
+      if (!is_call && !TakesOneValue(callee_instance)) {
+        return Error(instruction, "branches with one parameter");
+      }
       for (size_t i = is_call ? 0 : callee + 1; i < instruction.operands.size(); ++i) {
         bindings_[callee_instance].push_back(flow_.values_of_[instance][instruction.operands[i]]);
         if (!is_call) break;

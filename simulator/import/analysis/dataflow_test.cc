@@ -333,10 +333,30 @@ TEST(DataflowErrors, CalleeThatTakesMoreThanItIsGiven) {
               ::testing::HasSubstr("%q: expected a parameter number that the caller passes"));
 }
 
+TEST(DataflowErrors, ConditionOrBranchThatTakesNoValue) {
+  EXPECT_EQ(AnalysisError(hlo::EntryModule(
+                "%a = f32[8] parameter(0)\nROOT %w = f32[8] while(%a), condition=%c, body=%b",
+                "%b (p: f32[8]) -> f32[8] {\nROOT %p = f32[8] parameter(0)\n}\n"
+                "%c () -> pred[] {\nROOT %k = pred[] constant(true)\n}\n")),
+            "test.hlo:5:1: %w: expected a condition with one parameter");
+  EXPECT_EQ(AnalysisError(hlo::EntryModule(
+                "%s = s32[] parameter(0)\n%a = f32[8] parameter(1)\n"
+                "ROOT %c = f32[8] conditional(%s, %a, %a), branch_computations={%f, %g}",
+                "%f (p: f32[8]) -> f32[8] {\nROOT %p = f32[8] parameter(0)\n}\n"
+                "%g () -> f32[8] {\nROOT %i = f32[8] iota(), iota_dimension=0\n}\n")),
+            "test.hlo:6:1: %c: expected branches with one parameter");
+}
+
 TEST(DataflowErrors, CopyStartThatIsNoTuple) {
   EXPECT_EQ(AnalysisError(hlo::EntryModule(
                 "%a = f32[8] parameter(0)\nROOT %s = f32[8]{0:S(3)} copy-start(%a)")),
             "test.hlo:5:1: %s: expected a tuple of operands, results and contexts");
+}
+
+TEST(DataflowErrors, SliceStartWithoutAnOperand) {
+  EXPECT_EQ(AnalysisError(hlo::EntryModule("ROOT %s = ((f32[8]), f32[4]{0:S(3)}, s32[]{:S(2)}) "
+                                           "slice-start(), slice={[0:4]}")),
+            "test.hlo:4:1: %s: expected an operand");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/size32.h"
+#include "mallocmuzero/v1/program.pb.h"
 #include "simulator/core/copy_queue.h"
 #include "simulator/core/links.h"
 #include "simulator/core/roofline.h"
@@ -74,15 +75,14 @@ class SchedulePricer {
 
   // Collects the starts and the waits of asynchronous collectives, in the order of the schedule.
   void FindLinkSteps() {
-    double end = 0;
+    google::protobuf::RepeatedPtrField<v1::Collective> collectives;
     for (const AsyncCollective& collective : analyzed_.async_collectives) {
-      const double cycles = CyclesOfLinks(collective.link_bytes, hardware_);
-      end += cycles;
-      link_steps_.push_back({InstructionIndex(collective.start), cycles, end});
-      link_steps_.push_back({InstructionIndex(collective.done), 0, end});
+      v1::Collective& added = *collectives.Add();
+      added.set_start(collective.start);
+      added.set_done(collective.done);
+      added.set_cycles(CyclesOfLinks(collective.link_bytes, hardware_));
     }
-    std::stable_sort(link_steps_.begin(), link_steps_.end(),
-                     [](const LinkEvent& a, const LinkEvent& b) { return a.point < b.point; });
+    link_steps_ = LinkEvents(collectives);
   }
 
   // Starts the collective that step `s` starts, or waits for the one for which it waits.

@@ -180,6 +180,27 @@ TEST(PriceModule, AnUpdateOfAnAsynchronousOperationWaitsForNothing) {
   EXPECT_EQ(price.copies, 1);
 }
 
+// The links work for 25 cycles on the first all-gather: half of 800 bytes, 16 a cycle. The groups
+// of the second one have one device each, which exchanges nothing and so waits for nothing.
+TEST(PriceModule, ACollectiveOfOneDeviceDoesNotWaitForTheOneInFlight) {
+  v1::Hardware hardware = SmallHardware();
+  hardware.set_link_bytes_per_cycle(16);
+  const auto price = [&](int cycles) {
+    return PriceSchedule(
+        *MustAnalyze(Lines(absl::StrCat(
+            "%s = (f32[100], f32[200]) all-gather-start(%a), replica_groups={{0,1}}, "
+            "dimensions={0}\n"
+            "%t = (f32[100], f32[100]) all-gather-start(%a), replica_groups={{0},{1}}, "
+            "dimensions={0}\n"
+            "%u = f32[100] all-gather-done(%t)\n",
+            Compute(cycles), "ROOT %d = f32[200] all-gather-done(%s)"))),
+        hardware);
+  };
+  EXPECT_DOUBLE_EQ(price(100).stall_cycles, 0);
+  EXPECT_DOUBLE_EQ(price(15).stall_cycles, 10);
+  EXPECT_DOUBLE_EQ(price(15).collective_cycles, 10);
+}
+
 TEST(PriceModule, ReportsAFile) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/price_module_test.hlo.zst");
   ASSERT_TRUE(

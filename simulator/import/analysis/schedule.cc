@@ -67,7 +67,7 @@ class Flattener {
                      "expected at most 16 million arrays in operands and results of the flat "
                      "schedule");
       }
-      if (depth >= kMaxCallDepth) {
+      if (depth > kMaxCallDepth) {
         return Error(instruction,
                      absl::StrCat("expected calls nested at most ", kMaxCallDepth, " deep"));
       }

@@ -78,8 +78,14 @@ struct Schedule {
 inline constexpr int64_t kAssumedTripCount = 5;
 
 // Flattens `module`, which must outlive the result. `file_name` is used in messages.
-// InvalidArgument if the module is not scheduled, calls itself, or would have more than 4 million
-// steps, or more than 16 million arrays in the operands and results of all steps.
+// InvalidArgument "FILE:LINE:1: ..." in these cases:
+//   - The module is not scheduled.
+//   - A loop, a conditional or a call lacks its computations or its operand, or they nest more than
+//     kMaxLoopDepth deep.
+//   - The schedule would have more than 4 million steps, or more than 16 million arrays in the
+//     operands and results of all steps.
+//   - A number is larger than a program may have: 2^50 bytes of an array, 2^53 estimated cycles of
+//     an instruction, 2^53 executions.
 absl::StatusOr<Schedule> FlattenSchedule(const hlo::Module& module, absl::string_view file_name);
 
 }  // namespace mallocmuzero

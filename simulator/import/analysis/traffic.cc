@@ -25,7 +25,7 @@ struct Walk {
     const int count = std::min<size_t>(computation.instructions.size(), kMaxLooks);
     *looks_left = std::max(0, *looks_left - count);
   }
-  bool MayGoDeeper() const { return depth<kMaxFusionDepth&& * looks_left> 0; }
+  bool MayGoDeeper() const { return *looks_left > 0 && depth < kMaxFusionDepth; }
 };
 
 // Bytes of the arrays of a shape, without the pointers of tuples.
