@@ -148,6 +148,24 @@ TEST_F(SupervisorTest, FollowsAListThatChanges) {
               testing::AllOf(HasSubstr("a: stops for good"), HasSubstr("a: exited with code 0")));
 }
 
+TEST_F(SupervisorTest, AProcessThatComesBackWhileItStopsStartsAgain) {
+  // The first process of this name needs longer to end than the list needs to change twice. The
+  // second one ends the test.
+  Add("a", absl::StrCat("echo x >> ", folder_, "/runs; test $(wc -l < ", folder_,
+                        "/runs) -ge 2 && echo stop && exec sleep 60; ",
+                        "trap 'sleep 2.5; exit 0' TERM; ", kReady, "while :; do sleep 0.05; done"));
+  Add("b", absl::StrCat(kReady, "sleep 100"));
+  int looks = 0;
+  options_.refresh = [&]() -> std::optional<std::vector<SupervisedProcess>> {
+    ++looks;
+    if (looks == 2) return std::vector<SupervisedProcess>{options_.processes[1]};
+    if (looks == 3) return options_.processes;
+    return std::nullopt;
+  };
+  EXPECT_TRUE(RunAll().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: stop"));
+}
+
 TEST_F(SupervisorTest, GivesUpWhatCannotRun) {
   Add("good", absl::StrCat(kReady, "exec sleep 60"));
   Add("bad", "echo no such thing; exit 2");
