@@ -248,7 +248,8 @@ run_process() {
     fi
     sleep "$poll_seconds" & wait $!
   done
-  [ -z "$copier" ] || wait "$copier"
+  # A signal interrupts `wait`. The copy must end before drain makes another one.
+  while [ -n "$copier" ] && kill -0 "$copier" 2>/dev/null; do wait "$copier"; done
   wait "$child"
 }
 

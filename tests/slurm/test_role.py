@@ -131,14 +131,22 @@ class Node:
             start_new_session=True,
         )
 
-    def run(self, role: str, until: Callable[[], bool] = lambda: True) -> str:
-        """Starts a role, stops it in order once it runs and `until` holds, and returns its log."""
+    def run(
+        self, role: str, until: Callable[[], bool] = lambda: True, hurried: bool = False
+    ) -> str:
+        """Starts a role, stops it in order once it runs and `until` holds, and returns its log.
+
+        If `hurried`, signals go on to come while the role stops.
+        """
         (self.scratch / "started").unlink(missing_ok=True)
         process = self.start(role)
         try:
             await_that((self.scratch / "started").exists)
             await_that(until)
             process.send_signal(signal.SIGTERM)
+            while hurried and process.poll() is None:
+                process.send_signal(signal.SIGTERM)
+                time.sleep(0.1)
             return process.communicate(timeout=PATIENCE_SECONDS)[0]
         finally:
             with contextlib.suppress(ProcessLookupError):
@@ -212,10 +220,19 @@ def test_a_shard_stays_on_the_node_if_the_shared_folder_cannot_name_its_copy(nod
     assert (node.shared / "shards/a" / copy / "games").read_text() == "stored\nstored\n"
 
 
-def test_a_copy_of_a_running_shard_begins_after_the_one_before(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize(("begun", "hurried"), [(2, False), (1, True)])
+def test_copies_of_a_shard_are_made_one_after_the_other(
+    tmp_path: pathlib.Path, begun: int, hurried: bool
+) -> None:
     node = Node(tmp_path, copy_seconds=1)
     (node.scratch / "slow").touch()
     copies = node.scratch / "copies"
-    node.run("replay", until=lambda: copies.exists() and copies.read_text().count("begin") >= 2)
+    node.run(
+        "replay",
+        until=lambda: copies.exists() and copies.read_text().count("begin") >= begun,
+        hurried=hurried,
+    )
     lines = copies.read_text().split()
     assert lines == ["begin", "end"] * (len(lines) // 2)
+    copy = (node.shared / "shards/a/copy").read_text().strip()
+    assert (node.shared / "shards/a/home").read_text() == f"copy {copy}\n"
