@@ -144,9 +144,8 @@ class Node:
             await_that((self.scratch / "started").exists)
             await_that(until)
             process.send_signal(signal.SIGTERM)
-            while hurried and process.poll() is None:
-                process.send_signal(signal.SIGTERM)
-                time.sleep(0.1)
+            if hurried:
+                await_that(lambda: has_ended_after_signal(process))
             return process.communicate(timeout=PATIENCE_SECONDS)[0]
         finally:
             with contextlib.suppress(ProcessLookupError):
@@ -155,6 +154,11 @@ class Node:
     @property
     def spool(self) -> pathlib.Path:
         return self.scratch / "spool.0/actor-0.spool"
+
+
+def has_ended_after_signal(process: subprocess.Popen[str]) -> bool:
+    process.send_signal(signal.SIGTERM)
+    return process.poll() is not None
 
 
 def await_that(holds: Callable[[], bool]) -> None:
