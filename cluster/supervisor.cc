@@ -174,7 +174,12 @@ void Supervisor::StartDue() {
 }
 
 void Supervisor::Launch(Slot& slot) {
-  absl::StatusOr<std::unique_ptr<ChildProcess>> child = ChildProcess::Start(slot.process.command);
+  std::vector<std::string> command = slot.process.command;
+  if (!slot.was_ready) {
+    const std::vector<std::string>& first = slot.process.first_arguments;
+    command.insert(command.end(), first.begin(), first.end());
+  }
+  absl::StatusOr<std::unique_ptr<ChildProcess>> child = ChildProcess::Start(command);
   slot.next_start = absl::InfiniteFuture();
   slot.started = SteadyNow();
   if (slot.starts++ > 0) ++restarts_;

@@ -27,6 +27,9 @@ struct SupervisedProcess {
   std::string name;  // also names the log file, so it must not contain slashes
   std::vector<std::string> command;
 
+  // Arguments that `command` gets until the process was ready once.
+  std::vector<std::string> first_arguments;
+
   // Processes of a stage start once those of lower stages are ready (NotifyReady), and stop before
   // those of lower stages.
   int stage = 0;

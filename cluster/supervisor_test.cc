@@ -50,7 +50,8 @@ class SupervisorTest : public testing::Test {
   }
 
   void Add(const std::string& name, const std::string& script, int stage = 0) {
-    options_.processes.push_back({name, {"/bin/sh", "-c", script}, stage});
+    options_.processes.push_back(
+        {.name = name, .command = {"/bin/sh", "-c", script}, .stage = stage});
   }
 
   void Stop() const {
@@ -135,11 +136,11 @@ TEST_F(SupervisorTest, FollowsAListThatChanges) {
     // The new process ends the test once the one that left has ended.
     return std::vector<SupervisedProcess>{
         b,
-        {"c",
-         {"/bin/sh", "-c",
-          absl::StrCat("until grep -q ended ", folder_,
-                       "/logs/a.log; do sleep 0.05; done; echo stop; "
-                       "sleep 100")}}};
+        {.name = "c",
+         .command = {"/bin/sh", "-c",
+                     absl::StrCat("until grep -q ended ", folder_,
+                                  "/logs/a.log; do sleep 0.05; done; echo stop; "
+                                  "sleep 100")}}};
   };
   EXPECT_TRUE(RunAll().ok());
   EXPECT_THAT(lines_, ElementsAre("a: ended", "c: stop"));
@@ -166,6 +167,18 @@ TEST_F(SupervisorTest, AProcessThatComesBackWhileItStopsStartsAgain) {
   EXPECT_THAT(lines_, ElementsAre("a: stop"));
 }
 
+TEST_F(SupervisorTest, AProcessGetsItsFirstArgumentsUntilItWasReady) {
+  // The second start gets ready, and the third one ends the test. With -c, sh takes the first
+  // argument for its name.
+  Add("a", absl::StrCat("echo x >> ", folder_, "/runs; n=$(wc -l < ", folder_,
+                        "/runs); echo $n $1; test $n -eq 2 && ", kReady,
+                        "test $n -eq 3 && echo stop && exec sleep 60; exit 1"));
+  options_.processes[0].command.emplace_back("a");
+  options_.processes[0].first_arguments = {"--first"};
+  EXPECT_TRUE(RunAll().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: 1 --first", "a: 2 --first", "a: 3", "a: stop"));
+}
+
 TEST_F(SupervisorTest, GivesUpWhatCannotRun) {
   Add("good", absl::StrCat(kReady, "exec sleep 60"));
   Add("bad", "echo no such thing; exit 2");
@@ -188,7 +201,7 @@ TEST_F(SupervisorTest, DoesNotGiveUpWhatHasRunBefore) {
 }
 
 TEST_F(SupervisorTest, AProgramThatIsNotThereIsSaidSo) {
-  options_.processes.push_back({"a", {"/no/such/program"}, 0});
+  options_.processes.push_back({.name = "a", .command = {"/no/such/program"}});
   options_.hopeless_exit_code = 127;
   EXPECT_FALSE(RunAll().ok());
   EXPECT_EQ(lines_[0], "a: cannot be started: No such file or directory");
