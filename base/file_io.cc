@@ -24,6 +24,7 @@ namespace {
 absl::Status ErrnoStatus(const std::string& path, absl::string_view action, int error) {
   const std::string message = ErrnoMessage(path, action, error);
   if (error == ENOENT) return absl::NotFoundError(message);
+  if (IsNoRoom(error)) return absl::ResourceExhaustedError(message);
   return absl::InvalidArgumentError(message);
 }
 
@@ -83,6 +84,8 @@ void SyncFolderOf(const std::string& path) {
 std::string ErrnoMessage(absl::string_view path, absl::string_view action, int error) {
   return absl::StrCat(path, ": ", action, ": ", std::strerror(error));
 }
+
+bool IsNoRoom(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"),

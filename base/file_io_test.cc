@@ -165,6 +165,13 @@ TEST(FileIo, FailedWriteIsAnErrorAndLeavesNothingBehind) {
               HasSubstr("is_a_folder: cannot replace: "));
 }
 
+// A full disk is not a mistake of the caller: the same call may succeed later.
+TEST(FileIo, NoRoomIsAnErrorOfItsOwn) {
+  const absl::Status full = WriteFileAtomically("/dev/full", "x");
+  EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+  EXPECT_EQ(full.message(), "/dev/full: cannot write: No space left on device");
+}
+
 // A device or a pipe is not replaced: the bytes are written to it.
 TEST(FileIo, WhatIsNoRegularFileIsWrittenToAndNotReplaced) {
   const std::string fifo = TemporaryPath("fifo");

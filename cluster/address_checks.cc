@@ -23,6 +23,13 @@ std::optional<HostPort> ReadAddress(const std::string& field, const std::string&
   return parsed;
 }
 
+// A wildcard stands for the addresses of one machine only, so it becomes that machine's address:
+// otherwise shards on other machines could not use the same metrics port.
+void TakeHostOf(const std::string& machine, HostPort& address) {
+  const std::optional<HostPort> there = ParseHostPort(machine);
+  if (IsWildcard(address) && there.has_value()) address.host = there->host;
+}
+
 }  // namespace
 
 void AddressChecks::SetSecurity(std::shared_ptr<const Security> security) {
@@ -79,11 +86,17 @@ void AddressChecks::CheckMetrics(const std::string& address, uint32_t count,
         kField, absl::StrCat(address, ": ", count, " processes take a port each, up to ",
                              parsed->port + uint64_t{count} - 1, "; 65535 is the last one"));
   }
-  // A wildcard stands for the addresses of one machine only, so take that machine's address:
-  // otherwise shards on other machines could not use the same metrics port.
-  const std::optional<HostPort> there = ParseHostPort(machine);
-  if (IsWildcard(*parsed) && there.has_value()) parsed->host = there->host;
+  TakeHostOf(machine, *parsed);
   CheckFree({*parsed, count, section.PathOf(kField), section.WhereIs(kField)}, section, kField);
+}
+
+void AddressChecks::CheckMeeting(const std::string& field, const std::string& address,
+                                 const std::string& machine, const ConfigSection& section) {
+  std::optional<HostPort> parsed = ReadAddress(field, address, section);
+  if (!parsed.has_value()) return;
+  CheckSecured(field, address, section);
+  TakeHostOf(machine, *parsed);
+  CheckFree({*parsed, 1, section.PathOf(field), section.WhereIs(field)}, section, field);
 }
 
 void AddressChecks::CheckFree(const Place& place, const ConfigSection& section,

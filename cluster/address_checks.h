@@ -31,9 +31,10 @@ class AddressChecks {
   void CheckMetrics(const std::string& address, uint32_t count, const std::string& machine,
                     const ConfigSection& section);
 
-  // Checks that `address`, which `field` has, is secured if strangers can reach it.
-  void CheckSecured(const std::string& field, const std::string& address,
-                    const ConfigSection& section) const;
+  // Checks the address, which `field` has, where processes meet: it must be secured if strangers
+  // can reach it. `machine` is the address of an RPC server on the same machine.
+  void CheckMeeting(const std::string& field, const std::string& address,
+                    const std::string& machine, const ConfigSection& section);
 
  private:
   struct Place {
@@ -42,6 +43,9 @@ class AddressChecks {
     std::string field;
     std::string where;  // the field's line, or the override that set it
   };
+
+  void CheckSecured(const std::string& field, const std::string& address,
+                    const ConfigSection& section) const;
 
   // Complains if an earlier section has taken one of the ports.
   void CheckFree(const Place& place, const ConfigSection& section, const std::string& field);

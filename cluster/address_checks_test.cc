@@ -83,6 +83,17 @@ TEST(AddressChecks, ShardsOfSeveralMachinesMayListenOnOnePort) {
                           "replay[0].listen_address in line 2; another port expected"));
 }
 
+TEST(AddressChecks, ProcessesOfALearnerMeetOnAPortOfTheirOwn) {
+  EXPECT_THAT(AddressMistakes("learner { address: '127.0.0.1:7400' processes: 2\n"
+                              "rendezvous_address: '127.0.0.1:7400' }"),
+              ElementsAre("/c:2: learner.rendezvous_address: 127.0.0.1:7400 is taken by "
+                          "learner.address in line 1; another port expected"));
+  EXPECT_THAT(AddressMistakes("learner { processes: 2 rendezvous_address: '127.0.0.1:7300' }\n"
+                              "actor { count: 9 metrics_address: '127.0.0.1:7295' }"),
+              ElementsAre("/c:2: actor.metrics_address: 127.0.0.1:7300 is taken by "
+                          "learner.rendezvous_address in line 1; another port expected"));
+}
+
 TEST(ActorsExpected, AreThoseOfThisMachineUnlessGiven) {
   EXPECT_EQ(ParseAddresses("actor { count: 3 }")->actor().expected(), 3);
   EXPECT_EQ(ParseAddresses("actor { count: 3 expected: 1000 }")->actor().expected(), 1000);

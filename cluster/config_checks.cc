@@ -207,7 +207,7 @@ void Checker::CheckProcesses(const ConfigSection& section) {
     section.Complain(kField, absl::StrCat("'", address, "': host:port expected, where ",
                                           learner.processes(), " learner processes meet"));
   } else {
-    addresses_.CheckSecured(kField, address, section);
+    addresses_.CheckMeeting(kField, address, learner.address(), section);
   }
 }
 

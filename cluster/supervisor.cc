@@ -72,35 +72,48 @@ absl::Status Supervisor::AddSlot(const SupervisedProcess& process) {
   return absl::OkStatus();
 }
 
-// Starts and stops processes as the new list says.
+// Starts and stops processes as the newest list says.
 void Supervisor::Refresh() {
   const absl::Time now = SteadyNow();
   if (options_.refresh == nullptr || now < refresh_at_) return;
   refresh_at_ = now + kRefreshInterval;
-  const std::optional<std::vector<SupervisedProcess>> processes = options_.refresh();
-  if (!processes.has_value()) return;
+  std::optional<std::vector<SupervisedProcess>> processes = options_.refresh();
+  if (processes.has_value()) wanted_ = std::move(processes);
+  if (!wanted_.has_value()) return;
+  StopUnwanted(*wanted_);
+  if (StartWanted(*wanted_)) wanted_.reset();
+}
+
+void Supervisor::StopUnwanted(absl::Span<const SupervisedProcess> wanted) {
   for (auto& slot : slots_) {
-    const bool stays = std::any_of(processes->begin(), processes->end(), [&](const auto& process) {
+    const bool stays = std::any_of(wanted.begin(), wanted.end(), [&](const auto& process) {
       return process.name == slot->process.name;
     });
     if (stays || slot->is_leaving) continue;
     slot->is_leaving = true;
     slot->next_start = absl::InfiniteFuture();
-    slot->kill_at = now + std::max(options_.grace, slot->process.grace);
+    slot->kill_at = SteadyNow() + std::max(options_.grace, slot->process.grace);
     options_.on_event(LogLevel::kInfo, absl::StrCat(slot->process.name, ": stops for good"));
     if (slot->child != nullptr) slot->child->Signal(SIGTERM);
   }
-  for (const SupervisedProcess& process : *processes) {
-    const bool known = std::any_of(slots_.begin(), slots_.end(), [&](const auto& slot) {
+}
+
+// Returns false if a process must wait until an earlier one of its name has left.
+bool Supervisor::StartWanted(absl::Span<const SupervisedProcess> wanted) {
+  bool complete = true;
+  for (const SupervisedProcess& process : wanted) {
+    const auto known = std::find_if(slots_.begin(), slots_.end(), [&](const auto& slot) {
       return slot->process.name == process.name;
     });
-    if (known) continue;
-    if (const absl::Status status = AddSlot(process); !status.ok()) {
+    if (known != slots_.end()) {
+      complete = complete && !(*known)->is_leaving;
+    } else if (const absl::Status status = AddSlot(process); !status.ok()) {
       options_.on_event(LogLevel::kError, absl::StrCat(process.name, ": ", status.message()));
     } else if (process.stage <= stage_) {
-      slots_.back()->next_start = now;
+      slots_.back()->next_start = SteadyNow();
     }
   }
+  return complete;
 }
 
 Supervisor::Supervisor(SupervisorOptions options) : options_(std::move(options)) {}
@@ -161,7 +174,12 @@ void Supervisor::StartDue() {
 }
 
 void Supervisor::Launch(Slot& slot) {
-  absl::StatusOr<std::unique_ptr<ChildProcess>> child = ChildProcess::Start(slot.process.command);
+  std::vector<std::string> command = slot.process.command;
+  if (!slot.was_ready) {
+    const std::vector<std::string>& first = slot.process.first_arguments;
+    command.insert(command.end(), first.begin(), first.end());
+  }
+  absl::StatusOr<std::unique_ptr<ChildProcess>> child = ChildProcess::Start(command);
   slot.next_start = absl::InfiniteFuture();
   slot.started = SteadyNow();
   if (slot.starts++ > 0) ++restarts_;

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/log.h"
 #include "rpc/backoff.h"
 
@@ -25,6 +26,9 @@ namespace mallocmuzero {
 struct SupervisedProcess {
   std::string name;  // also names the log file, so it must not contain slashes
   std::vector<std::string> command;
+
+  // Arguments that `command` gets until the process was ready once.
+  std::vector<std::string> first_arguments;
 
   // Processes of a stage start once those of lower stages are ready (NotifyReady), and stop before
   // those of lower stages.
@@ -59,7 +63,7 @@ struct SupervisorOptions {
 
   // Called from Run once a second; may be null. If it returns a list, Run starts the processes
   // whose names are new, and stops those whose names are no longer in the list. The others run on
-  // as they are.
+  // as they are. A process whose name comes back while its predecessor stops starts after that.
   std::function<std::optional<std::vector<SupervisedProcess>>()> refresh;
 
   // Called from Run for each line that a process wrote, without the line's end. Required.
@@ -100,6 +104,8 @@ class Supervisor {
   int HighestStage() const;
   absl::Status AddSlot(const SupervisedProcess& process);
   void Refresh();
+  void StopUnwanted(absl::Span<const SupervisedProcess> wanted);
+  bool StartWanted(absl::Span<const SupervisedProcess> wanted);
   void StartDue();
   void Launch(Slot& slot);
   void StartNextStage();
@@ -114,6 +120,8 @@ class Supervisor {
   int stage_ = -1;  // the highest stage that has been started
   absl::Time stage_deadline_;
   absl::Time refresh_at_ = absl::InfinitePast();
+  std::optional<std::vector<SupervisedProcess>>
+      wanted_;  // the newest list, until all of it is done
   bool stop_asked_ = false;
   std::string hopeless_;  // which process cannot run and why; empty if all can
   std::atomic<uint32_t> processes_ = 0;

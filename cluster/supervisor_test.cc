@@ -50,7 +50,8 @@ class SupervisorTest : public testing::Test {
   }
 
   void Add(const std::string& name, const std::string& script, int stage = 0) {
-    options_.processes.push_back({name, {"/bin/sh", "-c", script}, stage});
+    options_.processes.push_back(
+        {.name = name, .command = {"/bin/sh", "-c", script}, .stage = stage});
   }
 
   void Stop() const {
@@ -135,17 +136,47 @@ TEST_F(SupervisorTest, FollowsAListThatChanges) {
     // The new process ends the test once the one that left has ended.
     return std::vector<SupervisedProcess>{
         b,
-        {"c",
-         {"/bin/sh", "-c",
-          absl::StrCat("until grep -q ended ", folder_,
-                       "/logs/a.log; do sleep 0.05; done; echo stop; "
-                       "sleep 100")}}};
+        {.name = "c",
+         .command = {"/bin/sh", "-c",
+                     absl::StrCat("until grep -q ended ", folder_,
+                                  "/logs/a.log; do sleep 0.05; done; echo stop; "
+                                  "sleep 100")}}};
   };
   EXPECT_TRUE(RunAll().ok());
   EXPECT_THAT(lines_, ElementsAre("a: ended", "c: stop"));
   EXPECT_EQ(restarts_, 0);
   EXPECT_THAT(absl::StrJoin(events_, "\n"),
               testing::AllOf(HasSubstr("a: stops for good"), HasSubstr("a: exited with code 0")));
+}
+
+TEST_F(SupervisorTest, AProcessThatComesBackWhileItStopsStartsAgain) {
+  // The first process of this name needs longer to end than the list needs to change twice. The
+  // second one ends the test.
+  Add("a", absl::StrCat("echo x >> ", folder_, "/runs; test $(wc -l < ", folder_,
+                        "/runs) -ge 2 && echo stop && exec sleep 60; ",
+                        "trap 'sleep 2.5; exit 0' TERM; ", kReady, "while :; do sleep 0.05; done"));
+  Add("b", absl::StrCat(kReady, "sleep 100"));
+  int looks = 0;
+  options_.refresh = [&]() -> std::optional<std::vector<SupervisedProcess>> {
+    ++looks;
+    if (looks == 2) return std::vector<SupervisedProcess>{options_.processes[1]};
+    if (looks == 3) return options_.processes;
+    return std::nullopt;
+  };
+  EXPECT_TRUE(RunAll().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: stop"));
+}
+
+TEST_F(SupervisorTest, AProcessGetsItsFirstArgumentsUntilItWasReady) {
+  // The second start gets ready, and the third one ends the test. With -c, sh takes the first
+  // argument for its name.
+  Add("a", absl::StrCat("echo x >> ", folder_, "/runs; n=$(wc -l < ", folder_,
+                        "/runs); echo $n $1; test $n -eq 2 && ", kReady,
+                        "test $n -eq 3 && echo stop && exec sleep 60; exit 1"));
+  options_.processes[0].command.emplace_back("a");
+  options_.processes[0].first_arguments = {"--first"};
+  EXPECT_TRUE(RunAll().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: 1 --first", "a: 2 --first", "a: 3", "a: stop"));
 }
 
 TEST_F(SupervisorTest, GivesUpWhatCannotRun) {
@@ -170,7 +201,7 @@ TEST_F(SupervisorTest, DoesNotGiveUpWhatHasRunBefore) {
 }
 
 TEST_F(SupervisorTest, AProgramThatIsNotThereIsSaidSo) {
-  options_.processes.push_back({"a", {"/no/such/program"}, 0});
+  options_.processes.push_back({.name = "a", .command = {"/no/such/program"}});
   options_.hopeless_exit_code = 127;
   EXPECT_FALSE(RunAll().ok());
   EXPECT_EQ(lines_[0], "a: cannot be started: No such file or directory");

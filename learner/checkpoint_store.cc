@@ -181,10 +181,11 @@ absl::Status KeepCheckpoint(const RunDirectory& directory, v1::CheckpointManifes
   fs::rename(unfinished, folder, error);
   if (error) return CannotWrite(folder, error);
   std::vector<KeptCheckpoint> kept = ListCheckpoints(directory);
-  // The link changes first, so that it never leads to a folder that is gone.
-  MMZ_RETURN_IF_ERROR(LinkBest(directory, kept));
+  // The link changes first, so that it never leads to a folder that is gone. A link that cannot be
+  // made, as on a file system without links, must not fill the disk.
+  absl::Status linked = LinkBest(directory, kept);
   Evict(bounds, kept);
-  return absl::OkStatus();
+  return linked;
 }
 
 absl::Status PinCheckpoint(const RunDirectory& directory, uint64_t step, bool pinned) {

@@ -53,7 +53,8 @@ const KeptCheckpoint* FindBest(absl::Span<const KeptCheckpoint> kept);
 // evicts checkpoints until the rest is within `bounds`: the one whose steps before and after it are
 // closest together goes first, so that the rest covers the whole run. Pinned ones and the best one
 // stay even if they exceed the bounds. A checkpoint of the same step is replaced unless it is
-// pinned. Errors name the file.
+// pinned. Errors name the file. The checkpoint is kept, and the bounds hold, also if only the link
+// `best` cannot be made.
 absl::Status KeepCheckpoint(const RunDirectory& directory, v1::CheckpointManifest manifest,
                             absl::string_view bytes, const CheckpointBounds& bounds);
 

@@ -114,6 +114,15 @@ TEST_F(CheckpointStore, LinksTheBest) {
   EXPECT_TRUE(ReadFile(InCheckpoints("best/checkpoint")).ok());
 }
 
+TEST_F(CheckpointStore, StaysWithinItsBoundsIfItCannotLinkTheBest) {
+  // A folder of this name cannot be replaced by a link.
+  fs::create_directories(InCheckpoints("best/of-the-operator"));
+  for (const uint64_t step : {10, 20, 30, 40}) {
+    EXPECT_FALSE(Keep(step, 0.5, {2, 1 << 20}).ok());
+  }
+  EXPECT_EQ(Steps().size(), 2);
+}
+
 TEST_F(CheckpointStore, AStepThatIsKeptAgainIsReplacedUnlessItIsPinned) {
   ASSERT_TRUE(Keep(10, 0.5).ok());
   ASSERT_TRUE(Keep(10, 0.75).ok());

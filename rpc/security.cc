@@ -108,7 +108,7 @@ absl::StatusOr<std::shared_ptr<const Security>> Security::Load(const v1::Securit
   if (!config.token_file().empty()) {
     status = OpenTokens("token_file", path_of(config.token_file()), security->token_);
   }
-  // Only shards and administrators have the file.
+  // Only shards, the learner and administrators have the file.
   std::error_code error;
   const std::string admin_file = path_of(config.admin_token_file());
   if (security->has_admin_token_ && std::filesystem::exists(admin_file, error)) {

@@ -12,6 +12,7 @@
 #include "actor/round_pacer.h"
 #include "actor/self_play.h"
 #include "base/log.h"
+#include "base/steady_clock.h"
 #include "model/network.h"
 #include "rpc/security.h"
 #include "rpc/server.h"
@@ -24,6 +25,9 @@ namespace mallocmuzero {
 namespace {
 
 constexpr char kLogName[] = "serve";
+
+// The most time between two updates of the gauges.
+constexpr absl::Duration kTick = absl::Seconds(1);
 
 absl::StatusOr<SearchConfig> AgentSearch(const v1::ServeConfig& config) {
   v1::SearchOptions options = DefaultSearchOptions();
@@ -104,11 +108,15 @@ class ServeRole::Impl {
  private:
   // Updates gauges and looks for another checkpoint until the role stops.
   void Watch() {
+    absl::Time reload_at = networks_ == nullptr ? absl::InfiniteFuture() : SteadyNow();
     do {
-      if (networks_ != nullptr) Reload();
+      if (SteadyNow() >= reload_at) {
+        Reload();
+        reload_at = SteadyNow() + absl::Seconds(config_.reload_seconds());
+      }
       metrics_.Update(service_->running(), service_->waiting(),
                       networks_ == nullptr ? 0 : networks_->current()->step);
-    } while (!stopped_.WaitForNotificationWithTimeout(absl::Seconds(config_.reload_seconds())));
+    } while (!stopped_.WaitForNotificationWithTimeout(std::min(kTick, reload_at - SteadyNow())));
   }
 
   void Reload() {

@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/serve.grpc.pb.h"
@@ -168,6 +170,17 @@ TEST_F(ServeRoleTest, ACancelledSearchFreesItsPlace) {
   // The client keeps what it has got.
   EXPECT_TRUE(!client->found.ok() || client->found->interrupted());
   EXPECT_THAT(Metrics(), HasSubstr("{outcome=\"cancelled\"} 1"));
+}
+
+TEST_F(ServeRoleTest, FiguresAreOfNowHoweverSeldomItLooksForACheckpoint) {
+  config_.set_reload_seconds(3600);
+  Start();
+  const auto client = LongSearch();
+  EXPECT_TRUE(Await([&] { return absl::StrContains(Metrics(), "mallocmuzero_serve_running 1"); },
+                    absl::Seconds(20)));
+  End(*client);
+  EXPECT_TRUE(Await([&] { return absl::StrContains(Metrics(), "mallocmuzero_serve_running 0"); },
+                    absl::Seconds(20)));
 }
 
 TEST_F(ServeRoleTest, RefusesMoreThanMayWait) {

@@ -23,6 +23,7 @@ struct LearnerFlags {
   ConfigFlags config;
   uint32_t rank = 0;
   bool new_run = false;
+  bool fail_when_stopped = false;
 };
 
 absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
@@ -63,7 +64,8 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
              .ready = [role] { return role->status(); },
              .peers = [role] { return role->peers(); },
              .take_warnings = [role] { return role->TakeWarnings(); }};
-       }});
+       },
+       .fails_when_stopped = flags.fail_when_stopped});
 }
 
 }  // namespace
@@ -80,6 +82,9 @@ void AddLearnerCommand(CLI::App& app, CommandBody& body) {
       ->check(WholeNumber(0, std::numeric_limits<uint32_t>::max()));
   command->add_flag("--new-run", flags->new_run,
                     "Begins a new run although the shards hold games of another one.");
+  command->add_flag("--fail-when-stopped", flags->fail_when_stopped,
+                    "Exits with code 1 also after SIGTERM, so that a supervisor that starts only "
+                    "failed processes again starts this one.");
   command->callback([flags, &body] { body.run = [flags] { return RunLearner(*flags); }; });
 }
 

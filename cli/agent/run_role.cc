@@ -224,7 +224,8 @@ absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
     Log(LogLevel::kError, options.name,
         absl::StrCat("stopped in ", seconds, ", but: ", stopped.message()));
   }
-  return ended.ok() && stopped.ok() ? ExitCode::kSuccess : ExitCode::kFailure;
+  const bool succeeded = ended.ok() && stopped.ok() && !options.fails_when_stopped;
+  return succeeded ? ExitCode::kSuccess : ExitCode::kFailure;
 }
 
 }  // namespace mallocmuzero::cli

@@ -87,10 +87,12 @@ struct RoleOptions {
   std::string metrics_address;  // empty: none
   std::shared_ptr<const Security> security;
   std::function<absl::StatusOr<RunningRole>(prometheus::Registry& registry)> start;
+  bool fails_when_stopped = false;  // a stop by a signal is a failure, too
 };
 
 // Serves metrics, starts the role, and stops it within five seconds after SIGTERM or SIGINT
-// (success), or when it cannot go on (failure). Logs each step on stderr.
+// (success, unless `fails_when_stopped`), or when it cannot go on (failure). Logs each step on
+// stderr.
 absl::StatusOr<ExitCode> RunRole(const RoleOptions& options);
 
 }  // namespace mallocmuzero::cli

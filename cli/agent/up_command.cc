@@ -52,27 +52,30 @@ std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const 
                                          const std::string& file, const UpFlags& flags) {
   std::vector<SupervisedProcess> processes;
   for (const v1::ReplayShard& shard : config.replay()) {
-    processes.push_back(
-        {shard.name(), {binary, "replay", "--config", file, "--shard", shard.name()}, kReplay});
+    processes.push_back({.name = shard.name(),
+                         .command = {binary, "replay", "--config", file, "--shard", shard.name()},
+                         .stage = kReplay});
   }
   for (uint32_t rank = 0; rank < config.learner().processes(); ++rank) {
     const std::string& name = config.learner().name();
-    processes.push_back({rank == 0 ? name : absl::StrCat(name, ".", rank),
-                         {binary, "learner", "--config", file, "--rank", absl::StrCat(rank)},
-                         kLearner,
-                         kLearnerGrace});
-    if (flags.new_run) processes.back().command.emplace_back("--new-run");
+    processes.push_back(
+        {.name = rank == 0 ? name : absl::StrCat(name, ".", rank),
+         .command = {binary, "learner", "--config", file, "--rank", absl::StrCat(rank)},
+         .stage = kLearner,
+         .grace = kLearnerGrace});
+    // Not for a later start: a run_dir that is empty then is one whose disk is gone.
+    if (flags.new_run) processes.back().first_arguments = {"--new-run"};
   }
   for (uint32_t i = 0; i < config.actor().count(); ++i) {
-    processes.push_back({absl::StrCat("actor.", i),
-                         {binary, "actor", "--config", file, "--index", absl::StrCat(i)},
-                         kActors});
+    processes.push_back({.name = absl::StrCat("actor.", i),
+                         .command = {binary, "actor", "--config", file, "--index", absl::StrCat(i)},
+                         .stage = kActors});
   }
   for (uint32_t i = 0; i < config.reanalyse().count(); ++i) {
     processes.push_back(
-        {absl::StrCat("reanalyse.", i),
-         {binary, "actor", "--config", file, "--index", absl::StrCat(i), "--reanalyse"},
-         kActors});
+        {.name = absl::StrCat("reanalyse.", i),
+         .command = {binary, "actor", "--config", file, "--index", absl::StrCat(i), "--reanalyse"},
+         .stage = kActors});
   }
   for (SupervisedProcess& process : processes) {
     for (const std::string& setting : flags.config.settings) {

@@ -61,7 +61,7 @@ assemble() {
   text=${text//"%metrics:$metrics_key%"/"${metrics_address:-}"}
   text=${text//"%host%"/"$host"}
   text=${text//"%local%"/"$scratch"}
-  text=${text//"%spool%"/"$scratch/spool.$index"}
+  text=${text//"%spool%"/"$spool"}
   # A role needs no metrics addresses of others.
   while [[ $text =~ %metrics:[A-Za-z0-9-]+% ]]; do text=${text//"${BASH_REMATCH[0]}"/}; done
   printf '%s\n' "$text" >"$config.new"
@@ -116,8 +116,8 @@ is_replaced() {
 save_copy() {
   local state="$shared/shards/$1" name old
   name=data.$(date +%s).$node.$$
-  cp -r "$2" "$state/$name.tmp" && mv "$state/$name.tmp" "$state/$name" || return 1
-  write_file "$state/copy" "$name"
+  cp -r "$2" "$state/$name.tmp" && mv "$state/$name.tmp" "$state/$name" &&
+    write_file "$state/copy" "$name" || return 1
   for old in "$state"/data.*; do
     [ "$old" = "$state/$name" ] || rm -rf "$old"
   done
@@ -127,7 +127,7 @@ save_copy() {
 bring_home() {
   [ -d "$2" ] || return 3
   save_copy "$1" "$2" || return 1
-  write_file "$shared/shards/$1/home" "copy $(<"$shared/shards/$1/copy")"
+  write_file "$shared/shards/$1/home" "copy $(<"$shared/shards/$1/copy")" || return 1
   rm -rf "$2"
 }
 
@@ -175,7 +175,8 @@ restore_shard() {
   write_file "$shared/shards/$name/home" "node $node $data" && has_data=1
 }
 
-# Copies the running shard from a consistent copy that it makes of its data.
+# Copies the running shard from a consistent copy that it makes of its data. Only one such copy may be
+# made at a time, because save_copy removes all others.
 copy_running_shard() {
   local printed
   printed=$("${mallocmuzero[@]}" replay --config "$config" --shard "$name" --checkpoint) || return 1
@@ -189,9 +190,12 @@ prepare() {
   case "$role" in
     replay) [ "$shards_are_local" = 0 ] || restore_shard ;;
     actor)
-      mkdir -p "$scratch/spool.$index"
-      if [ -z "$(ls -A "$scratch/spool.$index")" ] && [ -d "$shared/spool/$index" ]; then
-        cp -r "$shared/spool/$index/." "$scratch/spool.$index" && rm -rf "$shared/spool/$index"
+      mkdir -p "$spool"
+      if [ -z "$(ls -A "$spool")" ] && [ -d "$shared/spool/$index" ]; then
+        # All of it or nothing: a part of it would replace the whole one at the next stop.
+        rm -rf "$spool.tmp"
+        cp -r "$shared/spool/$index" "$spool.tmp" && rmdir "$spool" && mv "$spool.tmp" "$spool" &&
+          rm -rf "$shared/spool/$index"
       fi
       ;;
   esac
@@ -207,13 +211,13 @@ drain() {
       say "$name: its data are in $shared/shards/$name"
       ;;
     actor)
-      local files=("$scratch/spool.$index"/*.spool*)
+      local files=("$spool"/*.spool*)
       if [ ${#files[@]} -gt 0 ]; then
         rm -rf "$shared/spool/$index.tmp"
-        cp -r "$scratch/spool.$index" "$shared/spool/$index.tmp" &&
-          rm -rf "$shared/spool/$index" && mv "$shared/spool/$index.tmp" "$shared/spool/$index"
+        cp -r "$spool" "$shared/spool/$index.tmp" && rm -rf "$shared/spool/$index" &&
+          mv "$shared/spool/$index.tmp" "$shared/spool/$index" || return 1
       fi
-      rm -rf "$scratch/spool.$index"
+      rm -rf "$spool"
       ;;
   esac
 }
@@ -237,13 +241,15 @@ run_process() {
       [ -z "$told" ] || kill -TERM "$child"
     fi
     if [ "$role" = replay ] && [ "$copy_seconds" -gt 0 ] && [ -z "$told" ] &&
-      [ "$shards_are_local" = 1 ] && [ $((SECONDS - copied)) -ge "$copy_seconds" ]; then
+      [ "$shards_are_local" = 1 ] && [ $((SECONDS - copied)) -ge "$copy_seconds" ] &&
+      ! { [ -n "$copier" ] && kill -0 "$copier" 2>/dev/null; }; then
       copied=$SECONDS
       copy_running_shard & copier=$!
     fi
     sleep "$poll_seconds" & wait $!
   done
-  [ -z "$copier" ] || wait "$copier"
+  # A signal interrupts `wait`. The copy must end before drain makes another one.
+  while [ -n "$copier" ] && kill -0 "$copier" 2>/dev/null; do wait "$copier"; done
   wait "$child"
 }
 
@@ -276,6 +282,7 @@ run_until_stopped() {
 # Sets the facts of the role: its name, arguments, address and ports.
 describe_role() {
   index=${SLURM_PROCID:-0}
+  spool=
   number=$index  # of the process, in its metrics port
   first_port=
   address=
@@ -302,6 +309,7 @@ describe_role() {
       ;;
     actor)
       index=$SLURM_ARRAY_TASK_ID
+      spool="$scratch/spool.$index"
       number=$index
       name=actor.$number
       arguments=(actor --index "$number")

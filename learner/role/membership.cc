@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "replay/client/membership_client.h"
 #include "replay/client/shard_roster.h"
@@ -93,7 +94,11 @@ grpc::ServerUnaryReactor* Membership::ChangeShards(grpc::CallbackServerContext* 
   if (!status.ok()) return Answer(context, status);
   absl::StatusOr<v1::ShardRoster> roster = book_->Change(*request);
   if (!roster.ok()) return Answer(context, ToGrpc(roster.status()));
-  changed_(ActiveShards(*roster));
+  {
+    const absl::MutexLock lock(&telling_);
+    // The newest list: another call may have changed it since.
+    changed_(active());
+  }
   *response = *std::move(roster);
   return Answer(context, grpc::Status::OK);
 }

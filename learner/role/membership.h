@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "learner/role/shard_book.h"
 #include "mallocmuzero/v1/learner.pb.h"
 #include "mallocmuzero/v1/shards.grpc.pb.h"
@@ -29,7 +30,8 @@ class Membership final : public v1::Membership::CallbackService {
                                                           std::shared_ptr<const Security> security);
 
   // Sets a function that says whether the list may be changed now, and one that gets the active
-  // shards of each new list. Call before the server starts and before Follow.
+  // shards of each new list. `changed` may block; its calls come one after the other, and the last
+  // one has the newest list. Call before the server starts and before Follow.
   void Connect(std::function<absl::Status()> may_change,
                std::function<void(const std::vector<ShardAddress>&)> changed);
 
@@ -64,6 +66,7 @@ class Membership final : public v1::Membership::CallbackService {
   const std::unique_ptr<ShardBook> book_;  // null in other processes
   std::function<absl::Status()> may_change_;
   std::function<void(const std::vector<ShardAddress>&)> changed_;
+  absl::Mutex telling_;  // held while changed_ runs
 };
 
 }  // namespace mallocmuzero

@@ -71,6 +71,8 @@ class ReplaySampler::Impl {
     std::vector<std::vector<v1::UpdatePrioritiesRequest::Update>> updates(priorities_.size());
     for (size_t i = 0; i < drawn.size() && i < priorities.size(); ++i) {
       if (!std::isfinite(priorities[i]) || priorities[i] < 0) continue;
+      // SetShards adds a shard to the draws before it adds the shard's writer.
+      if (drawn[i].shard >= updates.size()) continue;
       v1::UpdatePrioritiesRequest::Update& update = updates[drawn[i].shard].emplace_back();
       update.set_id(drawn[i].trajectory->id());
       update.set_position(drawn[i].position);

@@ -80,7 +80,7 @@ class ReplaySampler {
 
   // Sets the priority |value - outcome| of each of `drawn`; values that are negative or not finite
   // are skipped. Does not block: a thread sends the priorities and drops them if their shard is
-  // away or if too many wait.
+  // away, if SetShards is just adding it, or if too many wait.
   void UpdatePriorities(absl::Span<const DrawnPosition> drawn, absl::Span<const double> priorities);
 
   // The state of each shard, whether or not a Draw waits for it.

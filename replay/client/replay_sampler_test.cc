@@ -216,6 +216,22 @@ TEST(ReplaySampler, PrioritiesChangeWhatIsDrawn) {
   }
 }
 
+TEST(ReplaySampler, APriorityForAShardThatIsBeingAddedIsDropped) {
+  const auto shard = StartShard(ShardConfig());
+  Fill({AddressOf(*shard)}, 0, 1, 5);
+  const auto sampler = StartSampler({.shards = {AddressOf(*shard)}});
+  auto draws = sampler->Draw(v1::PRIORITIZED, 2, kLong);
+  ASSERT_TRUE(draws.ok()) << draws.status();
+  (*draws)[0].position = 0;
+  (*draws)[1].position = 1;
+  // The number of the shard that SetShards would add next. It draws before it takes priorities.
+  (*draws)[1].shard = 1;
+  sampler->UpdatePriorities(*draws, std::vector<double>{0, 0});
+  // Of the five positions with the priority 1, one now has the least, 1e-6.
+  EXPECT_TRUE(Await([&] { return shard->Stats().total_weight() < 4.5; }));
+  EXPECT_GT(shard->Stats().total_weight(), 3.5);
+}
+
 TEST(ReplaySampler, SaysWhatADrawWaitedFor) {
   v1::ReplayShard config = ShardConfig();
   config.mutable_rate_limit()->set_min_positions(100);

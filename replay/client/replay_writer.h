@@ -56,9 +56,9 @@ struct ReplayWriterOptions {
 class ReplayWriter {
  public:
   // Makes a writer and begins to send the trajectories of its spool file. InvalidArgument for an
-  // option that is not valid or a folder that cannot be written; an error that names the file for a
-  // spool file that cannot be read. FailedPrecondition if another process uses the spool of this
-  // name.
+  // option that is not valid or a folder that cannot be written; ResourceExhausted if the folder's
+  // disk is full; an error that names the file for a spool file that cannot be read.
+  // FailedPrecondition if another process uses the spool of this name.
   static absl::StatusOr<std::unique_ptr<ReplayWriter>> Start(ReplayWriterOptions options);
 
   // Stops at once. Without an earlier Close, trajectories that are not acknowledged are lost.

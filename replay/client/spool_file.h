@@ -19,8 +19,8 @@ namespace mallocmuzero {
 class SpoolFile {
  public:
   // Locks the spool FOLDER/NAME.spool and makes the folder if needed. InvalidArgument if the folder
-  // cannot be written, so that this is known at the start and not at the stop. FailedPrecondition
-  // if another process holds this spool.
+  // cannot be written, or ResourceExhausted if its disk is full, so that this is known at the start
+  // and not at the stop. FailedPrecondition if another process holds this spool.
   static absl::StatusOr<std::unique_ptr<SpoolFile>> Open(const std::string& folder,
                                                          const std::string& name);
   ~SpoolFile();

@@ -26,6 +26,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/file_io.h"
 #include "base/status_at.h"
 #include "base/status_macros.h"
 #include "replay/service/durable_storage_impl.h"
@@ -53,7 +54,7 @@ absl::Status MakeFolder(const std::string& folder) {
   if (!error) return absl::OkStatus();
   const std::string message = absl::StrCat("data_dir: ", folder, ": ", error.message());
   // A full disk is a passing condition: the shard may find room when it is started again.
-  if (error == std::errc::no_space_on_device) return absl::ResourceExhaustedError(message);
+  if (IsNoRoom(error.value())) return absl::ResourceExhaustedError(message);
   return absl::InvalidArgumentError(message);
 }
 

@@ -219,17 +219,20 @@ void InsertQueue::RunThread() {
 
 void InsertQueue::Stop() {
   std::deque<std::unique_ptr<InsertJob>> failed;
+  bool is_first = false;
   {
     const absl::MutexLock lock(&mutex_);
-    if (std::exchange(stopping_, true)) return;
+    is_first = !std::exchange(stopping_, true);
     failed = std::exchange(jobs_, {});
     for (auto& readers : readers_) readers.clear();
     changed_.SignalAll();
     while (running_) changed_.Wait(&mutex_);
   }
+  if (!is_first) return stopped_.WaitForNotification();
   for (const std::unique_ptr<InsertJob>& job : failed) job->done(Stopping(), {});
   if (thread_.joinable()) thread_.join();
   table_.Flush().IgnoreError();
+  stopped_.Notify();
 }
 
 }  // namespace mallocmuzero

@@ -14,6 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/metrics.h"
@@ -69,7 +70,8 @@ class InsertQueue {
   size_t waiting() const;
 
   // Fails waiting and later jobs with UNAVAILABLE, waits for a group that is being stored, and
-  // flushes the table.
+  // flushes the table. Each call returns only then, also if another thread called first. Must not
+  // be called by a job's `done`.
   void Stop();
 
  private:
@@ -99,6 +101,7 @@ class InsertQueue {
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Notification stopped_;  // the first call of Stop has done its work
   std::thread thread_;
 };
 

@@ -1,19 +1,27 @@
 #include "replay/service/insert_queue.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "replay/service/metrics.h"
 #include "replay/service/replay_table.h"
+#include "replay/service/slot.h"
 #include "replay/service/storage.h"
 #include "replay/service/testing/durable_storage_fixture.h"
 #include "replay/service/testing/items.h"
@@ -64,6 +72,72 @@ TEST_F(FullDisk, HoldsTheGameAndItsStreamUntilThereIsRoom) {
   EXPECT_EQ(StoredIds(*table), IdsOf(0, 3));
   // The shard tries once a second, however many requests come.
   EXPECT_LT(metrics.failed_commits().Value(), 20);
+}
+
+// A storage on a disk that takes no write before Release.
+class SlowStorage final : public Storage {
+ public:
+  bool on_disk() const override { return true; }
+  absl::StatusOr<RecoveredShard> Recover() override { return memory_.Recover(); }
+  void Restore(Slot slot, uint64_t serial) override { memory_.Restore(slot, serial); }
+  absl::Status Commit(const StorageBatch& batch) override {
+    begun_ = true;
+    released_.WaitForNotification();
+    return memory_.Commit(batch);
+  }
+  void Publish(const StorageBatch& batch) override { memory_.Publish(batch); }
+  std::vector<LostItem> Tidy() override { return memory_.Tidy(); }
+  void Remove(Slot slot) override { memory_.Remove(slot); }
+  std::vector<StoredBytes> Get(absl::Span<const Slot> slots) override { return memory_.Get(slots); }
+  absl::Status Sync() override { return memory_.Sync(); }
+  uint64_t bytes_on_disk() const override { return 0; }
+  uint64_t bytes_in_memory() const override { return memory_.bytes_in_memory(); }
+  absl::StatusOr<ShardCopy> Checkpoint() override { return memory_.Checkpoint(); }
+  std::string trouble() const override { return {}; }
+  std::string hang() const override { return {}; }
+
+  bool begun() const { return begun_; }  // whether a write waits
+  void Release() { released_.Notify(); }
+
+ private:
+  MemoryStorage memory_;
+  std::atomic<bool> begun_ = false;
+  absl::Notification released_;
+};
+
+// An operator may ask a shard to retire again while the first request is still being served.
+TEST(InsertQueue, EachStopWaitsForTheGroupThatIsBeingStored) {
+  auto storage = std::make_unique<SlowStorage>();
+  SlowStorage& disk = *storage;
+  const auto table = *ReplayTable::Open(ValidShard(), std::move(storage));
+  ReplayMetrics metrics(nullptr);
+  InsertQueue queue(*table, metrics, [] {});
+  std::atomic<bool> stored = false;
+  std::unique_ptr<InsertJob> job = MakeJob(0);
+  job->done = [&](const absl::Status& status, const v1::InsertResponse&) { stored = status.ok(); };
+  queue.Add(std::move(job));
+  ASSERT_TRUE(Await([&] { return disk.begun(); }));
+  std::thread first([&] { queue.Stop(); });
+  // From the beginning of a stop on, the queue refuses jobs.
+  std::atomic<bool> refuses = false;
+  ASSERT_TRUE(Await([&] {
+    std::unique_ptr<InsertJob> late = MakeJob(1);
+    late->done = [&](const absl::Status& status, const v1::InsertResponse&) {
+      refuses = !status.ok();
+    };
+    queue.Add(std::move(late));
+    return refuses.load();
+  }));
+  std::atomic<bool> returned = false;
+  std::thread second([&] {
+    queue.Stop();
+    returned = true;
+  });
+  EXPECT_FALSE(Await([&] { return returned.load(); }, absl::Milliseconds(200)));
+  disk.Release();
+  first.join();
+  second.join();
+  EXPECT_TRUE(stored);
 }
 
 // A shard whose limiter holds back new items.

@@ -5,8 +5,10 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "mallocmuzero/v1/replay.pb.h"
@@ -29,8 +31,9 @@ prometheus::Histogram* MakeHistogram(prometheus::Registry& registry, const char*
 
 }  // namespace
 
-ReplayMetrics::ReplayMetrics(prometheus::Registry* registry)
-    : own_registry_(registry == nullptr ? std::make_unique<prometheus::Registry>() : nullptr) {
+ReplayMetrics::ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats earlier)
+    : earlier_(std::move(earlier)),
+      own_registry_(registry == nullptr ? std::make_unique<prometheus::Registry>() : nullptr) {
   prometheus::Registry& to = registry == nullptr ? *own_registry_ : *registry;
   inserted_items_ =
       &MakeCounter(to, Name("inserted_items_total"), "Trajectories that were inserted and stored.");
@@ -98,12 +101,15 @@ ReplayMetrics::ReplayMetrics(prometheus::Registry* registry)
 void ReplayMetrics::Update(const v1::ReplayStats& stats, double bytes_in_memory,
                            ReplayBlock::On blocked_on) {
   const auto number = [](auto value) { return static_cast<double>(value); };
-  Raise(*inserted_items_, number(stats.inserted_items()));
-  Raise(*inserted_positions_, number(stats.inserted_positions()));
-  Raise(*duplicate_items_, number(stats.duplicate_items()));
-  Raise(*evicted_items_, number(stats.evicted_items()));
-  Raise(*sampled_positions_, number(stats.drawn_positions()));
-  Raise(*ids_forgotten_early_, number(stats.ids_forgotten_early()));
+  const auto raise = [&](prometheus::Counter& counter, uint64_t (v1::ReplayStats::*count)() const) {
+    Raise(counter, number((stats.*count)()) - number((earlier_.*count)()));
+  };
+  raise(*inserted_items_, &v1::ReplayStats::inserted_items);
+  raise(*inserted_positions_, &v1::ReplayStats::inserted_positions);
+  raise(*duplicate_items_, &v1::ReplayStats::duplicate_items);
+  raise(*evicted_items_, &v1::ReplayStats::evicted_items);
+  raise(*sampled_positions_, &v1::ReplayStats::drawn_positions);
+  raise(*ids_forgotten_early_, &v1::ReplayStats::ids_forgotten_early);
   remembered_ids_->Set(number(stats.remembered_ids()));
   items_->Set(number(stats.items()));
   positions_->Set(number(stats.positions()));

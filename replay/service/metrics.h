@@ -21,8 +21,11 @@ namespace mallocmuzero {
 class ReplayMetrics {
  public:
   // Registers the metrics in `registry`, which is not owned and must outlive them. If it is null,
-  // in a registry of their own that is not served.
-  explicit ReplayMetrics(prometheus::Registry* registry);
+  // in a registry of their own that is not served. Counters begin at 0 and leave out `earlier`,
+  // what earlier runs of the shard have counted: after a crash, which loses the counts of the last
+  // second, Prometheus would take a lower total for a new counter, and the whole total for its
+  // rise.
+  explicit ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats earlier = {});
 
   // Sets the metrics whose values the table and the service count.
   void Update(const v1::ReplayStats& stats, double bytes_in_memory, ReplayBlock::On blocked_on);
@@ -38,6 +41,7 @@ class ReplayMetrics {
   prometheus::Histogram& commit_items() { return *commit_items_; }
 
  private:
+  const v1::ReplayStats earlier_;
   std::unique_ptr<prometheus::Registry> own_registry_;
   prometheus::Counter* inserted_items_;
   prometheus::Counter* inserted_positions_;

@@ -30,5 +30,22 @@ TEST(ReplayMetrics, TellHowFarTheLimiterIsFromItsBounds) {
   EXPECT_THAT(text, HasSubstr("\nmallocmuzero_replay_blocked{on=\"rate_limiter\"} 1\n"));
 }
 
+TEST(ReplayMetrics, CountWhatThisProcessHasDone) {
+  v1::ReplayStats stats;
+  stats.set_inserted_items(10);
+  stats.set_drawn_positions(1000);
+  prometheus::Registry registry;
+  ReplayMetrics metrics(&registry, stats);
+  const auto served = [&] { return prometheus::TextSerializer().Serialize(registry.Collect()); };
+  metrics.Update(stats, 0, ReplayBlock::On::kNothing);
+  EXPECT_THAT(served(), HasSubstr("\nmallocmuzero_replay_inserted_items_total 0\n"));
+  EXPECT_THAT(served(), HasSubstr("\nmallocmuzero_replay_sampled_positions_total 0\n"));
+  stats.set_inserted_items(13);
+  stats.set_drawn_positions(1020);
+  metrics.Update(stats, 0, ReplayBlock::On::kNothing);
+  EXPECT_THAT(served(), HasSubstr("\nmallocmuzero_replay_inserted_items_total 3\n"));
+  EXPECT_THAT(served(), HasSubstr("\nmallocmuzero_replay_sampled_positions_total 20\n"));
+}
+
 }  // namespace
 }  // namespace mallocmuzero

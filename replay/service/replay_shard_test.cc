@@ -355,6 +355,24 @@ TEST(ReplayShard, ADurableOneHasEverythingAcknowledgedAfterARestart) {
   std::filesystem::remove_all(checkpoint.path());
 }
 
+TEST(ReplayShard, AfterARestartItsMetricsCountAnew) {
+  v1::ReplayShard config = ShardConfig();
+  config.set_mode(v1::ReplayShard::DURABLE);
+  config.set_data_dir(absl::StrCat(::testing::TempDir(), "/counting_shard"));
+  std::filesystem::remove_all(config.data_dir());
+  ExpectServes(*StartShard(config), 1);
+  prometheus::Registry registry;
+  auto shard = ReplayShard::Start(config, std::make_shared<Security>(), &registry);
+  ASSERT_TRUE(shard.ok()) << shard.status();
+  const auto served = [&] { return prometheus::TextSerializer().Serialize(registry.Collect()); };
+  EXPECT_EQ((*shard)->Stats().inserted_items(), 1);
+  EXPECT_THAT(served(), HasSubstr("\nmallocmuzero_replay_inserted_items_total 0\n"));
+  ExpectServes(**shard, 2);
+  EXPECT_TRUE(Await([&] {
+    return absl::StrContains(served(), "\nmallocmuzero_replay_inserted_items_total 1\n");
+  }));
+}
+
 TEST(ReplayShard, ADamagedGameDoesNotKeepItsStreamFromOthers) {
   v1::ReplayShard config = ShardConfig();
   config.set_mode(v1::ReplayShard::DURABLE);

@@ -26,6 +26,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "base/file_io.h"
 #include "base/size32.h"
 #include "base/status_macros.h"
 #include "replay/wire/crc32c.h"
@@ -45,11 +46,7 @@ constexpr size_t kMaxParts = 1024;
 
 absl::Status ErrnoStatus(const std::string& path, int error) {
   const std::string message = absl::StrCat(path, ": ", std::strerror(error));
-  // All three mean that the file cannot grow.
-  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
-    return absl::ResourceExhaustedError(message);
-  }
-  return absl::UnavailableError(message);
+  return IsNoRoom(error) ? absl::ResourceExhaustedError(message) : absl::UnavailableError(message);
 }
 
 std::string FileName(uint32_t number) { return absl::StrFormat("%08u%s", number, kExtension); }

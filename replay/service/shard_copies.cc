@@ -75,13 +75,16 @@ std::vector<std::string> CopiesOf(const std::string& folder,
   return copies;
 }
 
-// Returns the bytes of the files in `folder` that are not in `seen`, and adds them to it.
+// Returns the bytes of the files in `folder` that are not in `seen`, and adds them to it. Leaves
+// out what cannot be read, such as a copy that an operator removes at the same time.
 uint64_t NewBytes(const std::string& folder, std::set<Inode>& seen) {
   uint64_t bytes = 0;
   std::error_code error;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder, error)) {
+  // A loop over a range would throw at a folder that cannot be opened.
+  for (std::filesystem::recursive_directory_iterator entry(folder, error), end;
+       !error && entry != end; entry.increment(error)) {
     struct stat info {};
-    if (lstat(entry.path().c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
+    if (lstat(entry->path().c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
     if (seen.insert({info.st_dev, info.st_ino}).second) bytes += info.st_size;
   }
   return bytes;

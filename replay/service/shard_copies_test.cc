@@ -1,7 +1,12 @@
 #include "replay/service/shard_copies.h"
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -143,6 +148,41 @@ TEST_F(ShardCopies, WhatInterruptedOnesHaveLeftIsRemovedAtTheStart) {
   std::filesystem::create_directories(unfinished + "/segments");
   const auto table = Open(TenItems());
   EXPECT_THAT(FoldersBeside(), IsEmpty());
+}
+
+// While this object lives, the process can have one more file open.
+class OneMoreFile {
+ public:
+  OneMoreFile() {
+    const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    EXPECT_GE(next, 0);
+    close(next);
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
+    const rlimit small{.rlim_cur = static_cast<rlim_t>(next) + 1, .rlim_max = before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &small), 0);
+  }
+  ~OneMoreFile() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
+  OneMoreFile(const OneMoreFile&) = delete;
+  OneMoreFile& operator=(const OneMoreFile&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+// Another one is a folder of a copy that an operator removes at the same time.
+TEST_F(ShardCopies, AFolderThatCannotBeOpenedDoesNotEndTheShard) {
+  const std::string older = folder_ + ".checkpoint-20260101T000000.000000Z";
+  const std::string newer = folder_ + ".checkpoint-20260102T000000.000000Z";
+  for (const std::string& path : {folder_, older, newer}) {
+    std::filesystem::create_directories(path + "/database");
+    std::ofstream(path + "/database/file") << "content";
+  }
+  {
+    const OneMoreFile limit;
+    EXPECT_THAT(RemoveOldCopies(folder_, {.copies = 1}), ElementsAre(older));
+  }
+  RemoveUnfinishedCopies(folder_);
+  EXPECT_THAT(FoldersBeside(), ElementsAre(newer));
 }
 
 }  // namespace

@@ -76,6 +76,28 @@ TEST_F(Cluster, AnActorWithoutALearnerIsWellButNotReady) {
   EXPECT_THAT(answer, HasSubstr("waits for: learner"));
 }
 
+// For Kubernetes, a Job whose process exits with 0 has done its work and does not start again.
+TEST_F(Cluster, ALearnerThatIsStoppedFailsIfItIsToStartAgain) {
+  ASSERT_EQ(RunMallocmuzero(ImportArguments("gpt_small", folder_.Path("p.program"))).exit_code, 0);
+  const std::string config = folder_.Write(
+      "learner.textproto",
+      absl::StrCat("replay { name: 'b' mode: MEMORY address: '127.0.0.1:", port_,
+                   "' }\nlearner { workloads: 'p.program' address: '127.0.0.1:", FreePort(),
+                   "' }\n"));
+  RunningMallocmuzero shard({"replay", "--config", config});
+  ASSERT_TRUE(shard.WaitForLine(" I b: listens on 127.0.0.1:"));
+  for (const bool starts_again : {false, true}) {
+    Arguments arguments = {"learner", "--config", config};
+    if (starts_again) arguments.emplace_back("--fail-when-stopped");
+    RunningMallocmuzero learner(arguments);
+    ASSERT_TRUE(learner.WaitForLine(", listens on 127.0.0.1:"));
+    learner.Signal(SIGTERM);
+    const RunResult ended = learner.Wait();
+    EXPECT_EQ(ended.exit_code, starts_again ? 1 : 0) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr(" I learner: stopped in "));
+  }
+}
+
 TEST_F(Cluster, MistakesAreOneLine) {
   RunningMallocmuzero shard({"replay", "--config", config_, "--shard", "a"});
   ASSERT_TRUE(shard.WaitForLine("listens on"));

@@ -130,6 +130,15 @@ def test_addresses_are_those_of_pods_and_services(objects: list[Object]) -> None
         assert {"name": "rpc", "containerPort": int(port)} in container["ports"]
 
 
+def test_a_stop_does_not_end_the_job_of_a_learner(objects: list[Object]) -> None:
+    # A Job takes the exit code 0 for its end, even if the node was drained or a probe has failed.
+    job_sets = {each["metadata"]["name"] for each in of_kind(objects, "JobSet")}
+    for name, pod in chart.pod_templates(objects).items():
+        in_job = any(name.startswith(each) for each in job_sets)
+        (container,) = pod["spec"]["containers"]
+        assert ("--fail-when-stopped" in container["args"]) == in_job
+
+
 def test_every_shard_has_its_section_pod_and_volume(objects: list[Object]) -> None:
     config = chart.config_of(objects)
     (shards,) = [

@@ -119,7 +119,7 @@ class Walk:
         first.run(f"openssl rand{tokens}\ncp /etc/mallocmuzero/*token {folder}", folder)
         for machine in self.machines.all.values():
             machine.run("cp token /etc/mallocmuzero/", folder)
-            if machine.name in SHARDS:
+            if machine.name in (*SHARDS, "learner"):
                 machine.run("cp admin-token /etc/mallocmuzero/", folder)
 
     def start(self, name: str) -> None:

@@ -1,0 +1,242 @@
+"""Runs deploy/slurm/role.sh without Slurm, on a node and a shared folder that are made up."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SCRIPTS = ROOT / "deploy/slurm"
+PATIENCE_SECONDS = 30.0
+
+CONFIGURATION = """
+replay { name: "a" address: "%address:a%" data_dir: "%local%/shards/a" }
+actor { spool_dir: "%spool%" }
+"""
+
+# A role that stores a game when it starts and leaves one in its spool when it stops.
+MALLOCMUZERO = """#!/bin/bash
+if [[ " $* " == *" --checkpoint "* ]]; then
+  rm -rf "$LOCAL/checkpoint"
+  cp -r "$LOCAL/shards/a" "$LOCAL/checkpoint"
+  echo "a: $LOCAL/checkpoint"
+  exit
+fi
+case "$1" in
+  replay)
+    mkdir -p "$LOCAL/shards/a"
+    trap 'exit 0' TERM
+    echo stored >>"$LOCAL/shards/a/games"
+    ;;
+  actor) trap 'echo spooled >>"$LOCAL/spool.0/actor-0.spool"; exit 0' TERM ;;
+esac
+echo $$ >>"$LOCAL/started"
+while :; do sleep 0.05; done
+"""
+
+# `mv` fails for the small files of a shard's state while the shared folder is said to be full.
+MV = """#!/bin/bash
+if [ -e "$LOCAL/full" ] && [[ "${@: -1}" =~ /(home|copy)$ ]]; then exit 1; fi
+exec {mv} "$@"
+"""
+
+# `cp` is slow, and notes when it copies to the shared folder; or it stops in the middle.
+CP = """#!/bin/bash
+if [ -e "$LOCAL/cut" ]; then
+  {cp} "$@"
+  echo half >"${{@: -1}}/actor-0.spool"
+  exit 1
+fi
+if [ -e "$LOCAL/slow" ] && [[ "${{@: -1}}" == */data.* ]]; then
+  echo begin >>"$LOCAL/copies"
+  sleep 2.5
+  {cp} "$@"
+  echo end >>"$LOCAL/copies"
+  exit
+fi
+exec {cp} "$@"
+"""
+
+
+class Node:
+    """A node, and the folder that it shares with others."""
+
+    def __init__(self, folder: pathlib.Path, copy_seconds: int) -> None:
+        self.shared = folder / "shared"
+        self.scratch = folder / "disk/test"
+        for name in ("addresses", "configs", "launch", "shards", "spool", "targets"):
+            (self.shared / name).mkdir(parents=True)
+        self.scratch.mkdir(parents=True)
+        tools = folder / "bin"
+        tools.mkdir()
+        mv, cp = shutil.which("mv"), shutil.which("cp")
+        for name, text in (
+            ("mallocmuzero", MALLOCMUZERO),
+            ("mv", MV.replace("{mv}", str(mv))),
+            ("cp", CP.format(cp=cp)),
+            ("scontrol", "#!/bin/bash\nexit 1\n"),
+        ):
+            (tools / name).write_text(text)
+            (tools / name).chmod(0o755)
+        self._environment = {
+            **os.environ,
+            "PATH": f"{tools}:{os.environ['PATH']}",
+            "LOCAL": str(self.scratch),
+            "SLURM_PROCID": "0",
+            "SLURM_ARRAY_TASK_ID": "0",
+            "SLURMD_NODENAME": "node-1",
+        }
+        launch = self.shared / "launch"
+        shutil.copy(SCRIPTS / "role.sh", launch)
+        (launch / "cluster.textproto.in").write_text(CONFIGURATION)
+        (self.shared / "addresses/a").write_text("127.0.0.1:7410\n")
+        (self.shared / "addresses/learner").write_text("127.0.0.1:7400\n")
+        values = {
+            "NAME": "test",
+            "SHARED": str(self.shared),
+            "LOCAL": str(folder / "disk"),
+            "COMMAND": str(tools / "mallocmuzero"),
+            "HOST_COMMAND": "echo 127.0.0.1",
+            "SETUP": "",
+            "SHARDS": "a",
+            "ACTORS": "1",
+            "SHARD_PORTS": "7410",
+            "SHARDS_ARE_LOCAL": "1",
+            "COPY_SECONDS": str(copy_seconds),
+            "LOST_NODE_SECONDS": "1",
+            "GOES_ON": "1",
+            "LEARNER_PORT": "7400",
+            "RESCUE_OPTIONS": "",
+        }
+        text = (SCRIPTS / "common.sh.in").read_text()
+        text = re.sub(r"@(\w+)@", lambda mark: values.get(mark[1], "''"), text)
+        (launch / "common.sh").write_text(text)
+
+    def start(self, role: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(self.shared / "launch/role.sh"), role],
+            env=self._environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(
+        self, role: str, until: Callable[[], bool] = lambda: True, hurried: bool = False
+    ) -> str:
+        """Starts a role, stops it in order once it runs and `until` holds, and returns its log.
+
+        If `hurried`, signals go on to come while the role stops.
+        """
+        (self.scratch / "started").unlink(missing_ok=True)
+        process = self.start(role)
+        try:
+            await_that((self.scratch / "started").exists)
+            await_that(until)
+            process.send_signal(signal.SIGTERM)
+            if hurried:
+                await_that(lambda: has_ended_after_signal(process))
+            return process.communicate(timeout=PATIENCE_SECONDS)[0]
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    @property
+    def spool(self) -> pathlib.Path:
+        return self.scratch / "spool.0/actor-0.spool"
+
+
+def has_ended_after_signal(process: subprocess.Popen[str]) -> bool:
+    process.send_signal(signal.SIGTERM)
+    return process.poll() is not None
+
+
+def await_that(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, "not in time"
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def node(tmp_path: pathlib.Path) -> Node:
+    return Node(tmp_path, copy_seconds=0)
+
+
+def test_a_stopped_actor_leaves_its_games_in_the_shared_folder(node: Node) -> None:
+    node.run("actor")
+    assert (node.shared / "spool/0/actor-0.spool").read_text() == "spooled\n"
+    assert not node.spool.exists()
+    # The next one, on any node, goes on with them.
+    node.run("actor")
+    assert (node.shared / "spool/0/actor-0.spool").read_text() == "spooled\nspooled\n"
+
+
+def test_games_of_an_actor_stay_on_the_node_if_the_shared_folder_takes_no_more(node: Node) -> None:
+    (node.shared / "spool").rmdir()
+    (node.shared / "spool").write_text("not a folder")
+    log = node.run("actor")
+    assert node.spool.read_text() == "spooled\n"
+    assert "its data stay on the disk of node-1" in log
+
+
+def test_a_spool_that_was_copied_in_part_does_not_replace_the_whole(node: Node) -> None:
+    folder = node.shared / "spool/0"
+    folder.mkdir()
+    (folder / "actor-0.spool").write_text("whole\n")
+    (node.scratch / "cut").touch()
+    process = node.start("actor")
+    process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 1
+    (node.scratch / "cut").unlink()
+    node.run("actor")
+    assert (folder / "actor-0.spool").read_text() == "whole\nspooled\n"
+
+
+def test_a_stopped_shard_is_in_the_shared_folder(node: Node) -> None:
+    node.run("replay")
+    copy = (node.shared / "shards/a/copy").read_text().strip()
+    assert (node.shared / "shards/a/home").read_text() == f"copy {copy}\n"
+    assert (node.shared / "shards/a" / copy / "games").read_text() == "stored\n"
+    assert not (node.scratch / "shards/a").exists()
+
+
+def test_a_shard_stays_on_the_node_if_the_shared_folder_cannot_name_its_copy(node: Node) -> None:
+    def fill() -> bool:
+        (node.scratch / "full").touch()
+        return True
+
+    node.run("replay", until=fill)
+    assert (node.scratch / "shards/a/games").read_text() == "stored\n"
+    (node.scratch / "full").unlink()
+    node.run("replay")
+    copy = (node.shared / "shards/a/copy").read_text().strip()
+    assert (node.shared / "shards/a" / copy / "games").read_text() == "stored\nstored\n"
+
+
+@pytest.mark.parametrize(("begun", "hurried"), [(2, False), (1, True)])
+def test_copies_of_a_shard_are_made_one_after_the_other(
+    tmp_path: pathlib.Path, begun: int, hurried: bool
+) -> None:
+    node = Node(tmp_path, copy_seconds=1)
+    (node.scratch / "slow").touch()
+    copies = node.scratch / "copies"
+    node.run(
+        "replay",
+        until=lambda: copies.exists() and copies.read_text().count("begin") >= begun,
+        hurried=hurried,
+    )
+    lines = copies.read_text().split()
+    assert lines == ["begin", "end"] * (len(lines) // 2)
+    copy = (node.shared / "shards/a/copy").read_text().strip()
+    assert (node.shared / "shards/a/home").read_text() == f"copy {copy}\n"
