@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import logging
 import pathlib
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,11 +17,12 @@ import pytest
 jax = pytest.importorskip("jax", reason="calls functions on the CPU")
 
 import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
 from cpu_artefacts import OPTIONS, artefact_of, inputs, make_cpu_a_chip, step  # noqa: E402
 from jax.experimental.compilation_cache import compilation_cache  # noqa: E402
 
 from mallocmuzero_xla.applying import apply, load_registry  # noqa: E402
-from mallocmuzero_xla.artefact import load_artefact  # noqa: E402
+from mallocmuzero_xla.artefact import Artefact, load_artefact  # noqa: E402
 from mallocmuzero_xla.errors import UsageError  # noqa: E402
 from mallocmuzero_xla.fitting import Registry  # noqa: E402
 from mallocmuzero_xla.optimize import Optimized  # noqa: E402
@@ -115,6 +119,85 @@ def test_static_arguments_and_donation_are_those_of_jit() -> None:
     assert x.is_deleted()
     assert jnp.allclose(fast(*inputs(), 5), 5 * jnp.tanh(8.0))
     assert fast.artefact is None  # another static argument is another program
+
+
+def test_equal_static_arguments_of_other_types_are_other_programs() -> None:
+    def times(x: Any, factor: Any) -> Any:
+        return x * factor
+
+    x = jnp.arange(3)
+    artefacts = [artefact_of(times, x, factor, static_argnums=1) for factor in (2, 2.0)]
+    fast = apply(times, artefacts, static_argnums=1)
+    assert fast(x, 2).dtype == jnp.int32
+    assert fast(x, 2.0).dtype == jnp.float32
+    assert fast.artefact == artefacts[1]
+
+
+def test_static_argument_without_a_hash_is_refused_as_jit_refuses_it() -> None:
+    fast = apply(step, artefact_of(step, *inputs(), 3, static_argnums=2), static_argnums=2)
+    with pytest.raises(ValueError, match="Non-hashable static arguments"):
+        fast(*inputs(), [1])
+
+
+def test_settings_of_jax_that_change_the_program_are_followed() -> None:
+    fast = apply(step, artefact_of(step, *inputs()))
+    fast(*inputs())
+    assert fast.artefact is not None
+    with jax.default_matmul_precision("highest"):
+        fast(*inputs())
+    assert fast.artefact is None  # products of another precision are another program
+    wide = [np.ones(x.shape) for x in inputs()]
+    fast(*wide)
+    with jax.enable_x64(True):
+        assert fast(*wide).dtype == jnp.float64
+
+
+def test_function_runs_line_by_line_while_jit_is_disabled() -> None:
+    seen: list[Any] = []
+
+    def traced(x: Any) -> Any:
+        seen.append(x)
+        return x + 1
+
+    fast = apply(traced, artefact_of(traced, jnp.ones(3)))
+    fast(jnp.ones(3))
+    with jax.disable_jit():
+        fast(jnp.full(3, 5.0))
+    assert float(seen[-1][0]) == 5.0
+
+
+def test_threads_with_the_same_new_shapes_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = apply(step, artefact_of(step, *inputs()))
+    choose = fast._choose
+    both, calls = threading.Barrier(2), []
+
+    def slow(args: Any, kwargs: Any) -> Any:
+        calls.append(args)
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(0.5)  # ends early if the other thread chooses, too
+        return choose(args, kwargs)
+
+    monkeypatch.setattr(fast, "_choose", slow)
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        results = list(threads.map(lambda _: fast(*inputs()), range(2)))
+    assert len(calls) == 1
+    assert jnp.allclose(results[0], results[1])
+
+
+def test_call_with_other_shapes_meanwhile_does_not_change_what_is_chosen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    artefact = artefact_of(step, *inputs())
+    registry = Registry([artefact])
+    fast = apply(step, registry)
+
+    def slow(_: Artefact) -> None:
+        with concurrent.futures.ThreadPoolExecutor(1) as other:
+            assert other.submit(fast, *inputs(rows=5)).result().shape == (5, 8)
+
+    monkeypatch.setattr(registry, "executable", slow)
+    assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    assert fast.artefact == artefact
 
 
 def test_numbers_that_change_are_no_new_program(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import pathlib
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -27,7 +28,8 @@ class AppliedFunction:
     Each new set of shapes, types, shardings and static arguments is lowered once and compared with
     the artefacts. Where one fits, calls run its placed executable or the function compiled with its
     options; else the function as jax.jit compiles it. A line at level WARNING says the reason, once
-    for each reason. Inside a transformation of jax the function is traced without options.
+    for each reason. Inside a transformation of jax the function is traced without options. Any
+    thread may call it.
 
     Attributes:
         artefact: the artefact that the last new call used; None if it used none.
@@ -43,6 +45,7 @@ class AppliedFunction:
         self._plain = jit_of(fn, options)
         self._registry = registry
         self._chosen: dict[Any, Any] = {}
+        self._locks: dict[Any, threading.Lock] = {}  # of signatures that a thread chooses for
         self._logged: set[str] = set()
         self.__name__ = getattr(fn, "__name__", "function")
         if reason:
@@ -56,9 +59,12 @@ class AppliedFunction:
         key = call.signature()
         if key is None:
             return self._plain(*args, **kwargs)
-        chosen = self._chosen.get(key)
+        try:
+            chosen = self._chosen.get(key)
+        except TypeError:  # a static argument without a hash, which jax.jit refuses
+            return self._plain(*args, **kwargs)
         if chosen is None:
-            chosen = self._chosen[key] = self._choose(args, kwargs)
+            chosen = self._chosen_once(key, args, kwargs)
         if chosen is self._plain or isinstance(chosen, PlacedCall):
             return chosen(*args, **kwargs)
         return chosen(*call.args, **call.kwargs)
@@ -75,6 +81,15 @@ class AppliedFunction:
         call = self._find(lowered, given)
         return call.compiled if isinstance(call, PlacedCall) else call
 
+    def _chosen_once(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Chooses for a new signature; other threads with the same one wait for this choice."""
+        with self._locks.setdefault(key, threading.Lock()):
+            chosen = self._chosen.get(key)
+            if chosen is None:
+                chosen = self._chosen[key] = self._choose(args, kwargs)
+        self._locks.pop(key, None)
+        return chosen
+
     def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Returns a PlacedCall, a jax.stages.Compiled, or the function of jax.jit."""
         try:
@@ -86,22 +101,24 @@ class AppliedFunction:
 
     def _find(self, lowered: Any, given: Mapping[str, Any]) -> Any:
         """Returns a PlacedCall, a jax.stages.Compiled, or None where no artefact is of use."""
-        self.artefact, self.reason = self._registry.find(lowered)
-        if self.artefact is None:
-            self._log(self.reason)
+        # `self.artefact` is for the caller: another thread may set it meanwhile.
+        artefact, reason = self._registry.find(lowered)
+        if artefact is None:
+            self._fall_back(reason)
             return None
         try:
-            placed = self._placed(self.artefact, given)
+            call = self._placed(artefact, given)
         except PlacedError as error:
             self._fall_back(f"its placed executable cannot run: {error}")
             return None
-        if placed is not None or not self.artefact.compiler_options:
-            return placed
-        try:
-            return lowered.compile(compiler_options={**self.artefact.compiler_options, **given})
-        except Exception as error:  # the compiler raises several unrelated types
-            self._fall_back(f"does not compile with the options: {in_one_line(error)}")
-            return None
+        if call is None and artefact.compiler_options:
+            try:
+                call = lowered.compile(compiler_options={**artefact.compiler_options, **given})
+            except Exception as error:  # the compiler raises several unrelated types
+                self._fall_back(f"does not compile with the options: {in_one_line(error)}")
+                return None
+        self.artefact, self.reason = artefact, ""
+        return call
 
     def _placed(self, artefact: Artefact, given: Mapping[str, Any]) -> PlacedCall | None:
         """Loads the placed executable of an artefact; None if the artefact is of options."""
@@ -115,6 +132,7 @@ class AppliedFunction:
         return PlacedCall(self.__name__, loaded, header.parameters, header.arguments, self._plain)
 
     def _fall_back(self, reason: str) -> None:
+        """Records and logs why the last new call used no artefact."""
         self.artefact, self.reason = None, reason
         self._log(reason)
 

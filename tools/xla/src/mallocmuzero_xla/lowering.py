@@ -202,6 +202,16 @@ def static_names(jitted: Any) -> set[str]:
     return set(info.static_argnames) if info is not None else set()
 
 
+def trace_context() -> Any:
+    """Returns what jax's settings and contexts add to a trace, hashable.
+
+    They are those of this thread: precision of products, 64-bit types, default device, mesh.
+    """
+    from jax._src import config
+
+    return config.trace_context()
+
+
 def _check_overrides(program: LoweredProgram) -> None:
     """Raises UsageError if the user sets overrides, which this package would replace."""
     for name in (TENSOR_OVERRIDES, SORT_OVERRIDES):
