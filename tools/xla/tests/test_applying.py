@@ -82,6 +82,33 @@ def test_file_that_is_missing_or_damaged_does_not_raise(
     assert "cannot be read" in warnings_in(caplog)[1]
 
 
+def test_folder_without_an_artefact_is_a_line_of_the_log(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    fast = apply(step, tmp_path)
+    assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    reason = f"{tmp_path}: there is no artefact"
+    assert warnings_in(caplog) == [f"step runs as jax.jit compiles it: {reason}"]
+    assert fast.reason == reason
+    assert apply(step, []).reason == "there is no artefact"
+
+
+def test_artefact_of_an_executable_that_is_not_there_is_not_used(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    artefact = artefact_of(step, *inputs(), options={})
+    other = artefact_of(step, *inputs(rows=5))
+    for fast in (apply(step, artefact), apply(step, [artefact, other])):
+        assert jnp.allclose(fast(*inputs()), step(*inputs()))
+        assert fast.artefact is None
+        assert "neither options nor the executable that was found" in fast.reason
+    assert len(warnings_in(caplog)) == 2
+    # The default is the best program: there is nothing to use, and nothing to say.
+    fast = apply(step, dataclasses.replace(artefact, expected_cycles=1000.0))
+    fast(*inputs())
+    assert (fast.artefact is not None, fast.reason) == (True, "")
+
+
 def test_other_shapes_run_by_default_and_the_first_ones_stay_fast() -> None:
     fast = apply(step, artefact_of(step, *inputs()))
     fast(*inputs())
@@ -327,6 +354,12 @@ def test_saved_artefact_is_read_as_it_was(tmp_path: pathlib.Path) -> None:
         (("format", 9), "format 9, expected 1"),
         (("compiler_options", {"a": 1}), "damaged artefact"),
         (("surplus", 1), "damaged artefact"),
+        (("expected_cycles", "900"), "damaged artefact .expected_cycles is not a number above 0"),
+        (("expected_cycles", None), "damaged artefact .expected_cycles is not a number above 0"),
+        (("default_cycles", 0), "damaged artefact .default_cycles is not a number above 0"),
+        (("devices", "1"), "damaged artefact .devices is not a whole number above 0"),
+        (("found", []), "damaged artefact .found is not an object"),
+        (("executable", {"file": 5, "sha256": "0"}), "executable has something other than texts"),
     ],
 )
 def test_file_of_something_else_is_refused(

@@ -180,7 +180,8 @@ def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> A
                 return call_of(file, fn, jit_options, check=True)
     except (UsageError, PlacedError) as error:
         return AppliedFunction(fn, Registry(), str(error), jit_options)
-    return AppliedFunction(fn, registry, "", jit_options)
+    reason = "" if len(registry) else _no_artefact(artefacts)
+    return AppliedFunction(fn, registry, reason, jit_options)
 
 
 def _registry_of(artefacts: Artefacts) -> Registry:
@@ -194,6 +195,11 @@ def _registry_of(artefacts: Artefacts) -> Registry:
             return load_registry(path)
         return Registry([load_artefact(path)], path.parent)
     return Registry(artefacts)
+
+
+def _no_artefact(artefacts: Artefacts) -> str:
+    where = f"{os.fspath(artefacts)}: " if isinstance(artefacts, str | os.PathLike) else ""
+    return f"{where}there is no artefact"
 
 
 def load_registry(folder: str | os.PathLike[str]) -> Registry:

@@ -113,15 +113,28 @@ class Registry:
         Raises PlacedError if the file cannot be read, or is not the one of the search.
         """
         if artefact.executable is None:
-            return None if artefact.compiler_options else self._unsaved.get(artefact.fingerprint)
+            return None if artefact.compiler_options else self._not_in_a_file(artefact)
         path = self._folder / artefact.executable.file
         try:
             same = file_sha256(path) == artefact.executable.sha256
         except OSError as error:
-            raise PlacedError(f"{path}: {error.strerror}") from error
+            raise PlacedError(
+                f"{path}: {error.strerror}: an executable is beside its artefact; give the path "
+                f"of the artefact, or its folder"
+            ) from error
         if not same:
             raise PlacedError(f"{path} is not the executable of {artefact.function}'s artefact")
         return PlacedFile.read(path)
+
+    def _not_in_a_file(self, artefact: Artefact) -> PlacedFile | None:
+        """Returns the executable of an artefact without options; None if the default is best."""
+        found = self._unsaved.get(artefact.fingerprint)
+        if found is None and (artefact.gain is None or artefact.gain > 0):
+            raise PlacedError(
+                f"{artefact.function}'s artefact has neither options nor the executable that was "
+                f"found: save the result of the search, and give the path of its file"
+            )
+        return found
 
     def compiler_options(self, lowered: Any) -> dict[str, str]:
         """Returns the options for `lowered.compile(compiler_options=...)`; empty if none fit."""

@@ -50,7 +50,7 @@ class Optimized:
         followed_share: share of the accessed bytes that are where the mapping wants them.
         mapping: the mapping file, in the cache, that the options come from; None if there is none.
         report: verified.Verified as JSON, and `from_cache`, for logs.
-        artefact: the result as `save` writes it.
+        artefact: the result as `save` writes it, but without the name of an executable's file.
         from_cache: whether an earlier call found the result.
         fn, jit_options: the function and the keyword arguments of jax.jit that were given.
         executable: the file of the placed executable that is the result; None if the options are.
