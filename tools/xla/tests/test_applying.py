@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
+import functools
 import json
 import logging
 import pathlib
@@ -158,6 +159,21 @@ def test_equal_static_arguments_of_other_types_are_other_programs() -> None:
     assert fast(x, 2).dtype == jnp.int32
     assert fast(x, 2.0).dtype == jnp.float32
     assert fast.artefact == artefacts[1]
+
+
+def test_bound_method_of_a_jitted_function_has_its_object() -> None:
+    class Model:
+        scale = 3.0
+
+        @functools.partial(jax.jit, static_argnums=0)
+        def step(self, x: Any) -> Any:
+            return self.scale * x
+
+    model, x = Model(), jnp.ones(3)
+    artefact = artefact_of(model.step, x)
+    fast = apply(model.step, artefact)
+    assert float(fast(x)[0]) == 3.0
+    assert fast.artefact == artefact
 
 
 def test_static_argument_without_a_hash_is_refused_as_jit_refuses_it() -> None:

@@ -15,6 +15,7 @@ import hashlib
 import io
 import json
 import pathlib
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -144,9 +145,17 @@ def jit_of(fn: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     import jax
 
     try:
-        return fn if hasattr(fn, "lower") and not options else jax.jit(fn, **options)
+        return fn if is_jitted(fn) and not options else jax.jit(fn, **options)
     except (TypeError, ValueError) as error:
         raise UsageError(f"jax.jit with {', '.join(options)}: {in_one_line(error)}") from error
+
+
+def is_jitted(fn: Callable[..., Any]) -> bool:
+    """Whether `fn` is a result of jax.jit.
+
+    A bound method of such a result is not: its `lower` does not get the object.
+    """
+    return hasattr(fn, "lower") and not isinstance(fn, types.MethodType)
 
 
 def text_sha256(lowered: Any) -> str:
