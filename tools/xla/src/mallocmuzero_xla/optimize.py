@@ -106,7 +106,7 @@ def optimize(
     fn: Callable[..., Any],
     *args: Any,
     chip: str | None = None,
-    budget: str | float = "5m",
+    budget: str | float | Budget = "5m",
     samples: int = 8,
     topology: str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
@@ -167,7 +167,7 @@ def optimize(
         UsageError: the arguments are wrong, or a package or the binary is missing.
         CaptureError: the function does not compile.
     """
-    granted = Budget(parse_duration(budget))
+    granted = budget if isinstance(budget, Budget) else Budget(parse_duration(budget))
     if seed < 0:
         raise UsageError(f"seed is {seed}: expected 0 or more")
     target = chosen_chip(chip, topology)
@@ -234,7 +234,7 @@ class _Run:
         self._progress = progress
 
     def optimize(self, scope: Scope, earlier: Earlier | None) -> Optimized:
-        """Returns the cached result if its budget was at least this one; otherwise searches.
+        """Returns the cached result if its budget was at least the asked one; otherwise searches.
 
         The search starts from `earlier`; None for what the cache has.
         """
@@ -244,7 +244,7 @@ class _Run:
         # An undecided entry is no answer: its search ended before a trial compile.
         if cached is not None and (cached.verified.undecided or not _has_files(cached.verified)):
             cached = None
-        if cached is not None and cached.budget_seconds >= self._budget.seconds:
+        if cached is not None and cached.budget_seconds >= self._budget.asked:
             return self._optimized(cached.verified, from_cache=True)
         known = cached.verified if cached is not None else None
         if earlier is None:
@@ -256,7 +256,8 @@ class _Run:
         if known and known.improves and known.optimized_cycles <= verified.optimized_cycles:
             best = dataclasses.replace(known, interrupted=verified.interrupted)
         if not (verified.interrupted or verified.undecided):
-            options.store(CachedOptions(best, self._budget.seconds))
+            budget = max(self._budget.seconds, self._budget.asked)
+            options.store(CachedOptions(best, budget))
         return self._optimized(best, from_cache=best is not verified)
 
     def _from_cache(self, options: OptionsCache, known: Verified | None) -> Earlier:
