@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import queue
@@ -25,6 +26,9 @@ _TMPFS = pathlib.Path("/dev/shm")
 # A trial compile keeps one core busy. More at once gain little: lists chosen together cannot learn
 # from each other.
 _MOST_TRIALS_AT_ONCE = 8
+
+# A compile may take this many times as long as those before it, even if that is long.
+_SLOWEST = 2.0
 
 # A whole compile uses several cores for parts of its time, and up to this much memory.
 _MOST_COMPILES_AT_ONCE = 2
@@ -72,9 +76,10 @@ class TrialCompiler:
     def __init__(
         self, chip: Chip, timeout: float = 600.0, width: int = 1, compile_width: int = 1
     ) -> None:
-        """`timeout` limits one compile, in seconds.
+        """`timeout` limits one compile within a budget of seconds, unless others took as long.
 
-        `width` trial compiles and `compile_width` whole compiles may run at once.
+        A compile without such a budget has no time limit. `width` trial compiles and
+        `compile_width` whole compiles may run at once.
 
         The caller writes the program to the file `lowered` before the first compile.
         """
@@ -102,8 +107,7 @@ class TrialCompiler:
         self._seen: dict[str, str | CompileError | WorkerLostError] = {}
         self.trial_compiles = 0
         self.compiles = 0
-        self.last_compile = 0.0
-        self.slowest_compile = 0.0
+        self.slowest_compile = 0.0  # seconds
 
     def __enter__(self) -> TrialCompiler:
         return self
@@ -171,10 +175,13 @@ class TrialCompiler:
             text = read_text(lane.output)
         finally:
             self._idle_compiling.put(lane)
-        with self._lock:
-            self.last_compile = seconds
-            self.slowest_compile = max(self.slowest_compile, seconds)
+        self.note_duration(seconds)
         return text
+
+    def note_duration(self, seconds: float) -> None:
+        """Notes how long a whole compile of the program took, here or in another process."""
+        with self._lock:
+            self.slowest_compile = max(self.slowest_compile, seconds)
 
     def _compile_trial(self, options: dict[str, str], budget: Budget) -> str:
         lane = self._idle.get()
@@ -200,8 +207,11 @@ class TrialCompiler:
             "output": str(lane.output),
             "dump": str(lane.dump),
         }
+        limit = budget.remaining() + grace
+        if math.isfinite(limit):
+            limit = min(limit, max(self._timeout, _SLOWEST * self.slowest_compile))
         try:
-            return lane.worker.run(job, min(self._timeout, budget.remaining() + grace))
+            return lane.worker.run(job, limit)
         except WorkerLostError as error:
             if not budget.remaining():
                 raise BudgetSpentError("the budget of seconds is spent") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import select
@@ -56,7 +57,7 @@ class Worker:
         return float(self.ask(job, timeout)["seconds"])
 
     def ask(self, job: dict[str, Any], timeout: float) -> dict[str, Any]:
-        """Runs one job and returns its answer.
+        """Runs one job and returns its answer; `timeout` may be infinite.
 
         Raises:
             UsageError: the job is wrong.
@@ -145,7 +146,8 @@ def _exchange(process: subprocess.Popen[bytes], request: bytes, timeout: float) 
     deadline = time.monotonic() + timeout
     line = b""
     while not line.endswith(b"\n"):
-        ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
+        left = max(0.0, deadline - time.monotonic()) if math.isfinite(deadline) else None
+        ready, _, _ = select.select([descriptor], [], [], left)
         if not ready:
             raise TimeoutError
         chunk = os.read(descriptor, 65536)
