@@ -15,6 +15,7 @@ from cpu_artefacts import artefact_of, make_cpu_a_chip  # noqa: E402
 from placed_world import add, multiply, on_cpu, shape, swapped, threes  # noqa: E402
 
 from mallocmuzero_xla.applying import apply, load_registry  # noqa: E402
+from mallocmuzero_xla.errors import UsageError  # noqa: E402
 from mallocmuzero_xla.many import OptimizedMany  # noqa: E402
 from mallocmuzero_xla.optimize import Optimized  # noqa: E402
 
@@ -38,6 +39,12 @@ def placed_result(count: int) -> Optimized:
 def buckets() -> OptimizedMany:
     """Shapes of four and of eight numbers."""
     return OptimizedMany({"bucket_4": placed_result(4), "bucket_8": placed_result(8)}, {})
+
+
+def test_artefact_does_not_take_the_place_of_its_executable(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(UsageError, match="its artefact into another file"):
+        placed_result(4).save(tmp_path / "a.placed")
+    assert list(tmp_path.iterdir()) == []
 
 
 def results_of(fast: Any, *counts: int) -> list[float]:

@@ -74,7 +74,10 @@ class Optimized:
         return self.artefact.gain
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the artefact for `apply`; a placed executable goes beside it, as NAME.placed."""
+        """Writes the artefact for `apply`; a placed executable goes beside it, as NAME.placed.
+
+        Raises UsageError if `path` is NAME.placed itself.
+        """
         if self.executable is None:
             self.artefact.save(path)
             return
@@ -98,8 +101,14 @@ class Optimized:
 
 
 def executable_beside(path: str | os.PathLike[str]) -> pathlib.Path:
-    """Returns where `Optimized.save(path)` writes a placed executable."""
-    return pathlib.Path(path).with_suffix(".placed")
+    """Returns where `Optimized.save(path)` writes a placed executable.
+
+    Raises UsageError if that is `path` itself, where the artefact goes.
+    """
+    beside = pathlib.Path(path).with_suffix(".placed")
+    if beside == pathlib.Path(path):
+        raise UsageError(f"{beside}: the executable goes there, and its artefact into another file")
+    return beside
 
 
 def optimize(
@@ -132,11 +141,12 @@ def optimize(
         fn: a function, or the result of jax.jit.
         args: pytrees of arrays or jax.ShapeDtypeStruct; their values do not matter.
         chip: one of mallocmuzero_xla.CHIPS; this machine's own by default, where it has one.
-        budget: time to take, such as "90s", "5m", "1h". Each step goes where the last gain came
-            from: to limits of scoped memory, settings, or overrides of single tensors. A short
-            budget, such as "1m", has no overrides. The default's compile may take the whole
-            budget. `report` then has no further steps, only the compiled texts are cached, and
-            another call continues from them. A last compile may end a tenth of the budget late.
+        budget: time to take, such as "90s", "5m", "1h"; a number is in seconds. Each step goes
+            where the last gain came from: to limits of scoped memory, settings, or overrides of
+            single tensors. A short budget, such as "1m", has no overrides. The default's compile
+            may take the whole budget. `report` then has no further steps, only the compiled texts
+            are cached, and another call continues from them. A last compile may end a tenth of the
+            budget late.
         samples: the largest number of random placements to compile.
         topology: libtpu's name of a topology other than the chip's own.
         cache_dir: a folder in place of the one that MALLOCMUZERO_CACHE names.
