@@ -12,8 +12,7 @@ from mallocmuzero_xla.artefact import Artefact, file_sha256
 from mallocmuzero_xla.chips import chip_of_kind
 from mallocmuzero_xla.environment import versions_of
 from mallocmuzero_xla.errors import PlacedError
-from mallocmuzero_xla.fingerprint import fingerprint
-from mallocmuzero_xla.lowering import devices_of, text_of
+from mallocmuzero_xla.lowering import devices_of, fingerprint_of
 from mallocmuzero_xla.placed_file import PlacedFile
 
 
@@ -42,7 +41,7 @@ def target_of(lowered: Any) -> Target:
     kind = str(devices[0].device_kind)
     platform = str(devices[0].platform)
     return Target(
-        fingerprint(text_of(lowered), len(devices)),
+        fingerprint_of(lowered),
         chip_of_kind(kind),
         kind,
         len(devices),

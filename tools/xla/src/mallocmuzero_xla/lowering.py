@@ -27,7 +27,7 @@ from mallocmuzero_xla.errors import (
     UsageError,
     in_one_line,
 )
-from mallocmuzero_xla.fingerprint import fingerprint
+from mallocmuzero_xla.fingerprint import fingerprint_of_module
 from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES
 
 
@@ -168,6 +168,11 @@ def text_of(lowered: Any) -> str:
     from jax._src.interpreters import mlir
 
     return str(mlir.module_to_string(lowered._lowering._hlo, enable_debug_info=False))
+
+
+def fingerprint_of(lowered: Any) -> str:
+    """Returns the fingerprint of a jax.stages.Lowered, as in LoweredProgram."""
+    return fingerprint_of_module(lowered._lowering._hlo, len(devices_of(lowered)))
 
 
 def devices_of(lowered: Any) -> list[Any]:
@@ -316,7 +321,7 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
         compile_options=serialised_options,
         base_options=base_options,
         sha256=hashlib.sha256(repr(identity).encode()).hexdigest(),
-        fingerprint=fingerprint(text, len(device_ids)),
+        fingerprint=fingerprint_of_module(module, len(device_ids)),
     )
 
 
