@@ -303,6 +303,24 @@ def test_interrupt_ends_with_the_best_so_far(fake: FakeSearch, tmp_path: pathlib
     assert not run().report["from_cache"]
 
 
+@pytest.mark.parametrize("cycles", [850.0, 950.0])
+def test_interrupted_search_leaves_the_answer_of_an_earlier_one(
+    fake: FakeSearch, cycles: float
+) -> None:
+    run(budget="60s")
+    fake.plan(
+        output_of(add, shapes()),
+        report={**REPORT, "optimized_cycles": cycles, "interrupted": True},
+    )
+    assert run(budget="5m").report["interrupted"]
+    again = run(budget="60s")
+    assert (again.report["from_cache"], again.report["interrupted"]) == (True, False)
+    assert again.optimized_cycles == min(cycles, 900.0)
+    assert len(fake.calls()) == 2
+    run(budget="5m")
+    assert len(fake.calls()) == 3  # the larger budget has no answer yet
+
+
 def test_interrupt_before_there_is_anything_is_an_interrupt(fake: FakeSearch) -> None:
     fake.plan(report={"interrupted": True, "default_error": "stopped by a signal"})
     with pytest.raises(KeyboardInterrupt):
