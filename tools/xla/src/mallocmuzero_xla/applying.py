@@ -162,7 +162,8 @@ def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> A
     """Returns jax.jit(fn, **jit_options), compiled with options where an artefact fits.
 
     Nothing that is wrong with an artefact raises. The function then runs as jax.jit compiles it,
-    and one line of the log (logger "mallocmuzero_xla", level WARNING) says why.
+    and one line of the log (logger "mallocmuzero_xla", level WARNING) says why. A PlacedCall says
+    it by a FallbackWarning.
 
     Args:
         fn: a function, or a result of jax.jit, then without `jit_options`.

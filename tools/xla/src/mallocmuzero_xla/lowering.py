@@ -147,7 +147,8 @@ def jit_of(fn: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     try:
         return fn if is_jitted(fn) and not options else jax.jit(fn, **options)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"jax.jit with {', '.join(options)}: {in_one_line(error)}") from error
+        given = f" with {', '.join(options)}" if options else ""
+        raise UsageError(f"jax.jit{given}: {in_one_line(error)}") from error
 
 
 def is_jitted(fn: Callable[..., Any]) -> bool:
