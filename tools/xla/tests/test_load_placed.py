@@ -230,6 +230,16 @@ def test_too_few_arguments_are_the_functions_own_error(path: pathlib.Path) -> No
         call(threes())
 
 
+def test_other_precision_of_products_is_that_of_the_function(path: pathlib.Path) -> None:
+    placed_add(path)
+    call, alone = load_placed(path, add), load_placed(path)
+    precise = jax.default_matmul_precision("highest")
+    with precise, pytest.warns(FallbackWarning, match="another precision of products"):
+        assert call(threes(), threes()).tolist() == [6.0] * 4
+        assert alone(threes(), threes()).tolist() == [9.0] * 4
+    assert call(threes(), threes()).tolist() == [9.0] * 4
+
+
 def test_gradient_is_taken_of_the_function(path: pathlib.Path) -> None:
     placed_add(path)
     call = load_placed(path, add)
