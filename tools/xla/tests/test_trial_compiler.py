@@ -7,6 +7,7 @@ import os
 import pathlib
 import sys
 import time
+import types
 from typing import Any
 
 import pytest
@@ -141,6 +142,19 @@ def test_only_a_budget_of_seconds_limits_a_slow_whole_compile(
         assert compiler.compile(slow, Budget(60.0)) == "HloModule slow"
         with pytest.raises(WorkerLostError, match="no result within 2 s"):
             compiler.compile({"takes": "600"}, Budget(60.0))
+
+
+@pytest.mark.parametrize("free", [64 << 20, 2 << 30])
+def test_files_are_in_memory_only_where_there_is_room(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, free: int
+) -> None:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    monkeypatch.setattr("mallocmuzero_xla.trial_compiler._TMPFS", memory)
+    usage = types.SimpleNamespace(free=free)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
+    with TrialCompiler(CHIPS["tpu_v4i"]) as compiler:
+        assert (memory in compiler.lowered.parents) == (free > 1 << 30)
 
 
 def test_trial_compiles_of_two_threads_run_at_once(

@@ -8,6 +8,7 @@ import math
 import os
 import pathlib
 import queue
+import shutil
 import tempfile
 import threading
 from types import TracebackType
@@ -21,7 +22,10 @@ from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.store import read_text
 from mallocmuzero_xla.worker import Worker
 
+# Files of compiles are in memory if there is room: the texts and dumps of a large program, for each
+# process. A container often has 64 MiB there.
 _TMPFS = pathlib.Path("/dev/shm")
+_TMPFS_BYTES = 1 << 30
 
 # A trial compile keeps one core busy. More at once gain little: lists chosen together cannot learn
 # from each other.
@@ -85,8 +89,7 @@ class TrialCompiler:
         """
         self._chip = chip
         self._timeout = timeout
-        parent = _TMPFS if os.access(_TMPFS, os.W_OK) else None
-        self._scratch = tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-", dir=parent)
+        self._scratch = tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-", dir=_in_memory())
         self.lowered = self._path("lowered.json")
         self.width = width
         self._lanes = [
@@ -219,6 +222,13 @@ class TrialCompiler:
 
     def _path(self, name: str) -> pathlib.Path:
         return pathlib.Path(self._scratch.name) / name
+
+
+def _in_memory() -> pathlib.Path | None:
+    """Returns a folder in memory for files; None if there is none, or too little room."""
+    if not os.access(_TMPFS, os.W_OK) or shutil.disk_usage(_TMPFS).free < _TMPFS_BYTES:
+        return None
+    return _TMPFS
 
 
 def _idle(lanes: list[_Lane]) -> queue.LifoQueue[_Lane]:
