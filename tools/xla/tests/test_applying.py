@@ -279,6 +279,17 @@ def test_ahead_of_time_compile_uses_the_options(caplog: pytest.LogCaptureFixture
     assert "are not those of the search" in warnings_in(caplog)[0]
 
 
+@pytest.mark.parametrize(("isa", "used"), [("AVX2", True), ("SSE4_2", False)])
+def test_option_of_jit_is_not_overruled(
+    isa: str, used: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    artefact = artefact_of(step, *inputs())
+    fast = apply(step, artefact, compiler_options={"xla_cpu_max_isa": isa})
+    assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    assert (fast.artefact == artefact) == used
+    assert any("jax.jit sets xla_cpu_max_isa" in line for line in warnings_in(caplog)) != used
+
+
 def test_exported_function_has_an_artefact_of_its_own() -> None:
     called = jax.export.export(jax.jit(step))(*inputs()).call
     fast = apply(called, artefact_of(called, *inputs()))

@@ -13,7 +13,7 @@ from mallocmuzero_xla.artefact import Artefact, load_artefact
 from mallocmuzero_xla.call_signature import split_call
 from mallocmuzero_xla.errors import PlacedError, UsageError, in_one_line
 from mallocmuzero_xla.fitting import Registry
-from mallocmuzero_xla.lowering import jit_of
+from mallocmuzero_xla.lowering import jit_compiler_options, jit_of
 from mallocmuzero_xla.placed_call import PlacedCall
 from mallocmuzero_xla.placed_loading import call_of, load_here
 
@@ -105,6 +105,15 @@ class AppliedFunction:
         artefact, reason = self._registry.find(lowered)
         if artefact is None:
             self._fall_back(reason)
+            return None
+        own = jit_compiler_options(lowered)
+        clash = [
+            name
+            for name, value in artefact.compiler_options.items()
+            if own.get(name, value) != value
+        ]
+        if clash:
+            self._fall_back(f"jax.jit sets {clash[0]}, to which the artefact has another value")
             return None
         try:
             call = self._placed(artefact, given)

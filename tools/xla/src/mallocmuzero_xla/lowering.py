@@ -176,6 +176,15 @@ def fingerprint_of(lowered: Any) -> str:
     return fingerprint_of_module(lowered._lowering._hlo, len(devices_of(lowered)))
 
 
+def jit_compiler_options(lowered: Any) -> dict[str, str]:
+    """Returns the compiler options that jax.jit was given for a jax.stages.Lowered, as texts."""
+    given = dict(lowered._lowering._compiler_options_kvs)
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in given.items()
+    }
+
+
 def devices_of(lowered: Any) -> list[Any]:
     """Returns the devices that a jax.stages.Lowered is for; one at least."""
     return list(lowered._lowering._device_list)
