@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import pathlib
 from typing import Any
@@ -108,6 +109,24 @@ def test_executable_that_cannot_run_is_a_line_of_the_log(
     (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert "runs as jax.jit compiles it: its placed executable cannot run: " in line
     assert str(path) in line
+
+
+def test_options_take_the_place_of_an_executable_that_cannot_run(
+    buckets: OptimizedMany, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    buckets.save(tmp_path)
+    slower = dataclasses.replace(artefact_of(add, threes(), threes()), expected_cycles=950.0)
+    slower.save(tmp_path / "options.json")
+    assert results_of(apply(add, tmp_path), 4) == [PRODUCT]
+    (tmp_path / "bucket_4.placed").unlink()
+    fast = apply(add, tmp_path)
+    assert results_of(fast, 4, 4) == [SUM, SUM]
+    assert (fast.artefact, fast.reason) == (slower, "")
+    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert line.startswith("add runs with an artefact that is not the best: its placed executable")
+    # A framework that owns the calls of jax.jit has no use for an executable.
+    lowered = jax.jit(add).lower(threes(), threes())
+    assert load_registry(tmp_path).compiler_options(lowered) == slower.compiler_options
 
 
 def test_ahead_of_time_compile_returns_the_executable(buckets: OptimizedMany) -> None:

@@ -41,7 +41,7 @@ class AppliedFunction:
     ) -> None:
         """`reason` says why `registry` is empty, if it is; `options` are for jax.jit."""
         self.artefact: Artefact | None = None
-        self.reason = reason
+        self.reason = ""
         self._plain = jit_of(fn, options)
         self._registry = registry
         self._chosen: dict[Any, Any] = {}
@@ -49,7 +49,7 @@ class AppliedFunction:
         self._logged: set[str] = set()
         self.__name__ = getattr(fn, "__name__", "function")
         if reason:
-            self._log(reason)
+            self._fall_back(reason)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function."""
@@ -101,33 +101,41 @@ class AppliedFunction:
 
     def _find(self, lowered: Any, given: Mapping[str, Any]) -> Any:
         """Returns a PlacedCall, a jax.stages.Compiled, or None where no artefact is of use."""
-        # `self.artefact` is for the caller: another thread may set it meanwhile.
-        artefact, reason = self._registry.find(lowered)
-        if artefact is None:
-            self._fall_back(reason)
-            return None
+        artefacts, reason = self._registry.fitting(lowered)
+        reasons = [] if artefacts else [reason]
+        for artefact in artefacts:
+            call, reason = self._made(artefact, lowered, given)
+            if not reason:
+                self.artefact, self.reason = artefact, ""
+                for each in reasons:
+                    self._log(f"runs with an artefact that is not the best: {each}")
+                return call
+            reasons.append(reason)
+        self._fall_back(reasons[0])
+        return None
+
+    def _made(
+        self, artefact: Artefact, lowered: Any, given: Mapping[str, Any]
+    ) -> tuple[PlacedCall | Any, str]:
+        """Returns what an artefact makes of a function, and why it is of no use or "".
+
+        The first part is None if the default is the best.
+        """
         own = jit_compiler_options(lowered)
-        clash = [
-            name
-            for name, value in artefact.compiler_options.items()
-            if own.get(name, value) != value
-        ]
+        options = artefact.compiler_options
+        clash = [name for name, value in options.items() if own.get(name, value) != value]
         if clash:
-            self._fall_back(f"jax.jit sets {clash[0]}, to which the artefact has another value")
-            return None
+            return None, f"jax.jit sets {clash[0]}, to which the artefact has another value"
         try:
-            call = self._placed(artefact, given)
+            placed = self._placed(artefact, given)
         except PlacedError as error:
-            self._fall_back(f"its placed executable cannot run: {error}")
-            return None
-        if call is None and artefact.compiler_options:
-            try:
-                call = lowered.compile(compiler_options={**artefact.compiler_options, **given})
-            except Exception as error:  # the compiler raises several unrelated types
-                self._fall_back(f"does not compile with the options: {in_one_line(error)}")
-                return None
-        self.artefact, self.reason = artefact, ""
-        return call
+            return None, f"its placed executable cannot run: {error}"
+        if placed is not None or not options:
+            return placed, ""
+        try:
+            return lowered.compile(compiler_options={**options, **given}), ""
+        except Exception as error:  # the compiler raises several unrelated types
+            return None, f"does not compile with the options: {in_one_line(error)}"
 
     def _placed(self, artefact: Artefact, given: Mapping[str, Any]) -> PlacedCall | None:
         """Loads the placed executable of an artefact; None if the artefact is of options."""
@@ -143,12 +151,12 @@ class AppliedFunction:
     def _fall_back(self, reason: str) -> None:
         """Records and logs why the last new call used no artefact."""
         self.artefact, self.reason = None, reason
-        self._log(reason)
+        self._log(f"runs as jax.jit compiles it: {reason}")
 
-    def _log(self, reason: str) -> None:
-        if reason not in self._logged:
-            self._logged.add(reason)
-            _LOG.warning("%s runs as jax.jit compiles it: %s", self.__name__, reason)
+    def _log(self, line: str) -> None:
+        if line not in self._logged:
+            self._logged.add(line)
+            _LOG.warning("%s %s", self.__name__, line)
 
 
 class AppliedLowered:

@@ -93,18 +93,28 @@ class Registry:
         return iter(self._artefacts)
 
     def find(self, lowered: Any) -> tuple[Artefact | None, str]:
-        """Returns the artefact that fits a jax.stages.Lowered, or None and the reason."""
+        """Returns the best artefact that fits a jax.stages.Lowered, or None and the reason."""
+        found, reason = self.fitting(lowered)
+        return (found[0] if found else None), reason
+
+    def fitting(self, lowered: Any) -> tuple[list[Artefact], str]:
+        """Returns the artefacts that fit a jax.stages.Lowered, the best first.
+
+        With none, the second part is the reason.
+        """
         target = target_of(lowered)
+        found: list[Artefact] = []
         reasons: dict[int, str] = {}
         for artefact in self._artefacts:
             problems = list(misfits(artefact, target))
-            if not problems:
-                return artefact, ""
-            reasons.setdefault(len(problems), "; ".join(problems))
-        if not reasons:
-            return None, "there is no artefact"
+            if problems:
+                reasons.setdefault(len(problems), "; ".join(problems))
+            else:
+                found.append(artefact)
+        if found:
+            return found, ""
         # The artefact that is closest says most about what has changed.
-        return None, reasons[min(reasons)]
+        return [], reasons[min(reasons)] if reasons else "there is no artefact"
 
     def executable(self, artefact: Artefact) -> PlacedFile | None:
         """Returns the placed executable of one of the artefacts; None if it is of options.
@@ -136,6 +146,9 @@ class Registry:
         return found
 
     def compiler_options(self, lowered: Any) -> dict[str, str]:
-        """Returns the options for `lowered.compile(compiler_options=...)`; empty if none fit."""
-        artefact, _ = self.find(lowered)
-        return dict(artefact.compiler_options) if artefact is not None else {}
+        """Returns the options for `lowered.compile(compiler_options=...)`; empty if none fit.
+
+        They are those of the best artefact that has options: an executable has none.
+        """
+        found, _ = self.fitting(lowered)
+        return next((dict(each.compiler_options) for each in found if each.compiler_options), {})
