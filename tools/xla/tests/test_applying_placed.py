@@ -16,8 +16,10 @@ from cpu_artefacts import artefact_of, make_cpu_a_chip  # noqa: E402
 from placed_world import add, multiply, on_cpu, shape, swapped, threes  # noqa: E402
 
 from mallocmuzero_xla.applying import apply, load_registry  # noqa: E402
+from mallocmuzero_xla.artefact import load_artefact  # noqa: E402
 from mallocmuzero_xla.errors import UsageError  # noqa: E402
 from mallocmuzero_xla.many import OptimizedMany  # noqa: E402
+from mallocmuzero_xla.measuring import measure  # noqa: E402
 from mallocmuzero_xla.optimize import Optimized  # noqa: E402
 
 SUM, PRODUCT = 6.0, 9.0  # of two threes
@@ -79,6 +81,10 @@ def test_one_result_alone_is_a_placed_call(tmp_path: pathlib.Path) -> None:
     fast = apply(add, load_registry(tmp_path))
     assert fast.compiled is not None
     assert results_of(fast, 4) == [PRODUCT]
+    assert fast.artefact == load_artefact(tmp_path / "only.json")
+    measured = measure(add, (threes(), threes()), tmp_path, rounds=5)
+    assert (measured.used, measured.expected_gain) == (True, pytest.approx(0.1))
+    assert measured.largest_difference == PRODUCT - SUM
 
 
 def test_options_and_executables_may_share_a_folder(

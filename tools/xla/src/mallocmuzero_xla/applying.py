@@ -193,9 +193,12 @@ def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> A
     try:
         registry = _registry_of(artefacts)
         if len(registry) == 1:
-            file = registry.executable(next(iter(registry)))
+            (artefact,) = registry
+            file = registry.executable(artefact)
             if file is not None:
-                return call_of(file, fn, jit_options, check=True)
+                call = call_of(file, fn, jit_options, check=True)
+                call.artefact = artefact if call.compiled is not None else None
+                return call
     except (UsageError, PlacedError) as error:
         return AppliedFunction(fn, Registry(), str(error), jit_options)
     reason = "" if len(registry) else _no_artefact(artefacts)

@@ -123,7 +123,7 @@ def _compared(times: tuple[list[float], list[float]], tuned: Any, difference: fl
     low, high = _interval(*times)
     device = jax.devices()[0]
     reason = str(tuned.reason or "")
-    artefact = getattr(tuned, "artefact", None)
+    artefact = tuned.artefact
     return Measured(
         default_seconds=tuple(times[0]),
         artefact_seconds=tuple(times[1]),

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mallocmuzero_xla.artefact import Artefact
 from mallocmuzero_xla.errors import FallbackWarning, PlacedError
 from mallocmuzero_xla.placed_payload import LoadedCall
 
@@ -21,6 +22,8 @@ class PlacedCall:
     Attributes:
         compiled: the placed executable as a jax.stages.Compiled; None if it could not be loaded.
         reason: the last reason to run the function itself; None before the first.
+        artefact: the artefact that `apply` found the executable by; None if it could not be loaded,
+            or was loaded without an artefact.
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class PlacedCall:
         """The arguments are fields of PlacedHeader; `jitted` is None or a result of jax.jit."""
         self.compiled = loaded.compiled if loaded else None
         self.reason: str | None = None
+        self.artefact: Artefact | None = None
         self.__name__ = name
         self._static = loaded.static if loaded else {}
         self._parameters = {parameter: index for index, parameter in enumerate(parameters)}
