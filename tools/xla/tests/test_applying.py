@@ -24,8 +24,10 @@ from jax.experimental.compilation_cache import compilation_cache  # noqa: E402
 
 from mallocmuzero_xla.applying import apply, load_registry  # noqa: E402
 from mallocmuzero_xla.artefact import Artefact, load_artefact  # noqa: E402
+from mallocmuzero_xla.chips import CHIPS  # noqa: E402
 from mallocmuzero_xla.errors import UsageError  # noqa: E402
 from mallocmuzero_xla.fitting import Registry  # noqa: E402
+from mallocmuzero_xla.lowering import lower  # noqa: E402
 from mallocmuzero_xla.optimize import Optimized  # noqa: E402
 
 JIT = {"donate_argnums": 1}
@@ -174,6 +176,34 @@ def test_bound_method_of_a_jitted_function_has_its_object() -> None:
     fast = apply(model.step, artefact)
     assert float(fast(x)[0]) == 3.0
     assert fast.artefact == artefact
+
+
+class FrameworkJit:
+    """A function with a jit of a framework's own, whose `lower` returns something else."""
+
+    def __call__(self, *args: Any) -> Any:
+        return step(*args)
+
+    def lower(self, *_: Any) -> object:
+        return object()
+
+
+def test_function_that_a_framework_has_jitted_runs_as_it_is(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fast = apply(FrameworkJit(), artefact_of(step, *inputs()))
+    assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    (line,) = warnings_in(caplog)
+    assert "lowers to a builtins.object, not as jax.jit does: give the function itself" in line
+
+
+def test_search_for_a_function_that_a_framework_has_jitted_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mallocmuzero_xla.lowering.prepare_environment", lambda: None)
+    monkeypatch.setattr("mallocmuzero_xla.lowering.chip_devices", lambda _: jax.devices())
+    with pytest.raises(UsageError, match="give the function itself"):
+        lower(FrameworkJit(), inputs(), CHIPS["tpu_v6e"])
 
 
 def test_static_argument_without_a_hash_is_refused_as_jit_refuses_it() -> None:

@@ -101,7 +101,11 @@ class AppliedFunction:
 
     def _find(self, lowered: Any, given: Mapping[str, Any]) -> Any:
         """Returns a PlacedCall, a jax.stages.Compiled, or None where no artefact is of use."""
-        artefacts, reason = self._registry.fitting(lowered)
+        try:
+            artefacts, reason = self._registry.fitting(lowered)
+        except UsageError as error:
+            self._fall_back(str(error))
+            return None
         reasons = [] if artefacts else [reason]
         for artefact in artefacts:
             call, reason = self._made(artefact, lowered, given)

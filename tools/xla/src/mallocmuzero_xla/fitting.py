@@ -12,7 +12,7 @@ from mallocmuzero_xla.artefact import Artefact, file_sha256
 from mallocmuzero_xla.chips import chip_of_kind
 from mallocmuzero_xla.environment import versions_of
 from mallocmuzero_xla.errors import PlacedError
-from mallocmuzero_xla.lowering import devices_of, fingerprint_of
+from mallocmuzero_xla.lowering import check_lowered, devices_of, fingerprint_of
 from mallocmuzero_xla.placed_file import PlacedFile
 
 
@@ -36,7 +36,8 @@ class Target:
 
 
 def target_of(lowered: Any) -> Target:
-    """Describes a jax.stages.Lowered."""
+    """Describes a jax.stages.Lowered; raises UsageError for something else."""
+    check_lowered(lowered)
     devices = devices_of(lowered)
     kind = str(devices[0].device_kind)
     platform = str(devices[0].platform)

@@ -118,8 +118,8 @@ def trace(
         compiler_options: options of every compile of this program.
 
     Raises:
-        UsageError: jax.jit refuses the options, or the function is sharded over other devices or
-            has overrides of its own.
+        UsageError: jax.jit refuses the options, or the function is jitted by a framework, is
+            sharded over other devices, or has overrides of its own.
         CaptureError: the function cannot be traced, or calls back to the host.
     """
     prepare_environment()
@@ -130,6 +130,7 @@ def trace(
     except Exception as error:
         name = getattr(fn, "__name__", "the function")
         raise CaptureError(f"{name} cannot be traced: {in_one_line(error)}") from error
+    check_lowered(lowered)
     _check_devices(lowered, chip, devices)
     program = _serialise(lowered, chip, compiler_options or {})
     _check_overrides(program)
@@ -157,6 +158,16 @@ def is_jitted(fn: Callable[..., Any]) -> bool:
     A bound method of such a result is not: its `lower` does not get the object.
     """
     return hasattr(fn, "lower") and not isinstance(fn, types.MethodType)
+
+
+def check_lowered(lowered: Any) -> None:
+    """Raises UsageError unless `lowered` is jax's: some frameworks have a jit of their own."""
+    if not hasattr(lowered, "_lowering"):
+        kind = type(lowered)
+        raise UsageError(
+            f"the function lowers to a {kind.__module__}.{kind.__qualname__}, not as jax.jit does: "
+            f"give the function itself, not the result of a framework's jit"
+        )
 
 
 def text_sha256(lowered: Any) -> str:
