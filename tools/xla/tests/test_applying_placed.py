@@ -117,6 +117,18 @@ def test_executable_that_cannot_run_is_a_line_of_the_log(
     assert str(path) in line
 
 
+def test_files_of_several_folders_are_taken_one_by_one(
+    buckets: OptimizedMany, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, result in buckets.results.items():
+        result.save(tmp_path / name / "add.json")
+    paths = [tmp_path / name / "add.json" for name in (*buckets.results, "absent")]
+    fast = apply(add, [str(paths[0]), *paths[1:]])
+    assert results_of(fast, 4, 8, 5) == [PRODUCT, PRODUCT, SUM]
+    lines = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert "absent/add.json: cannot be read as JSON" in lines[0]
+
+
 def test_options_take_the_place_of_an_executable_that_cannot_run(
     buckets: OptimizedMany, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import pathlib
@@ -19,7 +20,8 @@ from mallocmuzero_xla.placed_loading import call_of, load_here
 
 _LOG = logging.getLogger("mallocmuzero_xla")
 
-Artefacts = Artefact | Registry | str | os.PathLike[str] | Sequence[Artefact]
+_File = str | os.PathLike[str]
+Artefacts = Artefact | Registry | _File | Sequence[Artefact | _File]
 
 
 class AppliedFunction:
@@ -188,7 +190,8 @@ def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> A
 
     Args:
         fn: a function, or a result of jax.jit, then without `jit_options`.
-        artefacts: an artefact, a file of one, a folder of them, several of them, or a Registry.
+        artefacts: an artefact, its file, a sequence of artefacts and files, a folder of files, or a
+            Registry.
         jit_options: keyword arguments of jax.jit; those of the search.
 
     Returns:
@@ -219,7 +222,27 @@ def _registry_of(artefacts: Artefacts) -> Registry:
         if path.is_dir():
             return load_registry(path)
         return Registry([load_artefact(path)], path.parent)
-    return Registry(artefacts)
+    given = (each if isinstance(each, Artefact) else _at(each) for each in artefacts)
+    return Registry(each for each in given if each is not None)
+
+
+def _at(path: _File) -> Artefact | None:
+    """Returns the artefact of a file, with the whole path of its executable; None as `_read`."""
+    artefact = _read(path)
+    if artefact is None or artefact.executable is None:
+        return artefact
+    file = pathlib.Path(path).absolute().parent / artefact.executable.file
+    executable = dataclasses.replace(artefact.executable, file=str(file))
+    return dataclasses.replace(artefact, executable=executable)
+
+
+def _read(path: _File) -> Artefact | None:
+    """Returns the artefact of a file; logs why if there is none, and returns None."""
+    try:
+        return load_artefact(path)
+    except UsageError as error:
+        _LOG.warning("%s; not used", error)
+        return None
 
 
 def _no_artefact(artefacts: Artefacts) -> str:
@@ -229,10 +252,5 @@ def _no_artefact(artefacts: Artefacts) -> str:
 
 def load_registry(folder: str | os.PathLike[str]) -> Registry:
     """Reads every artefact, a file *.json, of a folder; logs and passes over other JSON files."""
-    found = []
-    for path in sorted(pathlib.Path(folder).glob("*.json")):
-        try:
-            found.append(load_artefact(path))
-        except UsageError as error:
-            _LOG.warning("%s; not used", error)
-    return Registry(found, folder)
+    found = (_read(path) for path in sorted(pathlib.Path(folder).glob("*.json")))
+    return Registry((each for each in found if each is not None), folder)
