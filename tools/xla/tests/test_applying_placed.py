@@ -50,6 +50,15 @@ def test_artefact_does_not_take_the_place_of_its_executable(tmp_path: pathlib.Pa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_executable_in_the_place_of_its_artefact_is_named(tmp_path: pathlib.Path) -> None:
+    placed_result(4).save(tmp_path / "a.json")
+    with pytest.raises(UsageError, match=r"a\.placed: a placed executable; expected its artefact"):
+        load_artefact(tmp_path / "a.placed")
+    fast = apply(add, tmp_path / "a.placed")
+    assert results_of(fast, 4) == [SUM]
+    assert "expected its artefact" in fast.reason
+
+
 def results_of(fast: Any, *counts: int) -> list[float]:
     results = [fast(threes(count), threes(count)) for count in counts]
     assert [result.shape for result in results] == [(count,) for count in counts]

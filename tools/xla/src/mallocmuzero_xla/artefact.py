@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pathlib
+import zipfile
 from typing import Any
 
 from mallocmuzero_xla.errors import UsageError
@@ -84,6 +85,10 @@ def load_artefact(path: str | os.PathLike[str]) -> Artefact:
     Raises UsageError, in one line, if the file cannot be read or is something else.
     """
     name = os.fspath(path)
+    if zipfile.is_zipfile(name):
+        raise UsageError(
+            f"{name}: a placed executable; expected its artefact, a file {SUFFIX} beside it"
+        )
     try:
         fields = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
