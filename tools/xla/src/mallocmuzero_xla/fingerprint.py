@@ -30,21 +30,21 @@ def fingerprint(text: str, devices: int) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def fingerprint_of_module(module: Any, devices: int) -> str:
-    """Returns the fingerprint of a StableHLO module, an ir.Module.
+def fingerprint_of_module(module: Any, text: str, devices: int) -> str:
+    """Returns the fingerprint of a StableHLO module, an ir.Module with this `text`.
 
     For a function of one device, constraints on shardings do not count. jax puts one on every
     random key that is not committed to the device.
     """
-    operation = module.operation
-    if devices == 1 and _idle_constraints(operation):
-        operation = operation.clone()
-        for constraint in _idle_constraints(operation):
+    if devices == 1 and _idle_constraints(module.operation):
+        copy = module.operation.clone()
+        for constraint in _idle_constraints(copy):
             constraint.results[0].replace_all_uses_with(constraint.operands[0])
             constraint.erase()
-    text = io.StringIO()
-    operation.print(file=text, enable_debug_info=False)
-    return fingerprint(text.getvalue(), devices)
+        output = io.StringIO()
+        copy.print(file=output, enable_debug_info=False)
+        text = output.getvalue()
+    return fingerprint(text, devices)
 
 
 def _idle_constraints(operation: Any) -> list[Any]:

@@ -184,7 +184,8 @@ def text_of(lowered: Any) -> str:
 
 def fingerprint_of(lowered: Any) -> str:
     """Returns the fingerprint of a jax.stages.Lowered, as in LoweredProgram."""
-    return fingerprint_of_module(lowered._lowering._hlo, len(devices_of(lowered)))
+    devices = len(devices_of(lowered))
+    return fingerprint_of_module(lowered._lowering._hlo, text_of(lowered), devices)
 
 
 def jit_compiler_options(lowered: Any) -> dict[str, str]:
@@ -342,7 +343,7 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
         compile_options=serialised_options,
         base_options=base_options,
         sha256=hashlib.sha256(repr(identity).encode()).hexdigest(),
-        fingerprint=fingerprint_of_module(module, len(device_ids)),
+        fingerprint=fingerprint_of_module(module, text, len(device_ids)),
     )
 
 
