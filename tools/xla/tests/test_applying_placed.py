@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import logging
 import pathlib
+import re
+import warnings
 from typing import Any
 
 import pytest
@@ -13,11 +15,21 @@ jax = pytest.importorskip("jax", reason="calls functions on the CPU")
 
 import jax.numpy as jnp  # noqa: E402
 from cpu_artefacts import artefact_of, make_cpu_a_chip  # noqa: E402
-from placed_world import add, multiply, on_cpu, shape, swapped, threes  # noqa: E402
+from placed_world import (  # noqa: E402
+    add,
+    multiply,
+    on_cpu,
+    shape,
+    swapped,
+    threes,
+    with_header,
+)
 
+from mallocmuzero_xla import cli  # noqa: E402
 from mallocmuzero_xla.applying import apply, load_registry  # noqa: E402
 from mallocmuzero_xla.artefact import load_artefact  # noqa: E402
-from mallocmuzero_xla.errors import UsageError  # noqa: E402
+from mallocmuzero_xla.builders import build_function  # noqa: E402
+from mallocmuzero_xla.errors import FallbackWarning, UsageError  # noqa: E402
 from mallocmuzero_xla.many import OptimizedMany  # noqa: E402
 from mallocmuzero_xla.measuring import measure  # noqa: E402
 from mallocmuzero_xla.optimize import Optimized  # noqa: E402
@@ -57,6 +69,46 @@ def test_executable_in_the_place_of_its_artefact_is_named(tmp_path: pathlib.Path
     fast = apply(add, tmp_path / "a.placed")
     assert results_of(fast, 4) == [SUM]
     assert "expected its artefact" in fast.reason
+
+
+MODEL = """
+import jax, jax.numpy as jnp
+def noisy(key, x):
+    return jax.random.normal(key, x.shape) + x, jax.random.split(key)
+def build():
+    key, x = jax.random.key(0), jax.ShapeDtypeStruct((4,), jnp.float32)
+    return noisy, (jax.ShapeDtypeStruct((), key.dtype), x), {"donate_argnums": 1}
+"""
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_command_measures_an_executable_of_a_function_with_random_keys(
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    fits: bool,
+) -> None:
+    monkeypatch.setattr("mallocmuzero_xla.cli.require_compiler", lambda: None)
+    model = tmp_path / f"noisy_{fits}.py"
+    model.write_text(MODEL, encoding="utf-8")
+    built = build_function(f"{model}:build")
+    fn, args, options = built.fn, built.args, built.jit_options
+
+    def other(key: Any, x: Any) -> Any:
+        return jax.random.normal(key, x.shape) - x, jax.random.split(key)
+
+    file = swapped(fn, other, args, **options)
+    file = file if fits else with_header(file, versions={"jax": "0"})
+    artefact = artefact_of(fn, *args, options={}, **options)
+    Optimized({}, 1e3, 900.0, 1.0, None, {}, artefact, executable=file).save(tmp_path / "a.json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        code = cli.main(["measure", str(tmp_path / "a.json"), f"{model}:build", "--rounds", "5"])
+    shown = capsys.readouterr().err
+    assert code == (0 if fits else 1)
+    assert ("nothing was compared: made with jax 0" in shown) != fits
+    found = re.search(r"results differ by at most (\S+)", shown)
+    assert (found is not None and float(found[1]) > 0) == fits
 
 
 def results_of(fast: Any, *counts: int) -> list[float]:
