@@ -9,6 +9,7 @@ import pytest
 jax = pytest.importorskip("jax", reason="lowers functions")
 
 import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
 
 from mallocmuzero_xla.chips import CHIPS, topology_devices  # noqa: E402
 from mallocmuzero_xla.fingerprint import fingerprint  # noqa: E402
@@ -58,6 +59,29 @@ def test_random_keys_count_alike_whether_or_not_they_are_on_the_device(fn: Any) 
     assert text_of(lowered[0]) == texts[0]  # the module itself stays
     other = jax.jit(fn).lower(free[0], jnp.ones((4, 9)))
     assert fingerprint_of(other) != fingerprint_of(lowered[0])
+
+
+def test_mesh_of_one_device_does_not_count() -> None:
+    devices = jax.devices()
+    rows = jax.sharding.PartitionSpec("x", None)
+
+    def square(x: Any) -> Any:
+        return x @ x
+
+    def lowered(count: int, constrain: bool) -> Any:
+        mesh = jax.sharding.Mesh(np.array(devices[:count]), ("x",))
+        sharding = jax.sharding.NamedSharding(mesh, rows)
+
+        def square(x: Any) -> Any:
+            return jax.lax.with_sharding_constraint(x, sharding) @ x if constrain else x @ x
+
+        return jax.jit(square).lower(jax.device_put(jnp.ones((8, 8)), sharding))
+
+    free = fingerprint_of(jax.jit(square).lower(jnp.ones((8, 8))))
+    assert fingerprint_of(lowered(1, constrain=False)) == free
+    assert fingerprint_of(lowered(1, constrain=True)) == free
+    if len(devices) > 1:
+        assert fingerprint_of(lowered(2, constrain=False)) != free
 
 
 def block(weights: Any, x: Any, key: Any) -> Any:

@@ -70,7 +70,7 @@ def test_second_call_with_the_same_budget_asks_the_compiler_nothing(
 
     def gains(budget: str) -> list[float | None]:
         functions = {"x": ("abc", ()), "y": ("bcd", ())}
-        options = {"samples": 0, "cache_dir": tmp_path / "cache", "progress": False}
+        options: dict[str, Any] = {"samples": 0, "cache_dir": tmp_path / "cache", "progress": False}
         many = optimize_many(functions, budget, **options)
         assert not many.failures
         return [result.gain for result in many.results.values()]
