@@ -7,9 +7,9 @@ import io
 import re
 from typing import Any
 
-# Attributes that say where an argument or a result is, meshes, and constraints of values. A function
-# has them if an argument is committed to a device, as in a search, or is on a mesh. On one device
-# they say nothing: with and without them, libtpu makes the same schedule and placement.
+# Attributes that say where an argument or a result is, meshes, and constraints of values. A
+# function has them if an argument is committed to a device, as in a search, or is on a mesh. On one
+# device they say nothing: with and without them, libtpu makes the same schedule and placement.
 _SHARDING = re.compile(
     r'(?:sdy\.sharding = #sdy\.sharding<@\w+, [^>]*>|mhlo\.sharding = "\{[^"]*\}")(?:, )?'
 )
