@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import json
 import os
 import pathlib
@@ -275,6 +276,21 @@ def test_the_mapping_kept_is_that_of_the_options_kept(
     assert second.mapping.read_text(encoding="utf-8") == "first"
     left = {path.suffix for path in second.mapping.parent.iterdir()}
     assert left == {".json", ".zst", ".mapping", ".program"}
+
+
+def test_search_leaves_no_open_file(world: World) -> None:
+    def opened() -> int:
+        return sum(1 for _ in pathlib.Path("/proc/self/fd").iterdir())
+
+    run(budget="20s")
+    gc.collect()
+    before = opened()
+    gc.disable()  # a process with many objects collects cycles seldom
+    try:
+        run(budget="21s")
+        assert opened() == before
+    finally:
+        gc.enable()
 
 
 def test_user_without_a_home_folder_is_told_to_name_the_cache(

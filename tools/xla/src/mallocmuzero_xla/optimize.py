@@ -196,7 +196,10 @@ def optimize(
     shown = LoopProgress(not progress, on_progress)
     run = _Run(program, target, folder, binary, granted, shown)
     scope = Scope(variants, scoped_limit, assignment, assignment, executables)
-    found = run.optimize(scope, earlier)
+    try:
+        found = run.optimize(scope, earlier)
+    finally:
+        binary.close()
     return dataclasses.replace(found, fn=fn, jit_options=jit_options)
 
 
