@@ -62,7 +62,7 @@ def test_process_with_many_open_files_can_ask() -> None:
     if hard != resource.RLIM_INFINITY and hard < 2048:
         pytest.skip("this user may not open so many files")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
-    many = []
+    many: list[int] = []
     try:
         while not many or many[-1] < 1024:
             many.append(os.dup(0))
