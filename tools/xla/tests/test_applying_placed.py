@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import pathlib
+import re
+import warnings
 from typing import Any
 
 import pytest
@@ -12,10 +15,23 @@ jax = pytest.importorskip("jax", reason="calls functions on the CPU")
 
 import jax.numpy as jnp  # noqa: E402
 from cpu_artefacts import artefact_of, make_cpu_a_chip  # noqa: E402
-from placed_world import add, multiply, on_cpu, shape, swapped, threes  # noqa: E402
+from placed_world import (  # noqa: E402
+    add,
+    multiply,
+    on_cpu,
+    shape,
+    swapped,
+    threes,
+    with_header,
+)
 
+from mallocmuzero_xla import cli  # noqa: E402
 from mallocmuzero_xla.applying import apply, load_registry  # noqa: E402
+from mallocmuzero_xla.artefact import load_artefact  # noqa: E402
+from mallocmuzero_xla.builders import build_function  # noqa: E402
+from mallocmuzero_xla.errors import FallbackWarning, UsageError  # noqa: E402
 from mallocmuzero_xla.many import OptimizedMany  # noqa: E402
+from mallocmuzero_xla.measuring import measure  # noqa: E402
 from mallocmuzero_xla.optimize import Optimized  # noqa: E402
 
 SUM, PRODUCT = 6.0, 9.0  # of two threes
@@ -38,6 +54,61 @@ def placed_result(count: int) -> Optimized:
 def buckets() -> OptimizedMany:
     """Shapes of four and of eight numbers."""
     return OptimizedMany({"bucket_4": placed_result(4), "bucket_8": placed_result(8)}, {})
+
+
+def test_artefact_does_not_take_the_place_of_its_executable(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(UsageError, match="its artefact into another file"):
+        placed_result(4).save(tmp_path / "a.placed")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_executable_in_the_place_of_its_artefact_is_named(tmp_path: pathlib.Path) -> None:
+    placed_result(4).save(tmp_path / "a.json")
+    with pytest.raises(UsageError, match=r"a\.placed: a placed executable; expected its artefact"):
+        load_artefact(tmp_path / "a.placed")
+    fast = apply(add, tmp_path / "a.placed")
+    assert results_of(fast, 4) == [SUM]
+    assert "expected its artefact" in fast.reason
+
+
+MODEL = """
+import jax, jax.numpy as jnp
+def noisy(key, x):
+    return jax.random.normal(key, x.shape) + x, jax.random.split(key)
+def build():
+    key, x = jax.random.key(0), jax.ShapeDtypeStruct((4,), jnp.float32)
+    return noisy, (jax.ShapeDtypeStruct((), key.dtype), x), {"donate_argnums": 1}
+"""
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_command_measures_an_executable_of_a_function_with_random_keys(
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    fits: bool,
+) -> None:
+    monkeypatch.setattr("mallocmuzero_xla.cli.require_compiler", lambda: None)
+    model = tmp_path / f"noisy_{fits}.py"
+    model.write_text(MODEL, encoding="utf-8")
+    built = build_function(f"{model}:build")
+    fn, args, options = built.fn, built.args, built.jit_options
+
+    def other(key: Any, x: Any) -> Any:
+        return jax.random.normal(key, x.shape) - x, jax.random.split(key)
+
+    file = swapped(fn, other, args, **options)
+    file = file if fits else with_header(file, versions={"jax": "0"})
+    artefact = artefact_of(fn, *args, options={}, **options)
+    Optimized({}, 1e3, 900.0, 1.0, None, {}, artefact, executable=file).save(tmp_path / "a.json")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        code = cli.main(["measure", str(tmp_path / "a.json"), f"{model}:build", "--rounds", "5"])
+    shown = capsys.readouterr().err
+    assert code == (0 if fits else 1)
+    assert ("nothing was compared: made with jax 0" in shown) != fits
+    found = re.search(r"results differ by at most (\S+)", shown)
+    assert (found is not None and float(found[1]) > 0) == fits
 
 
 def results_of(fast: Any, *counts: int) -> list[float]:
@@ -71,6 +142,11 @@ def test_one_result_alone_is_a_placed_call(tmp_path: pathlib.Path) -> None:
     fast = apply(add, load_registry(tmp_path))
     assert fast.compiled is not None
     assert results_of(fast, 4) == [PRODUCT]
+    assert fast.artefact == load_artefact(tmp_path / "only.json")
+    measured = measure(add, (threes(), threes()), tmp_path, rounds=5)
+    assert measured.used
+    assert measured.expected_gain == pytest.approx(0.1)
+    assert measured.largest_difference == PRODUCT - SUM
 
 
 def test_options_and_executables_may_share_a_folder(
@@ -101,6 +177,36 @@ def test_executable_that_cannot_run_is_a_line_of_the_log(
     (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert "runs as jax.jit compiles it: its placed executable cannot run: " in line
     assert str(path) in line
+
+
+def test_files_of_several_folders_are_taken_one_by_one(
+    buckets: OptimizedMany, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name, result in buckets.results.items():
+        result.save(tmp_path / name / "add.json")
+    paths = [tmp_path / name / "add.json" for name in (*buckets.results, "absent")]
+    fast = apply(add, [str(paths[0]), *paths[1:]])
+    assert results_of(fast, 4, 8, 5) == [PRODUCT, PRODUCT, SUM]
+    lines = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert "absent/add.json: cannot be read as JSON" in lines[0]
+
+
+def test_options_take_the_place_of_an_executable_that_cannot_run(
+    buckets: OptimizedMany, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    buckets.save(tmp_path)
+    slower = dataclasses.replace(artefact_of(add, threes(), threes()), expected_cycles=950.0)
+    slower.save(tmp_path / "options.json")
+    assert results_of(apply(add, tmp_path), 4) == [PRODUCT]
+    (tmp_path / "bucket_4.placed").unlink()
+    fast = apply(add, tmp_path)
+    assert results_of(fast, 4, 4) == [SUM, SUM]
+    assert (fast.artefact, fast.reason) == (slower, "")
+    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    assert line.startswith("add runs with an artefact that is not the best: its placed executable")
+    # A framework that owns the calls of jax.jit has no use for an executable.
+    lowered = jax.jit(add).lower(threes(), threes())
+    assert load_registry(tmp_path).compiler_options(lowered) == slower.compiler_options
 
 
 def test_ahead_of_time_compile_returns_the_executable(buckets: OptimizedMany) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import pathlib
 from collections.abc import Callable
@@ -11,7 +12,7 @@ import pytest
 from conftest import VERSIONS, World
 
 from mallocmuzero_xla import checking, cli
-from mallocmuzero_xla.artefact import Artefact
+from mallocmuzero_xla.artefact import Artefact, Executable
 from mallocmuzero_xla.lowering import LoweredProgram
 
 PROGRAM = LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "0" * 64, "f" * 64)
@@ -95,6 +96,24 @@ def test_compile_finds_what_has_changed_in_the_compiler(
     report = json.loads(capsys.readouterr().out)
     assert not report["fits"]
     assert message in report["problems"][0]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "No such file"), (b"other", "is not the executable of f's artefact")],
+)
+def test_executable_that_is_not_beside_its_artefact_exits_1(
+    check: Callable[..., int],
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    content: bytes | None,
+    message: str,
+) -> None:
+    if content is not None:
+        (tmp_path / "a.placed").write_bytes(content)
+    executable = Executable("a.placed", hashlib.sha256(b"placed").hexdigest())
+    assert check(executable=executable, compiler_options={}) == 1
+    assert message in capsys.readouterr().err
 
 
 def test_missing_artefact_exits_2(

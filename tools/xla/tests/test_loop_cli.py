@@ -142,7 +142,10 @@ def test_what_the_binary_refuses_exits_2(
 
 
 def test_optimize_writes_an_artefact_into_a_json_file(
-    world: World, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+    world: World,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lower_to(
         monkeypatch, LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "0" * 64, "1" * 64)
@@ -157,8 +160,10 @@ def test_optimize_writes_an_artefact_into_a_json_file(
     assert (artefact.chip, artefact.devices, artefact.fingerprint) == ("tpu_v4i", 1, "1" * 64)
     assert artefact.gain == pytest.approx(0.04)
     output.write_text("{}", encoding="utf-8")
+    capsys.readouterr()
     assert cli.main([*line, "--output", str(output)]) == 2
     assert output.read_text(encoding="utf-8") == "{}"
+    assert "expected a new name, or an artefact" in capsys.readouterr().err
 
 
 def test_optimize_refuses_a_bad_budget_before_building_the_function(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pathlib
+import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from conftest import World, lower_to
 
 from mallocmuzero_xla import load_registry, optimize_many
+from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
 
@@ -47,8 +50,8 @@ def test_function_that_fails_leaves_its_time_to_the_others(
 ) -> None:
     granted: list[float] = []
 
-    def fails(fn: Any, *_: Any, budget: float, **__: Any) -> None:
-        granted.append(budget)
+    def fails(fn: Any, *_: Any, budget: Budget, **__: Any) -> None:
+        granted.append(budget.seconds)
         raise CaptureError(f"{fn} does not compile")
 
     monkeypatch.setattr("mallocmuzero_xla.many.optimize", fails)
@@ -56,6 +59,54 @@ def test_function_that_fails_leaves_its_time_to_the_others(
     assert granted == pytest.approx([50, 100], abs=1)
     assert many.failures == {"a": "f does not compile", "b": "g does not compile"}
     assert many.summary() == "a: failed: f does not compile\nb: failed: g does not compile"
+
+
+def test_second_call_with_the_same_budget_asks_the_compiler_nothing(
+    make_world: Callable[..., World], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(promised={"a": 40}, cycles={"a": -40})
+    optimize = sys.modules["mallocmuzero_xla.optimize"]
+    monkeypatch.setattr(optimize, "lower", lambda fn, *_: program(fn))
+
+    def gains(budget: str) -> list[float | None]:
+        functions = {"x": ("abc", ()), "y": ("bcd", ())}
+        options: dict[str, Any] = {"samples": 0, "cache_dir": tmp_path / "cache", "progress": False}
+        many = optimize_many(functions, budget, **options)
+        assert not many.failures
+        return [result.gain for result in many.results.values()]
+
+    first, asked = gains("20s"), world.log()
+    assert gains("20s") == first
+    assert world.log() == asked
+    gains("40s")
+    assert len(world.log()) > len(asked)
+
+
+@pytest.mark.parametrize("raises", [True, False])
+def test_interrupt_keeps_the_results_before_it_and_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, raises: bool
+) -> None:
+    def optimized(fn: str, *_: Any, **__: Any) -> Any:
+        if fn == "second" and raises:
+            raise KeyboardInterrupt
+        return types.SimpleNamespace(report={"interrupted": fn == "second"}, summary=lambda: fn)
+
+    monkeypatch.setattr("mallocmuzero_xla.many.optimize", optimized)
+    many = optimize_many({name: (name, ()) for name in ("first", "second", "third")}, "100s")
+    assert list(many.results) == (["first"] if raises else ["first", "second"])
+    assert many.failures["third"] == "not searched: Ctrl-C came before"
+    assert ("second" in many.failures) == raises
+
+
+def test_interrupt_before_the_first_result_is_not_held_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mallocmuzero_xla.many.optimize", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        optimize_many({"first": (None, ())})
 
 
 @pytest.mark.parametrize("functions", [{"a/b": (None, ())}, {"a": (None,)}, {"": (None, ())}])

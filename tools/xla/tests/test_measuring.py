@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pathlib
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 jax = pytest.importorskip("jax", reason="calls functions on the CPU")
 
 import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
 from cpu_artefacts import artefact_of, inputs, make_cpu_a_chip, step  # noqa: E402
 
 from mallocmuzero_xla import cli, measuring  # noqa: E402
@@ -67,6 +69,45 @@ def test_donated_arguments_are_made_for_each_call() -> None:
     assert measured.used
     assert len(measured.default_seconds) == len(measured.artefact_seconds) == 5
     assert all(seconds > 0 for seconds in measured.artefact_seconds)
+
+
+def test_results_of_the_same_arguments_are_compared() -> None:
+    numbers = np.random.default_rng(0)
+
+    def make() -> tuple[Any, Any]:
+        weights, x = inputs()
+        return weights, jnp.asarray(numbers.normal(size=x.shape), jnp.float32)
+
+    artefact = artefact_of(step, *inputs(), donate_argnums=1)
+    measured = measure(step, make, artefact, rounds=5, warm_up=1, donate_argnums=1)
+    assert measured.used
+    assert measured.largest_difference < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "difference"),
+    [
+        ([1.0, 2.0], [1.5, 2.0], 0.5),
+        ([1.0, 2.0], [0.0, math.nan], math.nan),
+        ([math.nan, 2.0], [math.nan, 3.0], 1.0),
+        ([math.inf, -math.inf], [math.inf, -math.inf], 0.0),
+        ([math.inf], [1.0], math.inf),
+        ([1j], [-1j], 2.0),
+        ([True], [False], 1.0),
+        ([], [], 0.0),
+    ],
+)
+def test_largest_difference_is_that_of_any_numbers(
+    first: list[Any], second: list[Any], difference: float
+) -> None:
+    trees = [{"a": jnp.ones(2), "b": jnp.asarray(leaf)} for leaf in (first, second)]
+    assert measuring._largest_difference(*trees) == pytest.approx(difference, nan_ok=True)
+
+
+def test_results_may_have_random_keys() -> None:
+    keys = [jax.random.key(seed) for seed in (1, 1, 2)]
+    assert measuring._largest_difference(keys[0], keys[1]) == 0
+    assert measuring._largest_difference(keys[0], keys[2]) > 0
 
 
 def test_artefact_that_does_not_fit_is_said_and_saved(tmp_path: pathlib.Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import json
 import os
 import pathlib
@@ -59,6 +61,25 @@ def test_faster_program_gives_its_options(world: World) -> None:
     assert result.mapping is not None
     assert result.mapping.read_text(encoding="utf-8") == "first"
     assert result.report["kept"] == ["keep_value a #a"]
+
+
+def test_disk_that_fills_up_leaves_what_was_found(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+
+    def prepare(*_: Any) -> None:
+        raise full
+
+    monkeypatch.setattr("mallocmuzero_xla.step_runner.capture_for_search", prepare)
+    result = run()
+    assert result.default_cycles == 1000
+    errors = [step["error"] for step in result.report["tried"] if step["error"]]
+    assert any("No space left on device" in error for error in errors)
+    # Before there is anything, the error is the caller's.
+    monkeypatch.setattr("mallocmuzero_xla.step_runner.CaptureStore", prepare)
+    with pytest.raises(OSError, match="No space left on device"):
+        run(budget="70s")
 
 
 def test_default_is_returned_as_no_options(make_world: MakeWorld) -> None:
@@ -255,6 +276,32 @@ def test_the_mapping_kept_is_that_of_the_options_kept(
     assert second.mapping.read_text(encoding="utf-8") == "first"
     left = {path.suffix for path in second.mapping.parent.iterdir()}
     assert left == {".json", ".zst", ".mapping", ".program"}
+
+
+def test_search_leaves_no_open_file(world: World) -> None:
+    def opened() -> int:
+        return sum(1 for _ in pathlib.Path("/proc/self/fd").iterdir())
+
+    run(budget="20s")
+    gc.collect()
+    before = opened()
+    gc.disable()  # a process with many objects collects cycles seldom
+    try:
+        run(budget="21s")
+        assert opened() == before
+    finally:
+        gc.enable()
+
+
+def test_user_without_a_home_folder_is_told_to_name_the_cache(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MALLOCMUZERO_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as for an unknown user id
+    with pytest.raises(UsageError, match="name a folder in MALLOCMUZERO_CACHE"):
+        run()
+    assert world.log() == []
 
 
 @pytest.mark.parametrize("budget", ["0s", "-1m", "soon"])

@@ -34,6 +34,7 @@ from mallocmuzero_xla import (
 from mallocmuzero_xla.applying import apply
 from mallocmuzero_xla.artefact import load_artefact
 from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.earlier import earlier_of
 from mallocmuzero_xla.errors import WorkerLostError
 from mallocmuzero_xla.place_cli import describe_placed
 from mallocmuzero_xla.trial_compiler import TrialCompiler
@@ -301,6 +302,36 @@ def test_interrupt_ends_with_the_best_so_far(fake: FakeSearch, tmp_path: pathlib
     # An interrupted search does not answer another call.
     fake.plan(output_of(multiply, shapes()))
     assert not run().report["from_cache"]
+
+
+@pytest.mark.parametrize(("mebibytes", "kib"), [(48, 49152), (0, None)])
+def test_later_search_starts_from_the_limit_of_the_executable(
+    fake: FakeSearch, monkeypatch: pytest.MonkeyPatch, mebibytes: int, kib: int | None
+) -> None:
+    monkeypatch.setenv("LIBTPU_INIT_ARGS", "--xla_made_up=1")
+    report = {**REPORT, "best_scoped_limit_bytes": mebibytes << 20}
+    fake.plan(output_of(multiply, shapes()), report=report)
+    artefact = run().artefact
+    assert earlier_of(artefact, CHIPS["tpu_v6e"]).limit == kib
+    assert artefact.found["environment"] == {"LIBTPU_INIT_ARGS": "--xla_made_up=1"}
+
+
+@pytest.mark.parametrize("cycles", [850.0, 950.0])
+def test_interrupted_search_leaves_the_answer_of_an_earlier_one(
+    fake: FakeSearch, cycles: float
+) -> None:
+    run(budget="60s")
+    fake.plan(
+        output_of(add, shapes()),
+        report={**REPORT, "optimized_cycles": cycles, "interrupted": True},
+    )
+    assert run(budget="5m").report["interrupted"]
+    again = run(budget="60s")
+    assert (again.report["from_cache"], again.report["interrupted"]) == (True, False)
+    assert again.optimized_cycles == min(cycles, 900.0)
+    assert len(fake.calls()) == 2
+    run(budget="5m")
+    assert len(fake.calls()) == 3  # the larger budget has no answer yet
 
 
 def test_interrupt_before_there_is_anything_is_an_interrupt(fake: FakeSearch) -> None:

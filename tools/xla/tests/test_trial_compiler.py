@@ -7,6 +7,7 @@ import os
 import pathlib
 import sys
 import time
+import types
 from typing import Any
 
 import pytest
@@ -113,6 +114,47 @@ def test_running_compile_ends_with_its_process(
     with pytest.raises(BudgetSpentError):
         compiler.compile_trial(options(tmp_path, "hangs"), Budget(3.0))
     assert gone(tmp_path / "pid")
+
+
+# A compile process whose compiles take some seconds.
+SLOW = """
+import json, pathlib, sys, time, zstandard
+
+for line in sys.stdin:
+    job = json.loads(line)
+    time.sleep(float(job["options"]["takes"]))
+    pathlib.Path(job["output"]).write_bytes(zstandard.compress(b"HloModule slow"))
+    reply = {"error": None, "usage": False, "seconds": 1.0, "peak_mebibytes": 1}
+    print(json.dumps(reply), flush=True)
+"""
+
+
+def test_only_a_budget_of_seconds_limits_a_slow_whole_compile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mallocmuzero_xla.worker.COMMAND", (sys.executable, "-c", SLOW))
+    slow = {"takes": "1.0"}
+    with TrialCompiler(CHIPS["tpu_v4i"], timeout=0.5) as compiler:
+        with pytest.raises(WorkerLostError, match=r"no result within 0\.5 s"):
+            compiler.compile(slow, Budget(60.0))
+        assert compiler.compile(slow, Budget()) == "HloModule slow"
+        # It is known now that a compile of this program takes so long.
+        assert compiler.compile(slow, Budget(60.0)) == "HloModule slow"
+        with pytest.raises(WorkerLostError, match="no result within 2 s"):
+            compiler.compile({"takes": "600"}, Budget(60.0))
+
+
+@pytest.mark.parametrize("free", [64 << 20, 2 << 30])
+def test_files_are_in_memory_only_where_there_is_room(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, free: int
+) -> None:
+    memory = tmp_path / "memory"
+    memory.mkdir()
+    monkeypatch.setattr("mallocmuzero_xla.trial_compiler._TMPFS", memory)
+    usage = types.SimpleNamespace(free=free)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
+    with TrialCompiler(CHIPS["tpu_v4i"]) as compiler:
+        assert (memory in compiler.lowered.parents) == (free > 1 << 30)
 
 
 def test_trial_compiles_of_two_threads_run_at_once(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import os
 import pathlib
+import resource
 import sys
 import threading
 import time
@@ -41,3 +44,42 @@ def test_last_words_are_the_fatal_line_of_any_month() -> None:
     worker = Worker((sys.executable, "-c", script))
     with pytest.raises(WorkerLostError, match="out of registers"):
         worker.run({}, 60.0)
+
+
+ANSWERS = """
+import sys
+for _ in sys.stdin:
+    print('{"error": null, "usage": false, "seconds": 0.5, "peak_mebibytes": 1}', flush=True)
+"""
+
+
+def opened() -> set[str]:
+    return {path.name for path in pathlib.Path("/proc/self/fd").iterdir()}
+
+
+def test_process_with_many_open_files_can_ask() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2048:
+        pytest.skip("this user may not open so many files")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    many: list[int] = []
+    try:
+        while not many or many[-1] < 1024:
+            many.append(os.dup(0))
+        worker = Worker((sys.executable, "-c", ANSWERS))
+        assert worker.run({}, 60.0) == 0.5
+        assert worker.run({}, math.inf) == 0.5
+        worker.close()
+    finally:
+        for descriptor in many:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_closed_worker_has_no_open_file() -> None:
+    before = opened()
+    worker = Worker((sys.executable, "-c", ANSWERS))
+    worker.run({}, 60.0)
+    assert len(opened()) > len(before)
+    worker.close()
+    assert opened() == before

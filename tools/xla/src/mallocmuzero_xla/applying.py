@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import pathlib
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -12,13 +14,14 @@ from mallocmuzero_xla.artefact import Artefact, load_artefact
 from mallocmuzero_xla.call_signature import split_call
 from mallocmuzero_xla.errors import PlacedError, UsageError, in_one_line
 from mallocmuzero_xla.fitting import Registry
-from mallocmuzero_xla.lowering import jit_of
+from mallocmuzero_xla.lowering import jit_compiler_options, jit_of
 from mallocmuzero_xla.placed_call import PlacedCall
 from mallocmuzero_xla.placed_loading import call_of, load_here
 
 _LOG = logging.getLogger("mallocmuzero_xla")
 
-Artefacts = Artefact | Registry | str | os.PathLike[str] | Sequence[Artefact]
+_File = str | os.PathLike[str]
+Artefacts = Artefact | Registry | _File | Sequence[Artefact | _File]
 
 
 class AppliedFunction:
@@ -27,7 +30,8 @@ class AppliedFunction:
     Each new set of shapes, types, shardings and static arguments is lowered once and compared with
     the artefacts. Where one fits, calls run its placed executable or the function compiled with its
     options; else the function as jax.jit compiles it. A line at level WARNING says the reason, once
-    for each reason. Inside a transformation of jax the function is traced without options.
+    for each reason. Inside a transformation of jax the function is traced without options. Any
+    thread may call it.
 
     Attributes:
         artefact: the artefact that the last new call used; None if it used none.
@@ -39,14 +43,15 @@ class AppliedFunction:
     ) -> None:
         """`reason` says why `registry` is empty, if it is; `options` are for jax.jit."""
         self.artefact: Artefact | None = None
-        self.reason = reason
+        self.reason = ""
         self._plain = jit_of(fn, options)
         self._registry = registry
         self._chosen: dict[Any, Any] = {}
+        self._locks: dict[Any, threading.Lock] = {}  # of signatures that a thread chooses for
         self._logged: set[str] = set()
         self.__name__ = getattr(fn, "__name__", "function")
         if reason:
-            self._log(reason)
+            self._fall_back(reason)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function."""
@@ -56,9 +61,12 @@ class AppliedFunction:
         key = call.signature()
         if key is None:
             return self._plain(*args, **kwargs)
-        chosen = self._chosen.get(key)
+        try:
+            chosen = self._chosen.get(key)
+        except TypeError:  # a static argument without a hash, which jax.jit refuses
+            return self._plain(*args, **kwargs)
         if chosen is None:
-            chosen = self._chosen[key] = self._choose(args, kwargs)
+            chosen = self._chosen_once(key, args, kwargs)
         if chosen is self._plain or isinstance(chosen, PlacedCall):
             return chosen(*args, **kwargs)
         return chosen(*call.args, **call.kwargs)
@@ -75,6 +83,15 @@ class AppliedFunction:
         call = self._find(lowered, given)
         return call.compiled if isinstance(call, PlacedCall) else call
 
+    def _chosen_once(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Chooses for a new signature; other threads with the same one wait for this choice."""
+        with self._locks.setdefault(key, threading.Lock()):
+            chosen = self._chosen.get(key)
+            if chosen is None:
+                chosen = self._chosen[key] = self._choose(args, kwargs)
+        self._locks.pop(key, None)
+        return chosen
+
     def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Returns a PlacedCall, a jax.stages.Compiled, or the function of jax.jit."""
         try:
@@ -86,22 +103,45 @@ class AppliedFunction:
 
     def _find(self, lowered: Any, given: Mapping[str, Any]) -> Any:
         """Returns a PlacedCall, a jax.stages.Compiled, or None where no artefact is of use."""
-        self.artefact, self.reason = self._registry.find(lowered)
-        if self.artefact is None:
-            self._log(self.reason)
-            return None
         try:
-            placed = self._placed(self.artefact, given)
+            artefacts, reason = self._registry.fitting(lowered)
+        except UsageError as error:
+            self._fall_back(str(error))
+            return None
+        reasons = [] if artefacts else [reason]
+        for artefact in artefacts:
+            call, reason = self._made(artefact, lowered, given)
+            if not reason:
+                self.artefact, self.reason = artefact, ""
+                for each in reasons:
+                    self._log(f"runs with an artefact that is not the best: {each}")
+                return call
+            reasons.append(reason)
+        self._fall_back(reasons[0])
+        return None
+
+    def _made(
+        self, artefact: Artefact, lowered: Any, given: Mapping[str, Any]
+    ) -> tuple[PlacedCall | Any, str]:
+        """Returns what an artefact makes of a function, and why it is of no use or "".
+
+        The first part is None if the default is the best.
+        """
+        own = jit_compiler_options(lowered)
+        options = artefact.compiler_options
+        clash = [name for name, value in options.items() if own.get(name, value) != value]
+        if clash:
+            return None, f"jax.jit sets {clash[0]}, to which the artefact has another value"
+        try:
+            placed = self._placed(artefact, given)
         except PlacedError as error:
-            self._fall_back(f"its placed executable cannot run: {error}")
-            return None
-        if placed is not None or not self.artefact.compiler_options:
-            return placed
+            return None, f"its placed executable cannot run: {error}"
+        if placed is not None or not options:
+            return placed, ""
         try:
-            return lowered.compile(compiler_options={**self.artefact.compiler_options, **given})
+            return lowered.compile(compiler_options={**options, **given}), ""
         except Exception as error:  # the compiler raises several unrelated types
-            self._fall_back(f"does not compile with the options: {in_one_line(error)}")
-            return None
+            return None, f"does not compile with the options: {in_one_line(error)}"
 
     def _placed(self, artefact: Artefact, given: Mapping[str, Any]) -> PlacedCall | None:
         """Loads the placed executable of an artefact; None if the artefact is of options."""
@@ -115,13 +155,14 @@ class AppliedFunction:
         return PlacedCall(self.__name__, loaded, header.parameters, header.arguments, self._plain)
 
     def _fall_back(self, reason: str) -> None:
+        """Records and logs why the last new call used no artefact."""
         self.artefact, self.reason = None, reason
-        self._log(reason)
+        self._log(f"runs as jax.jit compiles it: {reason}")
 
-    def _log(self, reason: str) -> None:
-        if reason not in self._logged:
-            self._logged.add(reason)
-            _LOG.warning("%s runs as jax.jit compiles it: %s", self.__name__, reason)
+    def _log(self, line: str) -> None:
+        if line not in self._logged:
+            self._logged.add(line)
+            _LOG.warning("%s %s", self.__name__, line)
 
 
 class AppliedLowered:
@@ -144,11 +185,13 @@ def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> A
     """Returns jax.jit(fn, **jit_options), compiled with options where an artefact fits.
 
     Nothing that is wrong with an artefact raises. The function then runs as jax.jit compiles it,
-    and one line of the log (logger "mallocmuzero_xla", level WARNING) says why.
+    and one line of the log (logger "mallocmuzero_xla", level WARNING) says why. A PlacedCall says
+    it by a FallbackWarning.
 
     Args:
         fn: a function, or a result of jax.jit, then without `jit_options`.
-        artefacts: an artefact, a file of one, a folder of them, several of them, or a Registry.
+        artefacts: an artefact, its file, a sequence of artefacts and files, a folder of files, or a
+            Registry.
         jit_options: keyword arguments of jax.jit; those of the search.
 
     Returns:
@@ -157,12 +200,16 @@ def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> A
     try:
         registry = _registry_of(artefacts)
         if len(registry) == 1:
-            file = registry.executable(next(iter(registry)))
+            (artefact,) = registry
+            file = registry.executable(artefact)
             if file is not None:
-                return call_of(file, fn, jit_options, check=True)
+                call = call_of(file, fn, jit_options, check=True)
+                call.artefact = artefact if call.compiled is not None else None
+                return call
     except (UsageError, PlacedError) as error:
         return AppliedFunction(fn, Registry(), str(error), jit_options)
-    return AppliedFunction(fn, registry, "", jit_options)
+    reason = "" if len(registry) else _no_artefact(artefacts)
+    return AppliedFunction(fn, registry, reason, jit_options)
 
 
 def _registry_of(artefacts: Artefacts) -> Registry:
@@ -175,15 +222,35 @@ def _registry_of(artefacts: Artefacts) -> Registry:
         if path.is_dir():
             return load_registry(path)
         return Registry([load_artefact(path)], path.parent)
-    return Registry(artefacts)
+    given = (each if isinstance(each, Artefact) else _at(each) for each in artefacts)
+    return Registry(each for each in given if each is not None)
+
+
+def _at(path: _File) -> Artefact | None:
+    """Returns the artefact of a file, with the whole path of its executable; None as `_read`."""
+    artefact = _read(path)
+    if artefact is None or artefact.executable is None:
+        return artefact
+    file = pathlib.Path(path).absolute().parent / artefact.executable.file
+    executable = dataclasses.replace(artefact.executable, file=str(file))
+    return dataclasses.replace(artefact, executable=executable)
+
+
+def _read(path: _File) -> Artefact | None:
+    """Returns the artefact of a file; logs why if there is none, and returns None."""
+    try:
+        return load_artefact(path)
+    except UsageError as error:
+        _LOG.warning("%s; not used", error)
+        return None
+
+
+def _no_artefact(artefacts: Artefacts) -> str:
+    where = f"{os.fspath(artefacts)}: " if isinstance(artefacts, str | os.PathLike) else ""
+    return f"{where}there is no artefact"
 
 
 def load_registry(folder: str | os.PathLike[str]) -> Registry:
     """Reads every artefact, a file *.json, of a folder; logs and passes over other JSON files."""
-    found = []
-    for path in sorted(pathlib.Path(folder).glob("*.json")):
-        try:
-            found.append(load_artefact(path))
-        except UsageError as error:
-            _LOG.warning("%s; not used", error)
-    return Registry(found, folder)
+    found = (_read(path) for path in sorted(pathlib.Path(folder).glob("*.json")))
+    return Registry((each for each in found if each is not None), folder)

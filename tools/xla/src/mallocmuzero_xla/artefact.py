@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import math
 import os
 import pathlib
+import zipfile
 from typing import Any
 
 from mallocmuzero_xla.errors import UsageError
@@ -83,6 +85,10 @@ def load_artefact(path: str | os.PathLike[str]) -> Artefact:
     Raises UsageError, in one line, if the file cannot be read or is something else.
     """
     name = os.fspath(path)
+    if zipfile.is_zipfile(name):
+        raise UsageError(
+            f"{name}: a placed executable; expected its artefact, a file {SUFFIX} beside it"
+        )
     try:
         fields = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -102,15 +108,32 @@ def load_artefact(path: str | os.PathLike[str]) -> Artefact:
 
 
 def _check_types(artefact: Artefact) -> None:
+    """Raises TypeError unless every field has its type, as far as `apply` and reports need it."""
     for name in ("function", "chip", "topology", "fingerprint"):
-        if not isinstance(getattr(artefact, name), str):
-            raise TypeError(f"{name} is not a text")
+        _require(isinstance(getattr(artefact, name), str), f"{name} is not a text")
     for name in ("versions", "compiler_options"):
         pairs = dict(getattr(artefact, name))
-        if not all(isinstance(word, str) for pair in pairs.items() for word in pair):
-            raise TypeError(f"{name} has something other than texts")
-    float(artefact.expected_cycles)
-    int(artefact.devices)
+        texts = all(isinstance(word, str) for pair in pairs.items() for word in pair)
+        _require(texts, f"{name} has something other than texts")
+    for name in ("default_cycles", "expected_cycles"):
+        cycles = getattr(artefact, name)
+        unknown = cycles is None and name == "default_cycles"
+        _require(unknown or _is_positive(cycles), f"{name} is not a number above 0")
+    devices = artefact.devices
+    _require(isinstance(devices, int) and devices > 0, "devices is not a whole number above 0")
+    _require(isinstance(artefact.found, dict), "found is not an object")
+    file = artefact.executable
+    named = file is None or (isinstance(file.file, str) and isinstance(file.sha256, str))
+    _require(named, "executable has something other than texts")
+
+
+def _is_positive(number: Any) -> bool:
+    return isinstance(number, int | float) and math.isfinite(number) and number > 0
+
+
+def _require(right: bool, problem: str) -> None:
+    if not right:
+        raise TypeError(problem)
 
 
 def file_sha256(path: pathlib.Path) -> str:

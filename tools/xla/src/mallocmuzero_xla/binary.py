@@ -95,6 +95,12 @@ class Binary:
         self._seed = seed
         self._readers: dict[tuple[tuple[str, int], ...], _Reader] = {}
 
+    def close(self) -> None:
+        """Ends the processes of `readback`; a later call starts new ones."""
+        readers, self._readers = self._readers, {}
+        for reader in readers.values():
+            reader.close()
+
     @property
     def path(self) -> pathlib.Path:
         """Returns the path of the binary."""
@@ -182,7 +188,7 @@ class Binary:
 class _Reader:
     """A process that prices one module after the other; its start takes most of a second.
 
-    It ends with this object or this process.
+    It ends with `close`, this object or this process.
     """
 
     def __init__(self, command: list[str]) -> None:
@@ -196,7 +202,13 @@ class _Reader:
             text=True,
             start_new_session=True,
         )
-        weakref.finalize(self, _end, self._process)
+        self._end = weakref.finalize(self, _end, self._process)
+
+    def close(self) -> None:
+        """Ends the process, also while another thread waits for its answer."""
+        self._process.kill()
+        self._end()
+        self._errors.close()
 
     def read(self, hlo: pathlib.Path) -> dict[str, Any]:
         """Returns the report on the module in a file."""

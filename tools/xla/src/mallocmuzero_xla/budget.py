@@ -32,10 +32,13 @@ class Budget:
         seconds: float = math.inf,
         trial_compiles: float = math.inf,
         compiles: float = math.inf,
+        asked: float | None = None,
     ) -> None:
+        """`asked` are the seconds that the user asked for; by default `seconds`."""
         if seconds <= 0 or trial_compiles < 0 or compiles < 0:
             raise UsageError("expected seconds above 0, and 0 or more trial compiles and compiles")
         self._seconds = seconds
+        self.asked = seconds if asked is None else asked
         self._started = time.monotonic()
         self._trial_compiles = trial_compiles
         self._compiles = compiles

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from mallocmuzero_xla.lowering import static_names, static_positions
+from mallocmuzero_xla.lowering import static_names, static_positions, trace_context
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,9 +22,15 @@ class SplitCall:
     static: tuple[tuple[int | str, Any], ...]
 
     def signature(self) -> Any:
-        """Returns what a compile depends on, hashable; None inside a transformation of jax."""
+        """Returns what a compile depends on, hashable if the static arguments are.
+
+        None where only jax.jit can run the function: inside a transformation of jax, and under
+        jax.disable_jit.
+        """
         import jax
 
+        if jax.config.jax_disable_jit:
+            return None
         leaves, tree = jax.tree.flatten((self.args, self.kwargs))
         kinds: list[Any] = []
         for leaf in leaves:
@@ -36,7 +42,9 @@ class SplitCall:
                 kinds.append((tuple(leaf.shape), leaf.dtype))
             else:  # a number: its value is an input of the program
                 kinds.append(type(leaf))
-        return tree, tuple(kinds), self.static
+        # 2 == 2.0 == True in Python, but they make different programs.
+        static = tuple((place, type(value), value) for place, value in self.static)
+        return tree, tuple(kinds), static, trace_context()
 
 
 def split_call(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SplitCall:

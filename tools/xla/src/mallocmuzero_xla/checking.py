@@ -13,8 +13,8 @@ from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.builders import BuiltFunction, build_function
 from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.environment import compiler_versions
-from mallocmuzero_xla.errors import CaptureError
-from mallocmuzero_xla.fitting import Target, misfits
+from mallocmuzero_xla.errors import CaptureError, PlacedError
+from mallocmuzero_xla.fitting import Registry, Target, misfits
 from mallocmuzero_xla.lowering import LoweredProgram, lower
 from mallocmuzero_xla.trial_compiler import TrialCompiler
 
@@ -41,6 +41,15 @@ def problems(artefact: Artefact, built: BuiltFunction, compiles: bool = False) -
     if compiles and not found and artefact.executable is None:
         found += _compile_problems(artefact, program)
     return found
+
+
+def executable_problems(artefact: Artefact, folder: pathlib.Path) -> list[str]:
+    """Returns why the placed executable of an artefact in `folder` is of no use, if it has one."""
+    try:
+        Registry([artefact], folder).executable(artefact)
+    except PlacedError as error:
+        return [str(error)]
+    return []
 
 
 def _compile_problems(artefact: Artefact, program: LoweredProgram) -> list[str]:
@@ -75,6 +84,7 @@ def add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _run_check(arguments: argparse.Namespace) -> int:
     artefact = load_artefact(arguments.artefact)
     found = problems(artefact, build_function(arguments.function), arguments.compile)
+    found += executable_problems(artefact, arguments.artefact.parent)
     if arguments.json:
         print(json.dumps({"fits": not found, "problems": found, "gain": artefact.gain}))
     elif found:

@@ -12,8 +12,7 @@ from mallocmuzero_xla.artefact import Artefact, file_sha256
 from mallocmuzero_xla.chips import chip_of_kind
 from mallocmuzero_xla.environment import versions_of
 from mallocmuzero_xla.errors import PlacedError
-from mallocmuzero_xla.fingerprint import fingerprint
-from mallocmuzero_xla.lowering import devices_of, text_of
+from mallocmuzero_xla.lowering import check_lowered, devices_of, fingerprint_of
 from mallocmuzero_xla.placed_file import PlacedFile
 
 
@@ -37,12 +36,13 @@ class Target:
 
 
 def target_of(lowered: Any) -> Target:
-    """Describes a jax.stages.Lowered."""
+    """Describes a jax.stages.Lowered; raises UsageError for something else."""
+    check_lowered(lowered)
     devices = devices_of(lowered)
     kind = str(devices[0].device_kind)
     platform = str(devices[0].platform)
     return Target(
-        fingerprint(text_of(lowered), len(devices)),
+        fingerprint_of(lowered),
         chip_of_kind(kind),
         kind,
         len(devices),
@@ -94,18 +94,28 @@ class Registry:
         return iter(self._artefacts)
 
     def find(self, lowered: Any) -> tuple[Artefact | None, str]:
-        """Returns the artefact that fits a jax.stages.Lowered, or None and the reason."""
+        """Returns the best artefact that fits a jax.stages.Lowered, or None and the reason."""
+        found, reason = self.fitting(lowered)
+        return (found[0] if found else None), reason
+
+    def fitting(self, lowered: Any) -> tuple[list[Artefact], str]:
+        """Returns the artefacts that fit a jax.stages.Lowered, the best first.
+
+        With none, the second part is the reason.
+        """
         target = target_of(lowered)
+        found: list[Artefact] = []
         reasons: dict[int, str] = {}
         for artefact in self._artefacts:
             problems = list(misfits(artefact, target))
-            if not problems:
-                return artefact, ""
-            reasons.setdefault(len(problems), "; ".join(problems))
-        if not reasons:
-            return None, "there is no artefact"
+            if problems:
+                reasons.setdefault(len(problems), "; ".join(problems))
+            else:
+                found.append(artefact)
+        if found:
+            return found, ""
         # The artefact that is closest says most about what has changed.
-        return None, reasons[min(reasons)]
+        return [], reasons[min(reasons)] if reasons else "there is no artefact"
 
     def executable(self, artefact: Artefact) -> PlacedFile | None:
         """Returns the placed executable of one of the artefacts; None if it is of options.
@@ -113,17 +123,33 @@ class Registry:
         Raises PlacedError if the file cannot be read, or is not the one of the search.
         """
         if artefact.executable is None:
-            return None if artefact.compiler_options else self._unsaved.get(artefact.fingerprint)
+            return None if artefact.compiler_options else self._not_in_a_file(artefact)
         path = self._folder / artefact.executable.file
         try:
             same = file_sha256(path) == artefact.executable.sha256
         except OSError as error:
-            raise PlacedError(f"{path}: {error.strerror}") from error
+            raise PlacedError(
+                f"{path}: {error.strerror}: an executable is beside its artefact; give the path "
+                f"of the artefact, or its folder"
+            ) from error
         if not same:
             raise PlacedError(f"{path} is not the executable of {artefact.function}'s artefact")
         return PlacedFile.read(path)
 
+    def _not_in_a_file(self, artefact: Artefact) -> PlacedFile | None:
+        """Returns the executable of an artefact without options; None if the default is best."""
+        found = self._unsaved.get(artefact.fingerprint)
+        if found is None and (artefact.gain is None or artefact.gain > 0):
+            raise PlacedError(
+                f"{artefact.function}'s artefact has neither options nor the executable that was "
+                f"found: save the result of the search, and give the path of its file"
+            )
+        return found
+
     def compiler_options(self, lowered: Any) -> dict[str, str]:
-        """Returns the options for `lowered.compile(compiler_options=...)`; empty if none fit."""
-        artefact, _ = self.find(lowered)
-        return dict(artefact.compiler_options) if artefact is not None else {}
+        """Returns the options for `lowered.compile(compiler_options=...)`; empty if none fit.
+
+        They are those of the best artefact that has options: an executable has none.
+        """
+        found, _ = self.fitting(lowered)
+        return next((dict(each.compiler_options) for each in found if each.compiler_options), {})

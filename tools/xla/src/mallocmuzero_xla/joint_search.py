@@ -79,7 +79,7 @@ class JointSearch:
             start_more=start_more,
         )
         self._default_error: str | None = None
-        self._errors: dict[Candidate, CaptureError] = {}
+        self._errors: dict[Candidate, CaptureError | OSError] = {}
         self.record: list[Outcome] = []
         self._interrupted = False
         self._cut_short = False
@@ -164,7 +164,7 @@ class JointSearch:
             self._progress.note(f"a last compile, which may end {over:.0f} s after the budget")
         try:
             cycles, seconds = self._runner.to_the_end(found.step)
-        except CaptureError as error:
+        except (CaptureError, OSError) as error:
             self._failed(found.step, error)
             return dataclasses.replace(found, cycles=None, error=str(error), estimated=False)
         if cycles != found.cycles:
@@ -176,7 +176,7 @@ class JointSearch:
             found, seconds=found.seconds + seconds, cycles=cycles, estimated=False
         )
 
-    def _compiles_under_no_limit(self, error: CaptureError) -> CaptureError:
+    def _compiles_under_no_limit(self, error: CaptureError | OSError) -> CaptureError:
         """Returns `error`, the default's, with what to do about it."""
         also = f", nor under {len(self.record) - 1} other limits of scoped memory"
         return CaptureError(
@@ -257,10 +257,10 @@ class JointSearch:
                 case Kind.PLACED:
                     cycles, finished = runner.place(step.candidate, self._costs().to_the_end)
             self._note_gain(step, cycles, estimated)
-        except CaptureError as error:
-            # A request that is wrong fails with its first compile. After that, the search keeps
-            # what it has.
-            if isinstance(error, UsageError) and not self._default():
+        except (CaptureError, OSError) as error:
+            # A request that is wrong fails with its first compile, and so does a file that cannot
+            # be written. After that, the search keeps what it has.
+            if isinstance(error, UsageError | OSError) and not self._default():
                 raise
             finished, failure = True, str(error)
             self._failed(step, error)
@@ -284,7 +284,7 @@ class JointSearch:
         }
         return f"{self._runner.words(step.candidate)}{further.get(step.kind, '')}"
 
-    def _failed(self, step: Step, error: CaptureError) -> None:
+    def _failed(self, step: Step, error: CaptureError | OSError) -> None:
         self._errors[step.candidate] = error
         if isinstance(error, BudgetSpentError):
             self._cut_short = True
@@ -297,7 +297,7 @@ class JointSearch:
                     f"the default does not compile ({error}); trying other limits of scoped memory"
                 )
 
-    def _without(self, step: Step, error: CaptureError) -> str:
+    def _without(self, step: Step, error: CaptureError | OSError) -> str:
         """Returns a sentence that says what failed, and how the search goes on."""
         words = self._runner.words(step.candidate)
         overrides, placed = "overrides of single tensors", "placed executables"

@@ -173,7 +173,13 @@ def _check_output(path: pathlib.Path, placed: bool) -> None:
         return
     check_output(path)
     if path.exists():
-        load_artefact(path)  # another JSON file is not replaced
+        try:
+            load_artefact(path)
+        except UsageError as error:
+            raise UsageError(
+                f"--output {path}: a file of something else is there ({error}); expected a new "
+                f"name, or an artefact"
+            ) from error
 
 
 def _report(

@@ -15,6 +15,7 @@ import hashlib
 import io
 import json
 import pathlib
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ from mallocmuzero_xla.errors import (
     UsageError,
     in_one_line,
 )
-from mallocmuzero_xla.fingerprint import fingerprint
+from mallocmuzero_xla.fingerprint import fingerprint_of_module
 from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES
 
 
@@ -117,8 +118,8 @@ def trace(
         compiler_options: options of every compile of this program.
 
     Raises:
-        UsageError: jax.jit refuses the options, or the function is sharded over other devices or
-            has overrides of its own.
+        UsageError: jax.jit refuses the options, or the function is jitted by a framework, is
+            sharded over other devices, or has overrides of its own.
         CaptureError: the function cannot be traced, or calls back to the host.
     """
     prepare_environment()
@@ -129,6 +130,7 @@ def trace(
     except Exception as error:
         name = getattr(fn, "__name__", "the function")
         raise CaptureError(f"{name} cannot be traced: {in_one_line(error)}") from error
+    check_lowered(lowered)
     _check_devices(lowered, chip, devices)
     program = _serialise(lowered, chip, compiler_options or {})
     _check_overrides(program)
@@ -144,9 +146,28 @@ def jit_of(fn: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     import jax
 
     try:
-        return fn if hasattr(fn, "lower") and not options else jax.jit(fn, **options)
+        return fn if is_jitted(fn) and not options else jax.jit(fn, **options)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"jax.jit with {', '.join(options)}: {in_one_line(error)}") from error
+        given = f" with {', '.join(options)}" if options else ""
+        raise UsageError(f"jax.jit{given}: {in_one_line(error)}") from error
+
+
+def is_jitted(fn: Callable[..., Any]) -> bool:
+    """Whether `fn` is a result of jax.jit.
+
+    A bound method of such a result is not: its `lower` does not get the object.
+    """
+    return hasattr(fn, "lower") and not isinstance(fn, types.MethodType)
+
+
+def check_lowered(lowered: Any) -> None:
+    """Raises UsageError unless `lowered` is jax's: some frameworks have a jit of their own."""
+    if not hasattr(lowered, "_lowering"):
+        kind = type(lowered)
+        raise UsageError(
+            f"the function lowers to a {kind.__module__}.{kind.__qualname__}, not as jax.jit does: "
+            f"give the function itself, not the result of a framework's jit"
+        )
 
 
 def text_sha256(lowered: Any) -> str:
@@ -159,6 +180,21 @@ def text_of(lowered: Any) -> str:
     from jax._src.interpreters import mlir
 
     return str(mlir.module_to_string(lowered._lowering._hlo, enable_debug_info=False))
+
+
+def fingerprint_of(lowered: Any) -> str:
+    """Returns the fingerprint of a jax.stages.Lowered, as in LoweredProgram."""
+    devices = len(devices_of(lowered))
+    return fingerprint_of_module(lowered._lowering._hlo, text_of(lowered), devices)
+
+
+def jit_compiler_options(lowered: Any) -> dict[str, str]:
+    """Returns the compiler options that jax.jit was given for a jax.stages.Lowered, as texts."""
+    given = dict(lowered._lowering._compiler_options_kvs)
+    return {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in given.items()
+    }
 
 
 def devices_of(lowered: Any) -> list[Any]:
@@ -200,6 +236,16 @@ def static_names(jitted: Any) -> set[str]:
     """Returns the names of the static arguments."""
     info = getattr(jitted, "_jit_info", None)  # absent in look-alikes of jax.jit
     return set(info.static_argnames) if info is not None else set()
+
+
+def trace_context() -> Any:
+    """Returns what jax's settings and contexts add to a trace, hashable.
+
+    They are those of this thread: precision of products, 64-bit types, default device, mesh.
+    """
+    from jax._src import config
+
+    return config.trace_context()
 
 
 def _check_overrides(program: LoweredProgram) -> None:
@@ -297,7 +343,7 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
         compile_options=serialised_options,
         base_options=base_options,
         sha256=hashlib.sha256(repr(identity).encode()).hexdigest(),
-        fingerprint=fingerprint(text, len(device_ids)),
+        fingerprint=fingerprint_of_module(module, text, len(device_ids)),
     )
 
 

@@ -64,8 +64,10 @@ def optimize_many(
     """Calls `optimize` for each function; the budget is for all of them.
 
     Each function gets an equal share of the time that is left, so the time that one does not use
-    is for the others. A function that fails does not end the call. Ctrl-C ends the search of the
-    function at hand, and the call.
+    is for the others. A cached result is an answer if its search had an equal share of the whole
+    budget. A function that fails does not end the call. Ctrl-C ends the search of the function at
+    hand, and the call, which returns what there is. Before the first result it raises
+    KeyboardInterrupt.
 
     Args:
         functions: by name, (fn, args) or (fn, args, jit_options), as builders return them.
@@ -82,21 +84,30 @@ def optimize_many(
                 f"{name!r}: expected a file name, and (fn, args) or (fn, args, options)"
             )
     many = OptimizedMany({}, {})
+    interrupted = False
     for index, (name, entry) in enumerate(functions.items()):
+        if interrupted:
+            many.failures[name] = "not searched: Ctrl-C came before"
+            continue
         share = whole.remaining() / (len(functions) - index)
         if share < 1:
             many.failures[name] = "the budget is spent: grant more, or call again to go on"
             continue
         fn, args, jit_options = (*entry, {})[:3]
+        granted = Budget(share, asked=whole.seconds / len(functions))
         tell = _prefixed(name, on_progress) if on_progress else None
         try:
-            found = optimize(fn, *args, budget=share, on_progress=tell, **options, **jit_options)
+            found = optimize(fn, *args, budget=granted, on_progress=tell, **options, **jit_options)
         except CaptureError as error:
             many.failures[name] = str(error)
-            continue
-        many.results[name] = found
-        if found.report["interrupted"]:
-            break
+        except KeyboardInterrupt:
+            if not many.results:
+                raise
+            many.failures[name] = "Ctrl-C came before it had a result"
+            interrupted = True
+        else:
+            many.results[name] = found
+            interrupted = bool(found.report["interrupted"])
     return many
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import random
@@ -35,7 +36,8 @@ class Measured:
         expected_gain: the gain by the compiler's estimates; None if unknown.
         used: whether the artefact fitted. If not, both times are of the default.
         reason: why it did not fit; empty if it did.
-        largest_difference: the largest absolute difference between the results of both.
+        largest_difference: the largest absolute difference between the results of both for the
+            same arguments; NaN if only one of them has a NaN somewhere.
         device: jax's name of the device.
         versions, environment: versions and variables that reach the compiler.
     """
@@ -103,14 +105,15 @@ def measure(
 
     make = args if callable(args) else lambda: args
     plain, tuned = jit_of(fn, jit_options), apply(fn, artefact, **jit_options)
+    difference = 0.0
     for _ in range(warm_up):
-        results = [_finished(function(*make())) for function in (plain, tuned)]
+        difference = _difference_of_calls(plain, tuned, make())
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(rounds):
         pair = [(plain, times[0]), (tuned, times[1])]
         for function, found in pair if number % 2 else reversed(pair):
             found.append(_seconds(function, make, calls))
-    return _compared(times, tuned, _largest_difference(*results))
+    return _compared(times, tuned, difference)
 
 
 def _compared(times: tuple[list[float], list[float]], tuned: Any, difference: float) -> Measured:
@@ -120,7 +123,7 @@ def _compared(times: tuple[list[float], list[float]], tuned: Any, difference: fl
     low, high = _interval(*times)
     device = jax.devices()[0]
     reason = str(tuned.reason or "")
-    artefact = getattr(tuned, "artefact", None)
+    artefact = tuned.artefact
     return Measured(
         default_seconds=tuple(times[0]),
         artefact_seconds=tuple(times[1]),
@@ -169,14 +172,41 @@ def _interval(default: Sequence[float], artefact: Sequence[float]) -> tuple[floa
     return gains[outside], gains[-1 - outside]
 
 
-def _largest_difference(first: Any, second: Any) -> float:
+def _difference_of_calls(plain: Any, tuned: Any, args: Sequence[Any]) -> float:
+    """Returns the largest difference between the results of both for the same arguments."""
+    copies = _copied(args)  # either function may donate its arguments
+    first = _finished(plain(*args))
+    return _largest_difference(first, _finished(tuned(*copies)))
+
+
+def _copied(values: Any) -> Any:
     import jax
     import jax.numpy as jnp
 
-    pairs = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
-    differences = (
-        float(jnp.max(jnp.abs(jnp.asarray(a, "float32") - jnp.asarray(b, "float32"))))
-        for a, b in pairs
-        if getattr(a, "size", 1)
+    return jax.tree.map(
+        lambda leaf: jnp.copy(leaf) if isinstance(leaf, jax.Array) else leaf, values
     )
-    return max(differences, default=0.0)
+
+
+def _largest_difference(first: Any, second: Any) -> float:
+    """Returns the largest absolute difference of two trees; NaN where only one has a NaN."""
+    import jax
+
+    pairs = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
+    differences = [_difference(a, b) for a, b in pairs if getattr(a, "size", 1)]
+    return math.nan if any(map(math.isnan, differences)) else max(differences, default=0.0)
+
+
+def _difference(first: Any, second: Any) -> float:
+    import jax
+    import jax.numpy as jnp
+
+    def numbers(leaf: Any) -> Any:
+        if jnp.issubdtype(jnp.asarray(leaf).dtype, jax.dtypes.prng_key):
+            leaf = jax.random.key_data(leaf)
+        found = jnp.asarray(leaf)
+        return found.astype(jnp.promote_types(found.dtype, "float32"))
+
+    a, b = numbers(first), numbers(second)
+    same = (a == b) | (jnp.isnan(a) & jnp.isnan(b))
+    return float(jnp.max(jnp.where(same, 0.0, jnp.abs(a - b))))

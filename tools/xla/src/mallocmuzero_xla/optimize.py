@@ -50,7 +50,7 @@ class Optimized:
         followed_share: share of the accessed bytes that are where the mapping wants them.
         mapping: the mapping file, in the cache, that the options come from; None if there is none.
         report: verified.Verified as JSON, and `from_cache`, for logs.
-        artefact: the result as `save` writes it.
+        artefact: the result as `save` writes it, but without the name of an executable's file.
         from_cache: whether an earlier call found the result.
         fn, jit_options: the function and the keyword arguments of jax.jit that were given.
         executable: the file of the placed executable that is the result; None if the options are.
@@ -74,7 +74,10 @@ class Optimized:
         return self.artefact.gain
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the artefact for `apply`; a placed executable goes beside it, as NAME.placed."""
+        """Writes the artefact for `apply`; a placed executable goes beside it, as NAME.placed.
+
+        Raises UsageError if `path` is NAME.placed itself.
+        """
         if self.executable is None:
             self.artefact.save(path)
             return
@@ -98,15 +101,21 @@ class Optimized:
 
 
 def executable_beside(path: str | os.PathLike[str]) -> pathlib.Path:
-    """Returns where `Optimized.save(path)` writes a placed executable."""
-    return pathlib.Path(path).with_suffix(".placed")
+    """Returns where `Optimized.save(path)` writes a placed executable.
+
+    Raises UsageError if that is `path` itself, where the artefact goes.
+    """
+    beside = pathlib.Path(path).with_suffix(".placed")
+    if beside == pathlib.Path(path):
+        raise UsageError(f"{beside}: the executable goes there, and its artefact into another file")
+    return beside
 
 
 def optimize(
     fn: Callable[..., Any],
     *args: Any,
     chip: str | None = None,
-    budget: str | float = "5m",
+    budget: str | float | Budget = "5m",
     samples: int = 8,
     topology: str | None = None,
     cache_dir: str | os.PathLike[str] | None = None,
@@ -132,11 +141,12 @@ def optimize(
         fn: a function, or the result of jax.jit.
         args: pytrees of arrays or jax.ShapeDtypeStruct; their values do not matter.
         chip: one of mallocmuzero_xla.CHIPS; this machine's own by default, where it has one.
-        budget: time to take, such as "90s", "5m", "1h". Each step goes where the last gain came
-            from: to limits of scoped memory, settings, or overrides of single tensors. A short
-            budget, such as "1m", has no overrides. The default's compile may take the whole
-            budget. `report` then has no further steps, only the compiled texts are cached, and
-            another call continues from them. A last compile may end a tenth of the budget late.
+        budget: time to take, such as "90s", "5m", "1h"; a number is in seconds. Each step goes
+            where the last gain came from: to limits of scoped memory, settings, or overrides of
+            single tensors. A short budget, such as "1m", has no overrides. The default's compile
+            may take the whole budget. `report` then has no further steps, only the compiled texts
+            are cached, and another call continues from them. A last compile may end a tenth of the
+            budget late.
         samples: the largest number of random placements to compile.
         topology: libtpu's name of a topology other than the chip's own.
         cache_dir: a folder in place of the one that MALLOCMUZERO_CACHE names.
@@ -167,7 +177,7 @@ def optimize(
         UsageError: the arguments are wrong, or a package or the binary is missing.
         CaptureError: the function does not compile.
     """
-    granted = Budget(parse_duration(budget))
+    granted = budget if isinstance(budget, Budget) else Budget(parse_duration(budget))
     if seed < 0:
         raise UsageError(f"seed is {seed}: expected 0 or more")
     target = chosen_chip(chip, topology)
@@ -186,7 +196,10 @@ def optimize(
     shown = LoopProgress(not progress, on_progress)
     run = _Run(program, target, folder, binary, granted, shown)
     scope = Scope(variants, scoped_limit, assignment, assignment, executables)
-    found = run.optimize(scope, earlier)
+    try:
+        found = run.optimize(scope, earlier)
+    finally:
+        binary.close()
     return dataclasses.replace(found, fn=fn, jit_options=jit_options)
 
 
@@ -234,7 +247,7 @@ class _Run:
         self._progress = progress
 
     def optimize(self, scope: Scope, earlier: Earlier | None) -> Optimized:
-        """Returns the cached result if its budget was at least this one; otherwise searches.
+        """Returns the cached result if its budget was at least the asked one; otherwise searches.
 
         The search starts from `earlier`; None for what the cache has.
         """
@@ -244,7 +257,7 @@ class _Run:
         # An undecided entry is no answer: its search ended before a trial compile.
         if cached is not None and (cached.verified.undecided or not _has_files(cached.verified)):
             cached = None
-        if cached is not None and cached.budget_seconds >= self._budget.seconds:
+        if cached is not None and cached.budget_seconds >= self._budget.asked:
             return self._optimized(cached.verified, from_cache=True)
         known = cached.verified if cached is not None else None
         if earlier is None:
@@ -256,7 +269,8 @@ class _Run:
         if known and known.improves and known.optimized_cycles <= verified.optimized_cycles:
             best = dataclasses.replace(known, interrupted=verified.interrupted)
         if not (verified.interrupted or verified.undecided):
-            options.store(CachedOptions(best, self._budget.seconds))
+            budget = max(self._budget.seconds, self._budget.asked)
+            options.store(CachedOptions(best, budget))
         return self._optimized(best, from_cache=best is not verified)
 
     def _from_cache(self, options: OptionsCache, known: Verified | None) -> Earlier:

@@ -18,6 +18,7 @@ import sys
 
 from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
+from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.store import write_atomically
 from mallocmuzero_xla.verified import Verified
@@ -26,12 +27,17 @@ _FORMAT = 1
 
 
 def cache_folder() -> pathlib.Path:
-    """Returns the cache folder."""
+    """Returns the cache folder; raises UsageError if the user has no home folder."""
     named = os.environ.get("MALLOCMUZERO_CACHE")
     if named:
         return pathlib.Path(named)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "mallocmuzero"
+    try:
+        return (pathlib.Path(base) if base else pathlib.Path.home() / ".cache") / "mallocmuzero"
+    except RuntimeError as error:
+        raise UsageError(
+            "this user has no home folder for the cache: name a folder in MALLOCMUZERO_CACHE"
+        ) from error
 
 
 @dataclasses.dataclass(frozen=True)

@@ -81,6 +81,7 @@ class OverrideRounds:
             TrialCompiler(means.chip, width=trial_compiles_at_once())
         )
         self._program.write(compiler.lowered)
+        compiler.note_duration(self._capture.compile_seconds)
         folder = self._imported.parent
         plan = Plan(self._capture, self._imported, self._mapping, folder, means.binary.solve)
         return Loop(plan, compiler, means.binary, means.budget, means.progress)

@@ -48,20 +48,29 @@ class PlacedCache:
         return _found(entry)
 
     def keep(self, found: Found, limits: SearchLimits) -> Found:
-        """Stores and returns the better of `found` and the entry."""
+        """Stores and returns the better of `found` and the entry.
+
+        A search that was interrupted takes nothing from an entry: what is kept still answers for
+        the limits of the earlier search.
+        """
         entry = self._read()
+        interrupted = found.report.get("interrupted", False)
+        kept = {"seconds": limits.seconds, "rounds": limits.rounds}
+        unfinished = interrupted
         if entry is not None and entry["scoped_limit"] == limits.scoped_limit:
             earlier = _found(entry)
             if earlier.report["optimized_cycles"] < found.report["optimized_cycles"]:
                 # The limits of this search, so that a further call does not repeat it.
-                ended = {"interrupted": found.report.get("interrupted", False)}
+                ended = {"interrupted": interrupted}
                 found = dataclasses.replace(earlier, report={**earlier.report, **ended})
+            if interrupted and not entry["report"].get("interrupted"):
+                kept = {name: entry[name] for name in kept}
+                unfinished = False
         fresh = {
             **self._key,
-            "seconds": limits.seconds,
-            "rounds": limits.rounds,
+            **kept,
             "scoped_limit": limits.scoped_limit,
-            "report": {**found.report, "from_cache": False},
+            "report": {**found.report, "from_cache": False, "interrupted": unfinished},
             "executable": base64.b64encode(found.executable).decode("ascii"),
             "module": base64.b64encode(found.module).decode("ascii"),
         }

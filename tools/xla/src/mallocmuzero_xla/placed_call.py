@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mallocmuzero_xla.artefact import Artefact
 from mallocmuzero_xla.errors import FallbackWarning, PlacedError
 from mallocmuzero_xla.placed_payload import LoadedCall
 
@@ -14,12 +15,15 @@ class PlacedCall:
     """A callable with the signature of the placed function.
 
     It runs the function itself, through jax.jit, if shapes, trees, shardings or static arguments
-    differ from those it was placed with, or within a transformation of jax. The first time it gives
-    a FallbackWarning with the reason. Without a function it raises PlacedError instead.
+    differ from those it was placed with, or within a transformation of jax, or under another
+    jax.default_matmul_precision than it was loaded under. The first time it gives a FallbackWarning
+    with the reason. Without a function it raises PlacedError instead, except for the precision.
 
     Attributes:
         compiled: the placed executable as a jax.stages.Compiled; None if it could not be loaded.
         reason: the last reason to run the function itself; None before the first.
+        artefact: the artefact that `apply` found the executable by; None if it could not be loaded,
+            or was loaded without an artefact.
     """
 
     def __init__(
@@ -33,17 +37,22 @@ class PlacedCall:
         """The arguments are fields of PlacedHeader; `jitted` is None or a result of jax.jit."""
         self.compiled = loaded.compiled if loaded else None
         self.reason: str | None = None
+        self.artefact: Artefact | None = None
         self.__name__ = name
         self._static = loaded.static if loaded else {}
         self._parameters = {parameter: index for index, parameter in enumerate(parameters)}
         self._wanted = frozenset(range(arguments))
         self._jitted = jitted
+        self._precision = _precision() if jitted is not None else None
         self._warned = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function."""
         if self.compiled is None:
             assert self._jitted is not None  # load_placed checks this
+            return self._jitted(*args, **kwargs)
+        if self._jitted is not None and _precision() != self._precision:
+            self.fall_back("called under another precision of products than it was loaded under")
             return self._jitted(*args, **kwargs)
         try:
             dynamic = self._dynamic(args, kwargs) if kwargs or self._static else args
@@ -85,6 +94,13 @@ class PlacedCall:
                     f"static argument {position} is {given!r}, placed with {wanted!r}"
                 )
         return [slots[position] for position in sorted(slots)]
+
+
+def _precision() -> Any:
+    """Returns jax's default precision of products in this thread."""
+    import jax
+
+    return jax.config.jax_default_matmul_precision
 
 
 class _OtherArgumentsError(Exception):

@@ -9,7 +9,7 @@ from typing import Any
 from mallocmuzero_xla.chips import chip_of_kind
 from mallocmuzero_xla.environment import versions_of
 from mallocmuzero_xla.errors import PlacedError, in_one_line
-from mallocmuzero_xla.lowering import jit_of, text_sha256
+from mallocmuzero_xla.lowering import is_jitted, jit_of, text_sha256
 from mallocmuzero_xla.placed_call import PlacedCall
 from mallocmuzero_xla.placed_file import PlacedFile, PlacedHeader
 from mallocmuzero_xla.placed_packing import build_of, describe_device
@@ -61,7 +61,7 @@ def call_of(
     header = file.header
     jitted = None
     if fn is not None:
-        recorded = {} if hasattr(fn, "lower") else header.jit_options
+        recorded = {} if is_jitted(fn) else header.jit_options
         jitted = jit_of(fn, jit_options or recorded)
     loaded, reason = None, None
     try:

@@ -13,6 +13,8 @@ from mallocmuzero_xla.artefact import SUFFIX, Artefact, Executable, file_sha256
 from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.chips import Chip, chosen_chip
+from mallocmuzero_xla.earlier import LIMIT
+from mallocmuzero_xla.environment import recorded_settings
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 from mallocmuzero_xla.lowering import LoweredProgram, Traced, trace
 from mallocmuzero_xla.options_cache import cache_folder
@@ -150,6 +152,7 @@ def _artefact(
 ) -> Artefact:
     names = ("best_round", "best_scoped_limit_bytes", "default_error", "from_cache")
     found = {name: report[name] for name in names if name in report}
+    limit = int(report.get("best_scoped_limit_bytes", 0)) // 1024
     default = report.get("default_cycles")
     return Artefact(
         function=program.function,
@@ -161,7 +164,14 @@ def _artefact(
         default_cycles=None if default is None else float(default),
         expected_cycles=float(report["optimized_cycles"]),
         compiler_options={},
-        found={"by": "place", "budget_seconds": limits.seconds, "package": VERSION, **found},
+        found={
+            "by": "place",
+            "budget_seconds": limits.seconds,
+            **found,
+            LIMIT: limit or None,
+            "package": VERSION,
+            "environment": recorded_settings(),
+        },
     )
 
 

@@ -68,8 +68,8 @@ def capture_for_search(
 def _capture_required(subject: Subject, required: Sequence[Variant], resources: Resources) -> None:
     """Makes the compiles without which there is no mapping, in one attempt each."""
     store = subject.store
-    before = store.seconds(_DEFAULT) if store.has(_DEFAULT) else Limits.timeout
-    timeout = min(Limits.timeout, max(_SLOWEST * before, resources.budget.remaining()))
+    before = store.seconds(_DEFAULT) if store.has(_DEFAULT) else Limits.timeout / _SLOWEST
+    timeout = _timeout(before, resources.budget.remaining())
     # Another attempt would make the same compile again, and the compiler is deterministic.
     limits = Limits(timeout=timeout, retries=0, jobs=compiles_at_once())
     try:
@@ -87,6 +87,10 @@ def _capture_samples(subject: Subject, variants: Sequence[Variant], resources: R
         return
     required = [item for item in variants if item.required]
     samples = [item for item in variants if not item.required]
-    timeout = min(Limits.timeout, max(_SLOWEST * compile_seconds, left))
-    limits = Limits(timeout=timeout, retries=1, jobs=compiles_at_once())
+    limits = Limits(_timeout(compile_seconds, left), retries=1, jobs=compiles_at_once())
     run_capture(subject, required + samples[:count], limits, resources.progress.quiet)
+
+
+def _timeout(compile_seconds: float, left: float) -> float:
+    """Returns the time limit of a compile in seconds, given those of another one and those left."""
+    return max(_SLOWEST * compile_seconds, min(Limits.timeout, left))

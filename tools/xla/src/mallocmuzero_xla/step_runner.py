@@ -252,6 +252,7 @@ class StepRunner:
         store, variant = self._store(candidate), Variant(DEFAULT)
         if store is not None and store.has(variant):
             text, seconds = store.read(variant), store.seconds(variant)
+            self.compiler.note_duration(seconds)
         else:
             grace = OVERTIME * self._budget.seconds
             text = self.compiler.compile(options, budget, grace if in_budget else 0.0)

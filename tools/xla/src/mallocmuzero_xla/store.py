@@ -28,7 +28,8 @@ class CaptureStore:
     """The captured variants of one program for one chip. Any thread may call its methods.
 
     A text is reused if it is complete and capture.json names the same lowered program, chip,
-    compiler versions and environment. Other texts are captured anew.
+    compiler versions and environment. Other texts are captured anew. Several processes may capture
+    the same program into one folder: each keeps what the others have recorded.
     """
 
     def __init__(self, folder: pathlib.Path, name: str, chip: Chip) -> None:
@@ -44,6 +45,7 @@ class CaptureStore:
             "versions": compiler_versions(),
             "environment": recorded_settings(),
         }
+        self._known: set[str] = set()  # variants in the file, whole or not, when it was last read
         self._record = self._read_record()
 
     def path(self, variant: Variant) -> pathlib.Path:
@@ -91,6 +93,8 @@ class CaptureStore:
         """Sets the lowered program of the capture; forgets variants of any other program."""
         with self._lock:
             if self._record.get("lowered_sha256") != program.sha256:
+                self._record = self._read_record()  # another process may have begun
+            if self._record.get("lowered_sha256") != program.sha256:
                 self._record = self._empty_record()
                 self._remove_texts()
             self._record |= {
@@ -131,6 +135,7 @@ class CaptureStore:
             raise UsageError(f"{path}: not JSON ({error}): remove it to capture anew") from error
         if any(record.get(name) != value for name, value in self._head.items()):
             return self._empty_record()
+        self._known = set(record["variants"])
         whole = {name: entry for name, entry in record["variants"].items() if self._is_whole(name)}
         return {**record, "variants": whole}
 
@@ -149,8 +154,26 @@ class CaptureStore:
             path.unlink()
 
     def _write_record(self) -> None:
+        self._add_what_others_have_recorded()
         text = json.dumps(self._record, indent=1, sort_keys=True) + "\n"
         write_atomically(self.folder / RECORD, text.encode("utf-8"))
+
+    def _add_what_others_have_recorded(self) -> None:
+        """Adds variants that another process has captured since the file was last read."""
+        own = self._record
+        try:
+            there = json.loads((self.folder / RECORD).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return
+        names = (*self._head, "lowered_sha256")
+        if not isinstance(there, dict) or any(there.get(name) != own.get(name) for name in names):
+            return
+        new = {name: entry for name, entry in there["variants"].items() if name not in self._known}
+        self._known |= new.keys()
+        variants = {**new, **own["variants"]}
+        failures = {**there["failures"], **own["failures"]}
+        left = {name: entry for name, entry in failures.items() if name not in variants}
+        self._record = {**own, "variants": variants, "failures": left}
 
 
 def read_text(path: pathlib.Path) -> str:

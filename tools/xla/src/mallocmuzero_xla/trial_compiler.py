@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import queue
+import shutil
 import tempfile
 import threading
 from types import TracebackType
@@ -20,11 +22,17 @@ from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.store import read_text
 from mallocmuzero_xla.worker import Worker
 
+# Files of compiles are in memory if there is room: the texts and dumps of a large program, for each
+# process. A container often has 64 MiB there.
 _TMPFS = pathlib.Path("/dev/shm")
+_TMPFS_BYTES = 1 << 30
 
 # A trial compile keeps one core busy. More at once gain little: lists chosen together cannot learn
 # from each other.
 _MOST_TRIALS_AT_ONCE = 8
+
+# A compile may take this many times as long as those before it, even if that is long.
+_SLOWEST = 2.0
 
 # A whole compile uses several cores for parts of its time, and up to this much memory.
 _MOST_COMPILES_AT_ONCE = 2
@@ -72,16 +80,16 @@ class TrialCompiler:
     def __init__(
         self, chip: Chip, timeout: float = 600.0, width: int = 1, compile_width: int = 1
     ) -> None:
-        """`timeout` limits one compile, in seconds.
+        """`timeout` limits one compile within a budget of seconds, unless others took as long.
 
-        `width` trial compiles and `compile_width` whole compiles may run at once.
+        A compile without such a budget has no time limit. `width` trial compiles and
+        `compile_width` whole compiles may run at once.
 
         The caller writes the program to the file `lowered` before the first compile.
         """
         self._chip = chip
         self._timeout = timeout
-        parent = _TMPFS if os.access(_TMPFS, os.W_OK) else None
-        self._scratch = tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-", dir=parent)
+        self._scratch = tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-", dir=_in_memory())
         self.lowered = self._path("lowered.json")
         self.width = width
         self._lanes = [
@@ -102,8 +110,7 @@ class TrialCompiler:
         self._seen: dict[str, str | CompileError | WorkerLostError] = {}
         self.trial_compiles = 0
         self.compiles = 0
-        self.last_compile = 0.0
-        self.slowest_compile = 0.0
+        self.slowest_compile = 0.0  # seconds
 
     def __enter__(self) -> TrialCompiler:
         return self
@@ -171,10 +178,13 @@ class TrialCompiler:
             text = read_text(lane.output)
         finally:
             self._idle_compiling.put(lane)
-        with self._lock:
-            self.last_compile = seconds
-            self.slowest_compile = max(self.slowest_compile, seconds)
+        self.note_duration(seconds)
         return text
+
+    def note_duration(self, seconds: float) -> None:
+        """Notes how long a whole compile of the program took, here or in another process."""
+        with self._lock:
+            self.slowest_compile = max(self.slowest_compile, seconds)
 
     def _compile_trial(self, options: dict[str, str], budget: Budget) -> str:
         lane = self._idle.get()
@@ -200,8 +210,11 @@ class TrialCompiler:
             "output": str(lane.output),
             "dump": str(lane.dump),
         }
+        limit = budget.remaining() + grace
+        if math.isfinite(limit):
+            limit = min(limit, max(self._timeout, _SLOWEST * self.slowest_compile))
         try:
-            return lane.worker.run(job, min(self._timeout, budget.remaining() + grace))
+            return lane.worker.run(job, limit)
         except WorkerLostError as error:
             if not budget.remaining():
                 raise BudgetSpentError("the budget of seconds is spent") from error
@@ -209,6 +222,13 @@ class TrialCompiler:
 
     def _path(self, name: str) -> pathlib.Path:
         return pathlib.Path(self._scratch.name) / name
+
+
+def _in_memory() -> pathlib.Path | None:
+    """Returns a folder in memory for files; None if there is none, or too little room."""
+    if not os.access(_TMPFS, os.W_OK) or shutil.disk_usage(_TMPFS).free < _TMPFS_BYTES:
+        return None
+    return _TMPFS
 
 
 def _idle(lanes: list[_Lane]) -> queue.LifoQueue[_Lane]:

@@ -169,3 +169,4 @@ def run_loop(
             return Loop(plan, compiler, binary, budget, progress).run()
         finally:
             progress.close()
+            binary.close()

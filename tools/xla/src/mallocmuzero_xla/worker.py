@@ -26,6 +26,9 @@ PHASE_COMMAND = (sys.executable, "-m", "mallocmuzero_xla.phase_child")
 # before its next job.
 _PEAK_MEBIBYTES = 4096
 
+# Seconds of one wait for an answer; the time limit may be infinite.
+_LONGEST_WAIT = 3600.0
+
 # A fatal line of the compiler's log begins with the date: month and day.
 _FATAL = re.compile(r"F\d{4} |.*Check fail")
 
@@ -45,8 +48,9 @@ class Worker:
         self._command = command or COMMAND
         self._process: subprocess.Popen[bytes] | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 (goes with this)
+        self._lock = threading.Lock()  # guards what follows, and _process
         self._closed = False
-        self._lock = threading.Lock()
+        self._busy = False
 
     def run(self, job: dict[str, Any], timeout: float) -> float:
         """Runs one job and returns the seconds it took, without the start of the process.
@@ -56,7 +60,7 @@ class Worker:
         return float(self.ask(job, timeout)["seconds"])
 
     def ask(self, job: dict[str, Any], timeout: float) -> dict[str, Any]:
-        """Runs one job and returns its answer.
+        """Runs one job and returns its answer; `timeout` may be infinite.
 
         Raises:
             UsageError: the job is wrong.
@@ -65,6 +69,17 @@ class Worker:
             WorkerClosedError: the worker has been closed.
         """
         process = self._started()
+        try:
+            return self._answer(process, job, timeout)
+        finally:
+            with self._lock:
+                self._busy, closed = False, self._closed
+            if closed:
+                self._release()
+
+    def _answer(
+        self, process: subprocess.Popen[bytes], job: dict[str, Any], timeout: float
+    ) -> dict[str, Any]:
         try:
             line = _exchange(process, json.dumps(job).encode() + b"\n", timeout)
         except TimeoutError:
@@ -89,10 +104,12 @@ class Worker:
         """Ends the process for good."""
         with self._lock:
             self._closed = True
-            process = self._process
+            process, busy = self._process, self._busy
         if process is not None:
             process.kill()
             process.wait()
+        if not busy:  # the thread of a running job releases what it uses
+            self._release()
 
     def _started(self) -> subprocess.Popen[bytes]:
         with self._lock:
@@ -108,7 +125,13 @@ class Worker:
                     # Ctrl-C reaches only this process, which then ends the child itself.
                     start_new_session=True,
                 )
+            self._busy = True
             return self._process
+
+    def _release(self) -> None:
+        """Closes all files of a worker that has been closed."""
+        self._stop()
+        self._log.close()
 
     def _stop(self) -> None:
         with self._lock:
@@ -142,12 +165,16 @@ def _exchange(process: subprocess.Popen[bytes], request: bytes, timeout: float) 
     except BrokenPipeError:
         return b""
     descriptor = process.stdout.fileno()
+    poller = select.poll()  # select() takes no descriptor above 1023
+    poller.register(descriptor, select.POLLIN)
     deadline = time.monotonic() + timeout
     line = b""
     while not line.endswith(b"\n"):
-        ready, _, _ = select.select([descriptor], [], [], max(0.0, deadline - time.monotonic()))
-        if not ready:
-            raise TimeoutError
+        left = max(0.0, deadline - time.monotonic())
+        if not poller.poll(1000 * min(left, _LONGEST_WAIT)):
+            if time.monotonic() >= deadline:
+                raise TimeoutError
+            continue
         chunk = os.read(descriptor, 65536)
         if not chunk:
             return b""

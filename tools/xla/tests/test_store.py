@@ -1,0 +1,66 @@
+"""Processes that capture one program into one folder keep what the others have captured."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import pytest
+from conftest import VERSIONS
+
+from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.store import RECORD, CaptureStore
+from mallocmuzero_xla.variants import Variant
+
+PROGRAM = LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "1" * 64)
+DEFAULT, ALL_HBM, SAMPLE = (Variant(name) for name in ("default", "all_hbm", "sample_0"))
+
+
+@pytest.fixture(autouse=True)
+def versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mallocmuzero_xla.store.compiler_versions", lambda: VERSIONS)
+
+
+def store(folder: pathlib.Path) -> CaptureStore:
+    return CaptureStore(folder, "f", CHIPS["tpu_v4i"])
+
+
+def recorded(folder: pathlib.Path) -> tuple[set[str], set[str]]:
+    """Returns the captured variants and the failures in the file."""
+    fields = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+    return set(fields["variants"]), set(fields["failures"])
+
+
+def test_texts_of_two_processes_are_both_recorded(tmp_path: pathlib.Path) -> None:
+    one, other = store(tmp_path), store(tmp_path)
+    one.begin(PROGRAM)
+    other.begin(PROGRAM)
+    one.add_text(DEFAULT, "HloModule default", 1.0)
+    other.add_failure(SAMPLE, {}, "refused")
+    other.add_text(ALL_HBM, "HloModule all_hbm", 1.0)
+    one.add_text(SAMPLE, "HloModule sample", 1.0)
+    assert recorded(tmp_path) == ({"default", "all_hbm", "sample_0"}, set())
+    assert other.has(DEFAULT)
+    assert one.has(ALL_HBM)
+
+
+def test_process_that_begins_later_keeps_the_texts(tmp_path: pathlib.Path) -> None:
+    one, other = store(tmp_path), store(tmp_path)
+    one.begin(PROGRAM)
+    one.add_text(DEFAULT, "HloModule default", 1.0)
+    other.begin(PROGRAM)
+    assert one.read(DEFAULT) == other.read(DEFAULT) == "HloModule default"
+
+
+def test_damaged_text_is_not_taken_from_the_record(tmp_path: pathlib.Path) -> None:
+    first = store(tmp_path)
+    first.begin(PROGRAM)
+    first.add_text(DEFAULT, "HloModule default", 1.0)
+    first.add_text(SAMPLE, "HloModule sample", 1.0)
+    path = first.path(SAMPLE)
+    path.write_bytes(path.read_bytes()[:-4])
+    second = store(tmp_path)
+    second.begin(PROGRAM)
+    assert (second.has(DEFAULT), second.has(SAMPLE)) == (True, False)
+    assert recorded(tmp_path) == ({"default"}, set())
