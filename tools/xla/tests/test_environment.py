@@ -7,7 +7,7 @@ import pathlib
 
 import pytest
 
-from mallocmuzero_xla import environment
+from mallocmuzero_xla import cli, environment
 
 NAME = "TPU_ACCELERATOR_TYPE"
 
@@ -50,6 +50,19 @@ def test_machine_without_a_tpu_is_not_asked_for_metadata() -> None:
     environment.prepare_environment()
     assert os.environ["TPU_SKIP_MDS_QUERY"] == "1"
     assert os.environ["TPU_WORKER_HOSTNAMES"] == "localhost"
+
+
+def test_command_prepares_the_environment_before_it_builds_the_function(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "require_compiler", lambda: None)
+    model = tmp_path / "model_of_environment.py"
+    model.write_text(
+        "import os\ndef build():\n    raise ValueError(os.environ.get('TPU_WORKER_HOSTNAMES'))\n",
+        encoding="utf-8",
+    )
+    assert cli.main(["optimize", f"{model}:build"]) == 2
+    assert "ValueError: localhost" in capsys.readouterr().err
 
 
 def test_type_that_the_user_sets_stays() -> None:

@@ -13,7 +13,7 @@ from mallocmuzero_xla.capture import capture_reference
 from mallocmuzero_xla.checking import add_check
 from mallocmuzero_xla.chips import chosen_chip
 from mallocmuzero_xla.command import add_capture_arguments, capture_limits, run_command
-from mallocmuzero_xla.environment import require_compiler
+from mallocmuzero_xla.environment import require_compiler, set_variables
 from mallocmuzero_xla.loop_cli import (
     add_optimize,
     add_verify,
@@ -31,6 +31,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     def run() -> int:
         require_compiler()
+        set_variables()
         return int(arguments.run(arguments))
 
     return run_command("mallocmuzero-xla", run)

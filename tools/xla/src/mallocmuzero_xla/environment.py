@@ -59,6 +59,15 @@ def prepare_environment() -> None:
     The process may be one that trains, so variables about its own TPU stay as they are.
     """
     require_compiler()
+    set_variables()
+
+
+def set_variables() -> None:
+    """Sets the variables of `prepare_environment`.
+
+    A command calls this before it builds the user's function. That may make arrays, for which jax
+    loads libtpu. On a machine without a TPU, libtpu prints errors about one unless they are set.
+    """
     without_tpu = {} if _has_tpu() else {**_LONE_HOST, **_HOST_TYPE}
     for name, value in {**_LIBTPU_SETTINGS, **without_tpu}.items():
         os.environ.setdefault(name, value)
