@@ -52,10 +52,12 @@ bool Exists(const std::string& path) {
 
 bool HoldsFiles(const std::string& folder) {
   std::error_code error;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(
-           folder, std::filesystem::directory_options::skip_permission_denied, error)) {
+  std::filesystem::recursive_directory_iterator entry(
+      folder, std::filesystem::directory_options::skip_permission_denied, error);
+  // A loop over a range would throw at a folder that cannot be opened.
+  for (; !error && entry != std::filesystem::end(entry); entry.increment(error)) {
     std::error_code ignored;
-    if (!entry.is_directory(ignored)) return true;
+    if (!entry->is_directory(ignored)) return true;
   }
   return false;
 }

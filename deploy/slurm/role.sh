@@ -282,7 +282,6 @@ run_until_stopped() {
 # Sets the facts of the role: its name, arguments, address and ports.
 describe_role() {
   index=${SLURM_PROCID:-0}
-  spool=
   number=$index  # of the process, in its metrics port
   first_port=
   address=
@@ -309,7 +308,6 @@ describe_role() {
       ;;
     actor)
       index=$SLURM_ARRAY_TASK_ID
-      spool="$scratch/spool.$index"
       number=$index
       name=actor.$number
       arguments=(actor --index "$number")
@@ -324,6 +322,7 @@ describe_role() {
       fi
       ;;
   esac
+  spool="$scratch/spool.$index"  # the configuration of every role names one
   config="$shared/configs/$name.textproto"
 }
 

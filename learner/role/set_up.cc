@@ -86,7 +86,7 @@ absl::Status CheckLearnerConfig(const v1::ClusterConfig& config, uint32_t rank,
   MMZ_RETURN_IF_ERROR(CheckLearnerRole(learner));
   MMZ_RETURN_IF_ERROR(
       CheckField(learner.workloads_size() > 0, "learner.workloads", "a program or a folder"));
-  MMZ_RETURN_IF_ERROR(CheckField(config.replay_size() > 0, "learner.replay", "one shard or more"));
+  MMZ_RETURN_IF_ERROR(CheckField(config.replay_size() > 0, "replay", "one shard or more"));
   MMZ_RETURN_IF_ERROR(CheckField(rank < learner.processes(), "learner.processes",
                                  absl::StrCat("more than ", rank)));
   if (learner.processes() == 1) return absl::OkStatus();

@@ -203,6 +203,13 @@ def test_a_spool_that_was_copied_in_part_does_not_replace_the_whole(node: Node) 
     assert (folder / "actor-0.spool").read_text() == "whole\nspooled\n"
 
 
+@pytest.mark.parametrize(("role", "name"), [("actor", "actor.0"), ("replay", "a")])
+def test_the_configuration_of_every_role_names_a_spool(node: Node, role: str, name: str) -> None:
+    node.run(role)
+    config = (node.shared / "configs" / f"{name}.textproto").read_text()
+    assert f'spool_dir: "{node.scratch}/spool.0"' in config
+
+
 def test_a_stopped_shard_is_in_the_shared_folder(node: Node) -> None:
     node.run("replay")
     copy = (node.shared / "shards/a/copy").read_text().strip()
