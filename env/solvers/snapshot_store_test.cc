@@ -59,10 +59,10 @@ TEST_F(SnapshotStoreTest, HasFewerSnapshotsOfLargerGames) {
   OfferGame();
   EXPECT_GE(MostDistance(), 118);
   EXPECT_LT(MostDistance(), 130);
-  store_.Restart(kManyBytes, SnapshotStore::Use::kWholeGames);  // sqrt(0.15 x 4000 x 400) = 489
+  store_.Restart(kManyBytes, SnapshotStore::Use::kWholeGames);  // sqrt(0.15 x 4000 x 100) = 245
   OfferGame();
-  EXPECT_GE(MostDistance(), 488);
-  EXPECT_LT(MostDistance(), 500);
+  EXPECT_GE(MostDistance(), 244);
+  EXPECT_LT(MostDistance(), 256);
 }
 
 TEST_F(SnapshotStoreTest, AChangeDropsWhatItTouchedAndShiftsWhatFollows) {
