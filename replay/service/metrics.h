@@ -22,9 +22,8 @@ class ReplayMetrics {
  public:
   // Registers the metrics in `registry`, which is not owned and must outlive them. If it is null,
   // in a registry of their own that is not served. Counters begin at 0 and leave out `earlier`,
-  // what earlier runs of the shard have counted: after a crash, which loses the counts of the last
-  // second, Prometheus would take a lower total for a new counter, and the whole total for its
-  // rise.
+  // what earlier runs of the shard have counted. A crash loses the counts of the last second.
+  // Prometheus would take a lower total for a new counter, and the whole total for its rise.
   explicit ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats earlier = {});
 
   // Sets the metrics whose values the table and the service count.
