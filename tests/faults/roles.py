@@ -202,7 +202,7 @@ class Role:
                 self.rss.append((now, int(line.split()[1]) * 1024))
 
     def tail(self) -> str:
-        """Returns the last lines of its log without gRPC's, which tell of each broken connection."""
+        """Returns the last lines of its log, without those of gRPC about broken connections."""
         with self._log.open("rb") as log:
             log.seek(0, 2)
             log.seek(max(0, log.tell() - 10_000))
