@@ -2,6 +2,7 @@
 
     python bench/compiler/protocol.py --reduced --write   # 12 programs, an hour on two cores
     python bench/compiler/protocol.py --write             # everything, two evenings on two cores
+    python bench/compiler/protocol.py --tpu7x --write     # six programs for TPU7x, half an hour
     python bench/compiler/protocol.py --list              # the runs and how long they take
 
 Each run is one call of `optimize` in a process of its own, on two cores, with an empty cache. It
@@ -33,11 +34,11 @@ from protocol_picture import picture
 from protocol_plan import MODES, PROTOCOL, Form, Run, entries_of, longest_minutes, runs_of
 from protocol_records import Record, RecordFile, merge, read_records
 from protocol_runner import Runner, core_pairs, do_all
-from protocol_table import PICTURE, tables, written_into
+from protocol_table import tables, written_into
 
-RESULTS = corpus.ROOT / "docs/results"
-WHOLE, REDUCED = RESULTS / "protocol.jsonl", RESULTS / "protocol_reduced.jsonl"
-DOCUMENT = corpus.ROOT / "docs/results.md"
+DOCS = corpus.ROOT / "docs"
+WHOLE, REDUCED = DOCS / "results/protocol.jsonl", DOCS / "results/protocol_reduced.jsonl"
+TPU7X = DOCS / "results-tpu7x/protocol.jsonl"
 
 # Folders of which neither the binary nor the package is made.
 _NOT_BUILT = ("docs", "bench", "tools", "tests", "workloads", "scripts", "deploy", "*.md")
@@ -84,7 +85,7 @@ def chosen_runs(arguments: argparse.Namespace) -> list[Run]:
     Raises UsageError if there are none.
     """
     entries = entries_of(Binary().corpus(arguments.workloads))
-    form = Form(arguments.reduced, arguments.uncontended, arguments.every_mode)
+    form = Form(arguments.reduced, arguments.uncontended, arguments.every_mode, arguments.tpu7x)
     runs = [
         run
         for run in runs_of(entries, form)
@@ -154,9 +155,14 @@ def in_words(record: Record) -> str:
 
 def write_document(records: Sequence[Record], document: pathlib.Path) -> None:
     """Writes the tables into the document, and the picture beside it."""
-    text = written_into(document.read_text(encoding="utf-8"), records)
-    write_atomically(document.parent / PICTURE, picture(records).encode("utf-8"))
+    text = written_into(document.read_text(encoding="utf-8"), records, picture_of(document))
+    write_atomically(document.parent / picture_of(document), picture(records).encode("utf-8"))
     write_atomically(document, text.encode("utf-8"))
+
+
+def picture_of(document: pathlib.Path) -> str:
+    """Returns the place of a document's picture, relative to the document."""
+    return f"{document.stem}/gains.svg"
 
 
 def list_runs(arguments: argparse.Namespace) -> None:
@@ -178,7 +184,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    output = arguments.output or (REDUCED if arguments.reduced else WHOLE)
+    usual = TPU7X if arguments.tpu7x else REDUCED if arguments.reduced else WHOLE
+    output = arguments.output or usual
+    document = arguments.document or DOCS / f"{usual.parent.name}.md"
     if arguments.list:
         list_runs(arguments)
         return 0
@@ -189,9 +197,9 @@ def _run(arguments: argparse.Namespace) -> int:
     else:
         records = make_records(arguments, output)
     if arguments.write:
-        write_document(records, arguments.document)
+        write_document(records, document)
     elif arguments.table:
-        print(tables(records))
+        print(tables(records, picture_of(document)))
     failed = [record for record in records if record["status"] != "ok"]
     return 1 if failed else 0
 
@@ -203,6 +211,7 @@ def _parser() -> argparse.ArgumentParser:
     corpus.add_workloads(parser)
     add = parser.add_argument
     add("--reduced", action="store_true", help="12 programs, in an hour on two cores")
+    add("--tpu7x", action="store_true", help="6 programs for TPU7x, in half an hour on two cores")
     add("--uncontended", action="store_true", help="also programs that are not short of memory")
     add("--every-mode", action="store_true", help="all programs in all modes")
     add("--chip", action="append", default=[], help="only this chip; repeatable")
@@ -218,7 +227,7 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--merge", nargs="+", type=pathlib.Path, metavar="FILE", help="join files")
     what.add_argument("--table", action="store_true", help="print the tables, and do no run")
     add("--write", action="store_true", help="write tables and picture into the document")
-    add("--document", type=pathlib.Path, default=DOCUMENT, metavar="FILE")
+    add("--document", type=pathlib.Path, metavar="FILE", help="default: a document of docs/")
     return parser
 
 

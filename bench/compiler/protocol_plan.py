@@ -25,8 +25,10 @@ LIMIT_BUDGET = 2 * _MINUTE
 REDUCED_BUDGET = 3 * _MINUTE
 REDUCED_LIMIT_BUDGET = 1 * _MINUTE
 
-CHIPS = ("tpu_v6e", "tpu_v5e", "tpu_v4i")
-SHARED_MEMORY = ("tpu_v6e", "tpu_v5e")  # instructions and tensors share VMEM there
+TPU7X = "tpu7x"  # the corpus has no program for it
+CHIPS = ("tpu_v6e", "tpu_v5e", "tpu_v4i", TPU7X)
+SHARED_MEMORY = ("tpu_v6e", "tpu_v5e", TPU7X)  # instructions and tensors share VMEM there
+_FLAG_CHIPS = ("tpu_v6e", "tpu_v5e")  # those for which frameworks set flags
 _SPLITS = ("test", "validation", "train")
 
 # The programs of the reduced form, which are also compared in all modes: contended ones whose
@@ -83,8 +85,8 @@ _FUSION_FLAGS = "--xla_tpu_rwb_fusion=false --xla_tpu_dot_dot_fusion_duplicated=
 
 # docs/results.md names the frameworks that set these flags.
 FLAGS = (
-    Mode("flags_98304", "flag 96 MiB", init_args=f"{_LIMIT_FLAG}98304", chips=SHARED_MEMORY),
-    Mode("flags_81920", "flag 80 MiB", init_args=f"{_LIMIT_FLAG}81920", chips=SHARED_MEMORY),
+    Mode("flags_98304", "flag 96 MiB", init_args=f"{_LIMIT_FLAG}98304", chips=_FLAG_CHIPS),
+    Mode("flags_81920", "flag 80 MiB", init_args=f"{_LIMIT_FLAG}81920", chips=_FLAG_CHIPS),
     Mode("flags_50000", "flag 49 MiB", init_args=f"{_LIMIT_FLAG}50000", chips=("tpu_v5e",)),
     Mode(
         "flags_65536_fusion",
@@ -118,7 +120,7 @@ def main_budget(mode: Mode, reduced: bool) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """A program of the corpus for one chip; `contended`: it is short of fast memory."""
+    """A program for one chip; `contended`: it is short of fast memory."""
 
     chip: str
     program: str
@@ -149,17 +151,20 @@ class Run:
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """Which list of runs: the reduced one, or the whole with or without further programs.
+    """Which list of runs: a short one, or the whole with or without further programs.
 
     Attributes:
         reduced: the twelve programs, in an hour.
         uncontended: also the programs that are not short of fast memory, in mode everything.
         every_mode: all programs in all modes, not only the twelve.
+        tpu7x: those of the twelve that are for v6e, on TPU7x. They are short of fast memory on v6e,
+            and TPU7x has less of it.
     """
 
     reduced: bool = False
     uncontended: bool = False
     every_mode: bool = False
+    tpu7x: bool = False
 
 
 def entries_of(corpus: Iterable[dict[str, Any]]) -> list[Entry]:
@@ -180,7 +185,13 @@ def runs_of(entries: Sequence[Entry], form: Form) -> list[Run]:
     """Returns all runs of a form, each once, the most telling first."""
     ordered = sorted(entries, key=_rank)
     twelve = [entry for entry in ordered if entry.key in TWELVE]
-    runs = _reduced(twelve) if form.reduced else _whole(ordered, twelve, form)
+    if form.tpu7x:
+        six = [entry for entry in twelve if entry.chip == "tpu_v6e"]
+        runs = _reduced([dataclasses.replace(entry, chip=TPU7X) for entry in six])
+    elif form.reduced:
+        runs = _reduced(twelve)
+    else:
+        runs = _whole(ordered, twelve, form)
     return list({run.key: run for run in runs}.values())
 
 
@@ -189,9 +200,9 @@ def _rank(entry: Entry) -> tuple[Any, ...]:
     return entry.key not in TWELVE, chip, split, entry.program
 
 
-def _reduced(twelve: Sequence[Entry]) -> Iterator[Run]:
+def _reduced(entries: Sequence[Entry]) -> Iterator[Run]:
     for mode in (EVERYTHING, FLAGS[0], LIMIT):
-        yield from _each(twelve, (mode,), main_budget(mode, reduced=True))
+        yield from _each(entries, (mode,), main_budget(mode, reduced=True))
 
 
 def _whole(ordered: Sequence[Entry], twelve: Sequence[Entry], form: Form) -> Iterator[Run]:

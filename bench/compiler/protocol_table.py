@@ -12,19 +12,21 @@ from protocol_records import Record
 
 BEGIN = "<!-- tables of bench/compiler/protocol.py: begin -->"
 END = "<!-- tables of bench/compiler/protocol.py: end -->"
-PICTURE = "results/gains.svg"
 
 
-def written_into(document: str, records: Sequence[Record]) -> str:
-    """Returns the document with the tables of the records between its marks."""
+def written_into(document: str, records: Sequence[Record], picture: str) -> str:
+    """Returns the document with the tables of the records between its marks.
+
+    `picture` is the place of the picture of the gains, as the document names it.
+    """
     if document.count(BEGIN) != 1 or document.count(END) != 1:
         raise UsageError(f"expected one line {BEGIN} and one line {END} in the document")
     before, rest = document.split(BEGIN)
-    return f"{before}{BEGIN}\n{tables(records)}\n{END}{rest.split(END)[1]}"
+    return f"{before}{BEGIN}\n{tables(records, picture)}\n{END}{rest.split(END)[1]}"
 
 
-def tables(records: Sequence[Record]) -> str:
-    """Returns all tables as Markdown."""
+def tables(records: Sequence[Record], picture: str) -> str:
+    """Returns all tables as Markdown, and a link to the picture of the gains."""
     if not records:
         return "There are no records yet."
     gains = Gains(records)
@@ -32,7 +34,7 @@ def tables(records: Sequence[Record]) -> str:
         _made_by(gains),
         "### Gains by chip",
         _headlines(gains),
-        f"![Mean gains by chip and mode]({PICTURE})",
+        f"![Mean gains by chip and mode]({picture})",
         *_compared(gains),
         *_by_budget(gains),
         *_programs(gains),

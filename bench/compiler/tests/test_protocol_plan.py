@@ -83,7 +83,23 @@ def test_the_twelve_are_compared_in_all_modes_of_their_chip(entries: list[Entry]
         assert found == expected[chip]
 
 
-@pytest.mark.parametrize("form", [Form(), Form(reduced=True), Form(every_mode=True)])
+def test_tpu7x_has_the_six_programs_for_v6e_with_and_without_placement(
+    entries: list[Entry],
+) -> None:
+    runs = runs_of(entries, Form(tpu7x=True))
+    assert minutes(runs) <= 30
+    six = {program for chip, program in TWELVE if chip == "tpu_v6e"}
+    for mode in ("everything", "limit"):
+        assert {run.entry.program for run in runs if run.mode.name == mode} == six
+    assert {(run.entry.chip, run.mode.name) for run in runs} == {
+        ("tpu7x", "everything"),
+        ("tpu7x", "limit"),
+    }
+
+
+@pytest.mark.parametrize(
+    "form", [Form(), Form(reduced=True), Form(every_mode=True), Form(tpu7x=True)]
+)
 def test_no_run_is_in_the_list_twice(entries: list[Entry], form: Form) -> None:
     keys = [run.key for run in runs_of(entries, form)]
     assert len(keys) == len(set(keys))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
 from typing import Any
 
+import protocol_table
 import pytest
 from mallocmuzero_xla.errors import UsageError
 from protocol_gains import Gains, median_of
 from protocol_picture import bars_of, picture
 from protocol_plan import EVERYTHING, FLAGS, TEN
+from protocol_records import Record
 from protocol_samples import price, record
-from protocol_table import BEGIN, END, tables, written_into
+from protocol_table import BEGIN, END, written_into
 
 DIT = ("tpu_v6e", "dit_4x1024_b48x256")
 
@@ -19,6 +22,10 @@ DIT = ("tpu_v6e", "dit_4x1024_b48x256")
 def flags(**fields: Any) -> dict[str, Any]:
     """A compile under flags: what it calls its default is the program under the flags."""
     return record(mode="flags_98304", budget_seconds=0.0, **fields)
+
+
+def tables(records: Sequence[Record]) -> str:
+    return protocol_table.tables(records, "results/gains.svg")
 
 
 def rows(text: str, start: str) -> list[str]:
@@ -165,16 +172,17 @@ def test_a_row_says_what_the_result_is(fields: dict[str, Any], words: str) -> No
 
 def test_tables_replace_what_is_between_the_marks() -> None:
     document = f"above\n{BEGIN}\nold\n{END}\nbelow\n"
-    text = written_into(document, [record()])
+    text = written_into(document, [record()], "here/gains.svg")
     assert text.startswith(f"above\n{BEGIN}\n- whole protocol")
+    assert "(here/gains.svg)" in text
     assert text.endswith(f"{END}\nbelow\n")
-    assert written_into(text, [record()]) == text
+    assert written_into(text, [record()], "here/gains.svg") == text
 
 
 @pytest.mark.parametrize("document", ["no marks", f"{BEGIN}\n{BEGIN}\n{END}\n"])
 def test_a_document_without_one_pair_of_marks_is_refused(document: str) -> None:
     with pytest.raises(UsageError, match="expected one line"):
-        written_into(document, [record()])
+        written_into(document, [record()], "gains.svg")
 
 
 def test_the_picture_has_a_bar_and_a_frame_for_each_mode_of_each_chip() -> None:
