@@ -34,7 +34,7 @@ void CheckSchedule(const Graph& original, const place_check::Flow& flow, const G
   if (!is.complete) return;
   place_check::CompareOrders(original, was, placed, is, match, options.allow_reordering, report);
   const place_check::Buffers buffers(flow, report);
-  const place_check::ValuesInFlight in_flight(flow);
+  const place_check::ValuesInFlight in_flight = place_check::FindValuesInFlight(flow);
   place_check::CheckFlights(flow, in_flight, report);
   // A walk in an order that cannot run would report every read as stale.
   const bool runs = report.size() == before;

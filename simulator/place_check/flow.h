@@ -40,6 +40,11 @@ struct Value {
   ValueId source = kNoValue;
   ByteRange range;
   const xla::ShapeProto* shape = nullptr;  // of the leaf
+
+  // Whether this instruction makes the value, instead of passing it on.
+  bool IsMadeBy(int in_computation, int index) const {
+    return computation == in_computation && instruction == index;
+  }
 };
 
 // Values of the leaves of one shape, in order.

@@ -223,8 +223,7 @@ void Walk::RunLoop(int computation, int index) {
   for (const int parameter : body.parameters) {
     for (const ValueId value : flow_.Of(loop.calls[kBody], parameter)) {
       const Value& carried = flow_.value(value);
-      const bool own = carried.kind == ValueKind::kCarried && carried.instruction == index &&
-                       carried.computation == computation;
+      const bool own = carried.kind == ValueKind::kCarried && carried.IsMadeBy(computation, index);
       if (own) Hold(value);
     }
   }
@@ -233,10 +232,8 @@ void Walk::RunLoop(int computation, int index) {
   RunComputation(loop.calls[kBody]);
   ReadRoot(loop.calls[kBody]);
   for (const ValueId value : flow_.Of(computation, index)) {
-    if (flow_.value(value).kind == ValueKind::kLoopResult &&
-        flow_.value(value).instruction == index && flow_.value(value).computation == computation) {
-      Hold(value);
-    }
+    const Value& result = flow_.value(value);
+    if (result.kind == ValueKind::kLoopResult && result.IsMadeBy(computation, index)) Hold(value);
   }
 }
 
@@ -273,10 +270,7 @@ void Walk::RunCompute(int computation, int index) {
   }
   ReadOperands(computation, index);
   for (const ValueId value : flow_.Of(computation, index)) {
-    const Value& made = flow_.value(value);
-    if (made.computation == computation && made.instruction == index) {
-      Write(value, computation, index);
-    }
+    if (flow_.value(value).IsMadeBy(computation, index)) Write(value, computation, index);
   }
   if (!absl::EndsWith(opcode, "-start")) return;
   Flight flight{.computation = computation, .start = index};
