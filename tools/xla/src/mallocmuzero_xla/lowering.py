@@ -191,10 +191,12 @@ def fingerprint_of(lowered: Any) -> str:
 def jit_compiler_options(lowered: Any) -> dict[str, str]:
     """Returns the compiler options that jax.jit was given for a jax.stages.Lowered, as texts."""
     given = dict(lowered._lowering._compiler_options_kvs)
-    return {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in given.items()
-    }
+    return {name: option_text(value) for name, value in given.items()}
+
+
+def option_text(value: object) -> str:
+    """Returns the value of a compiler option as the compiler reads it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def devices_of(lowered: Any) -> list[Any]:

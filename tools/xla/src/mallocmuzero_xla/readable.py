@@ -14,7 +14,7 @@ from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.chips import Chip, chip_devices
 from mallocmuzero_xla.environment import compiler_library
 from mallocmuzero_xla.errors import CompileError, UnprintableError, UsageError
-from mallocmuzero_xla.lowering import LoweredProgram, compile_to_text
+from mallocmuzero_xla.lowering import LoweredProgram, compile_to_text, option_text
 
 # The programs, by `sha256`, that jax could not print. Compiling them with jax again is useless.
 _unprintable: set[str] = set()
@@ -49,8 +49,8 @@ def _text_by_binary(program: LoweredProgram, chip: Chip, options: dict[str, str]
         line = [find_binary(), "compile", "--hlo", module, "--compile-options", settings]
         line += ["--chip", chip.name, "--topology", program.topology_name]
         line += ["--libtpu", compiler_library(), "--text", text]
-        for option in {**program.base_options, **options}.items():
-            line += ["--option", "=".join(map(_written, option))]
+        for name, value in {**program.base_options, **options}.items():
+            line += ["--option", f"{name}={option_text(value)}"]
         result = subprocess.run(
             [str(word) for word in line], capture_output=True, text=True, check=False
         )
@@ -58,7 +58,3 @@ def _text_by_binary(program: LoweredProgram, chip: Chip, options: dict[str, str]
             words = (result.stderr.strip().splitlines() or ["no message"])[-1]
             raise CompileError(words.removeprefix("mallocmuzero: "))
         return text.read_text(encoding="utf-8")
-
-
-def _written(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
