@@ -37,7 +37,7 @@ class InPlaceRules {
   std::vector<InPlacePair> PassedOn(int computation, int instruction);
 
  private:
-  // What a leaf of the root of a fused computation does to a leaf of a parameter.
+  // The leaf of a parameter that a leaf of a fused computation's root overwrites or returns.
   struct Source {
     enum class Kind : uint8_t { kNone, kOverwritten, kReturned };
 

@@ -34,8 +34,8 @@ struct AsyncCollective {
   int32_t start = 0;
   int32_t done = 0;  // the number of steps if the program does not wait for it
   double link_bytes = 0;
-  // Those of its operands and results, and of what loops between start and done make of these;
-  // ascending.
+  // The storages of its operands and results, ascending. A loop between start and done that carries
+  // them adds those of its parameters, roots and results.
   std::vector<int32_t> storages;
 };
 
