@@ -286,23 +286,21 @@ absl::Status DurableStorageImpl::CopyInto(const std::string& folder) {
   // is removed while the log is pinned.
   MMZ_RETURN_IF_ERROR(database_->CopyTo(absl::StrCat(folder, "/database")));
   MMZ_RETURN_IF_ERROR(segments_->LinkInto(segment_folder));
-  MMZ_RETURN_IF_ERROR(SyncFolder(segment_folder));
+  // The log itself syncs its files only in the mode DURABLE_SYNC.
+  MMZ_RETURN_IF_ERROR(SyncFiles(segment_folder));
   return SyncFolder(folder);
 }
 
 absl::StatusOr<ShardCopy> DurableStorageImpl::Checkpoint() {
   const absl::MutexLock lock(&copy_mutex_);
   const std::string path = NewCopyPath(options_.folder);
-  // An incomplete copy would open as a shard that has lost items, so only a complete one gets the
-  // final name.
   const std::string unfinished = UnfinishedCopyPath(path);
   absl::Status status = CopyInto(unfinished);
-  std::error_code error;
-  if (status.ok()) std::filesystem::rename(unfinished, path, error);
-  if (error) status = absl::UnavailableError(absl::StrCat(path, ": ", error.message()));
+  if (status.ok()) status = FinishCopy(path);
   if (status.ok()) {
     return ShardCopy{.path = path, .removed = RemoveOldCopies(options_.folder, options_.copies)};
   }
+  std::error_code error;
   std::filesystem::remove_all(unfinished, error);
   return status;
 }

@@ -25,6 +25,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/status_macros.h"
 
 namespace mallocmuzero {
 namespace {
@@ -52,23 +53,28 @@ bool IsTime(absl::string_view text) {
   return true;
 }
 
+std::filesystem::path FolderOf(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent;
+}
+
 // Returns the paths of the folders beside `folder` that have the name of a copy of it and that
 // `choose` accepts, the oldest first.
 std::vector<std::string> CopiesOf(const std::string& folder,
                                   const std::function<bool(const std::string& path)>& choose) {
   const std::filesystem::path data(folder);
-  const std::filesystem::path beside = data.parent_path();
   const std::string prefix = absl::StrCat(data.filename().string(), kMark);
   std::vector<std::string> copies;
   std::error_code error;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(beside.empty() ? "." : beside, error)) {
-    const std::string name = entry.path().filename().string();
+  // A loop over a range would throw at a folder that cannot be read.
+  for (std::filesystem::directory_iterator entry(FolderOf(folder), error), end;
+       !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
     absl::string_view time = name;
     if (!absl::ConsumePrefix(&time, prefix)) continue;
     absl::ConsumeSuffix(&time, kUnfinished);
-    if (!IsTime(time) || !entry.is_directory(error)) continue;
-    const std::string path = (beside / name).string();
+    if (!IsTime(time) || !entry->is_directory(error)) continue;
+    const std::string path = (data.parent_path() / name).string();
     if (choose(path)) copies.push_back(path);
   }
   std::sort(copies.begin(), copies.end());
@@ -90,6 +96,16 @@ uint64_t NewBytes(const std::string& folder, std::set<Inode>& seen) {
   return bytes;
 }
 
+// `flags` are those of open() beside O_RDONLY.
+absl::Status Sync(const std::string& path, int flags) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
+  const bool synced = descriptor >= 0 && fsync(descriptor) == 0;
+  const int error = errno;
+  if (descriptor >= 0) close(descriptor);
+  if (synced) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(path, ": ", std::strerror(error)));
+}
+
 }  // namespace
 
 std::string NewCopyPath(const std::string& folder) {
@@ -99,13 +115,23 @@ std::string NewCopyPath(const std::string& folder) {
 
 std::string UnfinishedCopyPath(const std::string& path) { return absl::StrCat(path, kUnfinished); }
 
-absl::Status SyncFolder(const std::string& folder) {
-  const int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = descriptor >= 0 && fsync(descriptor) == 0;
-  const int error = errno;
-  if (descriptor >= 0) close(descriptor);
-  if (synced) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(folder, ": ", std::strerror(error)));
+absl::Status FinishCopy(const std::string& path) {
+  std::error_code error;
+  std::filesystem::rename(UnfinishedCopyPath(path), path, error);
+  if (error) return absl::UnavailableError(absl::StrCat(path, ": ", error.message()));
+  return SyncFolder(FolderOf(path).string());
+}
+
+absl::Status SyncFolder(const std::string& folder) { return Sync(folder, O_DIRECTORY); }
+
+absl::Status SyncFiles(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+       entry.increment(error)) {
+    if (entry->is_regular_file(error)) MMZ_RETURN_IF_ERROR(Sync(entry->path().string(), 0));
+  }
+  if (error) return absl::UnavailableError(absl::StrCat(folder, ": ", error.message()));
+  return SyncFolder(folder);
 }
 
 std::vector<std::string> RemoveOldCopies(const std::string& folder, const CopyLimits& limits) {

@@ -23,12 +23,20 @@ struct CopyLimits {
 // copies sort behind those of earlier ones.
 std::string NewCopyPath(const std::string& folder);
 
-// The name that the copy `path` has until it is complete.
+// The name that the copy `path` has until it is complete. An incomplete copy would open as a shard
+// that has lost items, so only a complete one gets its final name.
 std::string UnfinishedCopyPath(const std::string& path);
+
+// Gives a complete copy, which the disk has, the name `path` and makes the name survive a power
+// cut.
+absl::Status FinishCopy(const std::string& path);
 
 // Makes what the folder contains by now survive a power cut: its files and subfolders, but not
 // their contents.
 absl::Status SyncFolder(const std::string& folder);
+
+// Makes the files of the folder survive a power cut, with their contents. Not those of subfolders.
+absl::Status SyncFiles(const std::string& folder);
 
 // Removes the oldest copies of `folder` until the others are within the limits. Returns the paths
 // of the removed copies. A copy that a shard has opened as its own data counts as no copy. An

@@ -19,6 +19,7 @@
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/storage.h"
+#include "replay/service/testing/disk_faults.h"
 #include "replay/service/testing/durable_storage_fixture.h"
 #include "replay/service/testing/items.h"
 
@@ -102,6 +103,34 @@ TEST_F(ShardCopies, OnlyBytesThatTheDataNoLongerHaveCount) {
   EXPECT_THAT(third->removed, ElementsAre(first->path));
   EXPECT_FALSE(std::filesystem::exists(first->path));
   EXPECT_TRUE(std::filesystem::exists(second->path));
+}
+
+TEST_F(ShardCopies, ACopySurvivesAPowerCutInEveryMode) {
+  const std::string disk = folder_ + ".disk";
+  const std::string after = folder_ + ".power_cut";
+  for (const v1::ReplayShard::Mode mode :
+       {v1::ReplayShard::DURABLE, v1::ReplayShard::DURABLE_SYNC}) {
+    std::filesystem::create_directory(disk);
+    disk_faults::SyncAll(disk);
+    v1::ReplayShard config = TenItems();
+    config.set_mode(mode);
+    const auto table = Open(config, disk + "/shard");
+    Fill(*table, 0);
+    const absl::StatusOr<ShardCopy> copy = table->Checkpoint();
+    ASSERT_TRUE(copy.ok()) << copy.status();
+    disk_faults::CopyAfterPowerCut(disk, after);
+    const std::filesystem::path left =
+        std::filesystem::path(after) / std::filesystem::path(copy->path).filename();
+    ASSERT_TRUE(std::filesystem::is_directory(left)) << left;
+    const auto restored = Open(config, left.string());
+    ASSERT_NE(restored, nullptr);
+    EXPECT_EQ(StoredIds(*restored), IdsOf(0, 10));
+    for (const ReplayTable::Drawn& drawn : restored->Draw(v1::UNIFORM, 50, 1 << 20, false).items) {
+      EXPECT_TRUE(drawn.bytes.Load().ok());
+    }
+    std::filesystem::remove_all(disk);
+    std::filesystem::remove_all(after);
+  }
 }
 
 TEST_F(ShardCopies, TheNewestIsKeptHoweverLargeItIs) {
