@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -53,11 +54,13 @@ std::string Compress(const std::string& bytes) {
 
 absl::StatusOr<grpc::Slice> EncodeTrajectory(const v1::Trajectory& trajectory) {
   if (trajectory.id().size() != kItemIdBytes ||
-      trajectory.program_sha256().size() != kProgramIdBytes || trajectory.actions().empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "trajectory: an id of ", trajectory.id().size(), " bytes, a program_sha256 of ",
-        trajectory.program_sha256().size(), ", and ", trajectory.actions().size(),
-        " decisions; must be ", kItemIdBytes, ", ", kProgramIdBytes, " and at least 1"));
+      trajectory.program_sha256().size() != kProgramIdBytes || trajectory.actions().empty() ||
+      std::ssize(trajectory.actions()) > int64_t{kMaxItemPositions}) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("trajectory: an id of ", trajectory.id().size(),
+                     " bytes, a program_sha256 of ", trajectory.program_sha256().size(), ", and ",
+                     trajectory.actions().size(), " decisions; must be ", kItemIdBytes, ", ",
+                     kProgramIdBytes, " and 1 to ", kMaxItemPositions));
   }
   v1::ReplayItem fields;
   fields.set_id(trajectory.id());
@@ -66,9 +69,19 @@ absl::StatusOr<grpc::Slice> EncodeTrajectory(const v1::Trajectory& trajectory) {
                                           trajectory.initial_return()));
   fields.set_positions(trajectory.actions().size());
   const std::string bytes = trajectory.SerializeAsString();
+  if (std::ssize(bytes) > MaxTrajectoryBytes(fields)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("trajectory: ", bytes.size(), " bytes for ", fields.positions(),
+                     " decisions; must be at most ", MaxTrajectoryBytes(fields)));
+  }
   const std::string frame = Compress(bytes);
   fields.set_encoding(frame.empty() ? v1::ReplayItem::TRAJECTORY : v1::ReplayItem::TRAJECTORY_ZSTD);
-  return WriteItem(fields, frame.empty() ? bytes : frame);
+  grpc::Slice wire = WriteItem(fields, frame.empty() ? bytes : frame);
+  if (wire.size() > kMaxPayloadBytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "trajectory: ", wire.size(), " bytes compressed; must be at most ", kMaxPayloadBytes));
+  }
+  return wire;
 }
 
 absl::StatusOr<v1::Trajectory> DecodeTrajectory(const v1::ReplayItem& item) {

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -27,6 +28,7 @@
 #include "replay/client/shard_address.h"
 #include "replay/service/replay_shard.h"
 #include "replay/testing/shards.h"
+#include "replay/wire/item.h"
 #include "rpc/testing/await.h"
 
 namespace mallocmuzero {
@@ -373,6 +375,23 @@ TEST(ReplayWriter, TakesNoTrajectoryThatNoShardWouldTake) {
   trajectory.set_id("short");
   EXPECT_FALSE(writer->Write(trajectory));
   EXPECT_FALSE(writer->Write(MakeTrajectory(1, 0)));
+  EXPECT_FALSE(writer->Write(MakeTrajectory(1, kMaxItemPositions + 1)));
+  // Too many bytes for its five decisions.
+  trajectory = MakeTrajectory(1, 5);
+  for (int i = 0; i < 200'000; ++i) trajectory.add_rewards(0);
+  EXPECT_FALSE(writer->Write(trajectory));
+  EXPECT_EQ(writer->spooled_bytes(), 0);
+}
+
+// A connection would end at such an item, and the writer would send it again for ever.
+TEST(ReplayWriter, TakesNoTrajectoryThatIsTooLargeForAnItem) {
+  const auto writer = StartWriter({.shards = {{.name = "a", .address = "127.0.0.1:1"}}});
+  v1::Trajectory trajectory = MakeTrajectory(1, kMaxItemPositions);
+  std::mt19937_64 random(1);  // its doubles can hardly be compressed
+  while (trajectory.rewards_size() * sizeof(double) < 2 * kMaxPayloadBytes) {
+    trajectory.add_rewards(std::uniform_real_distribution<double>()(random));
+  }
+  EXPECT_FALSE(writer->Write(trajectory));
   EXPECT_EQ(writer->spooled_bytes(), 0);
 }
 
