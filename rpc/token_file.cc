@@ -65,22 +65,27 @@ absl::StatusOr<std::vector<std::string>> TokenFile::Read() const {
 }
 
 void TokenFile::Refresh() {
-  const absl::Time now = absl::Now();
-  if (now < next_look_) return;
-  next_look_ = now + kLookEvery;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (is_reading_ || absl::Now() < next_look_) return;
+    is_reading_ = true;
+  }
   absl::StatusOr<std::vector<std::string>> tokens = Read();
+  const absl::MutexLock lock(&mutex_);
   if (tokens.ok()) tokens_ = *std::move(tokens);
+  is_reading_ = false;
+  next_look_ = absl::Now() + kLookEvery;
 }
 
 std::string TokenFile::token() {
-  const absl::MutexLock lock(&mutex_);
   Refresh();
+  const absl::MutexLock lock(&mutex_);
   return tokens_.front();
 }
 
 bool TokenFile::Accepts(absl::string_view prefix, absl::string_view text) {
-  const absl::MutexLock lock(&mutex_);
   Refresh();
+  const absl::MutexLock lock(&mutex_);
   bool accepted = false;
   for (const std::string& token : tokens_) {
     const std::string wanted = absl::StrCat(prefix, token);

@@ -19,7 +19,8 @@ namespace mallocmuzero {
 // The first line is the token that this process sends. The first two lines are the tokens that it
 // accepts, so that a token can be replaced while processes with the old one and with the new one
 // call each other. Looks at the file again when it is used, at most once a second. A file that has
-// become unreadable or malformed leaves the tokens as they were. Thread-safe.
+// become unreadable or malformed leaves the tokens as they were. A disk that hangs blocks one
+// caller; the others go on with the tokens that they have. Thread-safe.
 class TokenFile {
  public:
   // InvalidArgument if the file cannot be read or a token has fewer than 16 characters. Errors name
@@ -39,12 +40,13 @@ class TokenFile {
       : field_(std::move(field)), path_(std::move(path)) {}
 
   absl::StatusOr<std::vector<std::string>> Read() const;
-  void Refresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Refresh() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string field_;
   const std::string path_;
   absl::Mutex mutex_;
   std::vector<std::string> tokens_ ABSL_GUARDED_BY(mutex_);
+  bool is_reading_ ABSL_GUARDED_BY(mutex_) = false;  // a caller looks at the file
   absl::Time next_look_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

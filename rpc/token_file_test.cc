@@ -1,10 +1,15 @@
 #include "rpc/token_file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
+#include <future>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -52,6 +57,33 @@ TEST_F(TokenFileTest, FollowsTheFile) {
   // A file that is being written, or written wrongly, does not lock all callers out.
   Write("short\n");
   EXPECT_FALSE(Await([&] { return file->token() != "second-token-002"; }, absl::Seconds(2)));
+}
+
+// A named pipe stands for a file on a disk that hangs: it can be opened and read once it has a
+// writer.
+TEST_F(TokenFileTest, AFileThatCannotBeReadYetHoldsUpOneCallerOnly) {
+  Write("first-token-0001\n");
+  const std::unique_ptr<TokenFile> file = Open();
+  ASSERT_NE(file, nullptr);
+  ASSERT_EQ(unlink(path_.c_str()), 0);
+  ASSERT_EQ(mkfifo(path_.c_str(), 0600), 0);
+  std::thread held_up([&] {
+    while (file->token() == "first-token-0001") {
+    }
+  });
+  int writer = -1;
+  const auto has_reader = [&] {
+    writer = open(path_.c_str(), O_WRONLY | O_NONBLOCK);
+    return writer >= 0;
+  };
+  EXPECT_TRUE(Await(has_reader));
+  std::future<std::string> other = std::async(std::launch::async, [&] { return file->token(); });
+  EXPECT_EQ(other.wait_for(std::chrono::seconds(10)), std::future_status::ready);
+  unlink(path_.c_str());
+  EXPECT_EQ(write(writer, "second-token-002\n", 17), 17);
+  close(writer);
+  held_up.join();
+  EXPECT_EQ(other.get(), "first-token-0001");
 }
 
 TEST_F(TokenFileTest, RefusesAShortTokenWithoutShowingIt) {
