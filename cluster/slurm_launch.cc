@@ -125,6 +125,7 @@ Replacements MakeReplacements(const v1::ClusterConfig& config, const v1::SlurmSi
       {"@NAME@", site.name()},
       {"@SHARED@", site.shared_dir()},
       {"@SHARED_LOGS@", absl::StrCat(site.shared_dir(), "/logs")},
+      {"@RUN_DIR@", Quote(learner.run_dir())},
       {"@LOCAL@", site.local_dir()},
       {"@COMMAND@", absl::StrJoin(command, " ")},
       {"@HOST_COMMAND@", site.host_command()},

@@ -23,6 +23,7 @@ set -u
 
 readonly role=$1
 readonly poll_seconds=1
+readonly run_lock_seconds=120
 readonly node=${SLURMD_NODENAME:-$(hostname)}
 scratch=$(local_folder)
 readonly scratch
@@ -35,6 +36,16 @@ trap 'stopping=limit' USR1
 trap 'stopping=${stopping:-asked}' TERM
 # The log ends if the node with the batch script is lost. Data must be saved nevertheless.
 trap '' PIPE
+
+# Waits for the process $1, and ends it if the role is to stop.
+await_child() {
+  child=$1
+  while kill -0 "$child" 2>/dev/null; do
+    [ -z "$stopping" ] || kill "$child" 2>/dev/null
+    sleep "$poll_seconds" & wait $!
+  done
+  wait "$child"
+}
 
 # ---- Addresses and the configuration ----
 
@@ -139,12 +150,7 @@ fetch_from_node() {
   env -i PATH="$PATH" HOME="${HOME:-/}" ${SLURM_CONF:+SLURM_CONF="$SLURM_CONF"} \
     timeout "$lost_node_seconds" srun "${rescue_options[@]}" --job-name="$cluster-rescue" \
     --nodelist="$from" --ntasks=1 --chdir=/ "$shared/launch/role.sh" rescue "$1" "$folder" &
-  child=$!
-  while kill -0 "$child" 2>/dev/null; do
-    [ -z "$stopping" ] || kill "$child" 2>/dev/null
-    sleep "$poll_seconds" & wait $!
-  done
-  wait "$child"
+  await_child $!
 }
 
 # Brings the newest data of the shard to $data.
@@ -186,8 +192,21 @@ copy_running_shard() {
 
 # ---- The process ----
 
+# Waits until no other process holds the lock of the run. One that Slurm has replaced because it lost
+# its node may live on there. It ends once it sees the address of this one, but saves the run first.
+await_run() {
+  local lock="$run_dir/lock"
+  if [ ! -e "$lock" ] || flock --nonblock "$lock" true; then return; fi
+  say "$name: another process trains in $run_dir; waits up to $run_lock_seconds s for its end"
+  flock --timeout "$run_lock_seconds" "$lock" true &
+  await_child $!
+  # The learner itself says who holds a lock that is not free by now.
+  return 0
+}
+
 prepare() {
   case "$role" in
+    learner) [ "$index" != 0 ] || await_run ;;
     replay) [ "$shards_are_local" = 0 ] || restore_shard ;;
     actor)
       mkdir -p "$spool"

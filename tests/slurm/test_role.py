@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import pathlib
 import re
@@ -10,7 +11,8 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import TextIO
 
 import pytest
 
@@ -72,6 +74,7 @@ class Node:
 
     def __init__(self, folder: pathlib.Path, copy_seconds: int) -> None:
         self.shared = folder / "shared"
+        self.run_dir = folder / "run"
         self.scratch = folder / "disk/test"
         for name in ("addresses", "configs", "launch", "shards", "spool", "targets"):
             (self.shared / name).mkdir(parents=True)
@@ -103,6 +106,7 @@ class Node:
         values = {
             "NAME": "test",
             "SHARED": str(self.shared),
+            "RUN_DIR": str(self.run_dir),
             "LOCAL": str(folder / "disk"),
             "COMMAND": str(tools / "mallocmuzero"),
             "HOST_COMMAND": "echo 127.0.0.1",
@@ -247,3 +251,35 @@ def test_copies_of_a_shard_are_made_one_after_the_other(
     assert lines == ["begin", "end"] * (len(lines) // 2)
     copy = (node.shared / "shards/a/copy").read_text().strip()
     assert (node.shared / "shards/a/home").read_text() == f"copy {copy}\n"
+
+
+@contextlib.contextmanager
+def learner_that_waits(node: Node) -> Iterator[tuple[subprocess.Popen[str], TextIO]]:
+    """Starts a learner while the lock of its run is held, and yields it with the locked file."""
+    node.run_dir.mkdir()
+    with (node.run_dir / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = node.start("learner")
+        try:
+            assert process.stdout is not None
+            lines = iter(process.stdout.readline, "")
+            assert any("another process trains" in line for line in lines)
+            assert not (node.scratch / "started").exists()
+            yield process, lock
+            process.send_signal(signal.SIGTERM)
+            assert "learner: stopped" in process.communicate(timeout=PATIENCE_SECONDS)[0]
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_a_learner_waits_while_the_one_that_it_replaces_saves_the_run(node: Node) -> None:
+    with learner_that_waits(node) as (_, lock):
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        await_that((node.scratch / "started").exists)
+
+
+def test_a_learner_that_is_stopped_while_it_waits_ends(node: Node) -> None:
+    with learner_that_waits(node) as (process, _):
+        process.send_signal(signal.SIGTERM)
+    assert not (node.scratch / "started").exists()
