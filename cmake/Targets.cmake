@@ -145,12 +145,22 @@ function(mmz_benchmark name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} benchmark::benchmark_main)
 endfunction()
 
-# mmz_fuzzer(NAME SOURCES... DEPENDS...): the libFuzzer target of NAME.cc in this folder. SOURCES are those of
-# libraries that only tests build.
+# mmz_fuzzer(NAME SOURCES... DEPENDS...): the libFuzzer target of NAME.cc in this folder, or, without
+# MALLOCMUZERO_FUZZ, a test that runs it on its seeds, corpus/FORMAT for FORMAT_..._fuzz. SOURCES are
+# those of libraries that only tests build.
 function(mmz_fuzzer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${name}.cc ${ARG_SOURCES})
   target_compile_options(${name} PRIVATE ${MALLOCMUZERO_WARNINGS})
-  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS})
+  if(MALLOCMUZERO_FUZZ)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    return()
+  endif()
+  target_link_libraries(${name} PRIVATE mmz_run_seeds)
+  target_compile_options(${name} PRIVATE ${MMZ_TEST_OPTIMISATION})
+  string(REGEX REPLACE "_.*" "" format ${name})
+  add_test(NAME FuzzSeeds.${name}
+    COMMAND ${name} ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${format})
+  set_tests_properties(FuzzSeeds.${name} PROPERTIES TIMEOUT ${MMZ_TEST_TIMEOUT})
 endfunction()

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -31,6 +32,7 @@
 #include "learner/role/scored_versions.h"
 #include "mallocmuzero/v1/learner.pb.h"
 #include "mallocmuzero/v1/status.pb.h"
+#include "replay/return_units.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/tiny_programs.h"
 
@@ -67,7 +69,7 @@ class Books {
     Games().AcceptReport(report, now);
     for (const ScoredVersions::ProgramScore& changed : versions_.AcceptReport(report)) {
       Require(changed.score.games > 0 && IsMean(changed.score.mean_return));
-      Games().SetPolicyReturn(changed.program, changed.score.mean_return);
+      Games().SetPolicyReturn(changed.program, HbmShare(changed.score.mean_return));
     }
     CheckScored();
     CheckActors(now);
@@ -90,8 +92,11 @@ class Books {
     const ActorTotals totals = actors_.Totals(kNewestStep, now);
     std::string text = absl::StrCat(totals.games, " ", totals.decisions, " ", totals.simulations,
                                     " ", totals.spooled_bytes, " ", totals.largest_lag);
-    for (const double mean : actors_.MeanReturns()) absl::StrAppend(&text, " ", mean);
-    for (const double best : actors_.BestReturns()) absl::StrAppend(&text, " ", best);
+    for (const auto& returns : {actors_.MeanReturns(), actors_.BestReturns()}) {
+      for (const std::optional<HbmShare>& value : returns) {
+        absl::StrAppend(&text, " ", value ? absl::StrCat(value->share()) : "none");
+      }
+    }
     for (const v1::RoleStatus& status : actors_.Describe(kNewestStep, now)) {
       absl::StrAppend(&text, " ", status.name(), status.uptime_seconds());
     }
@@ -141,17 +146,19 @@ class Books {
 
   // A program keeps its means, and they are those of returns.
   void CheckReturns() {
-    const std::vector<double> means = actors_.MeanReturns();
-    const std::vector<double> best = actors_.BestReturns();
+    const std::vector<std::optional<HbmShare>> means = actors_.MeanReturns();
+    const std::vector<std::optional<HbmShare>> best = actors_.BestReturns();
     std::vector<ProgramStanding> standings = Games().Standings();
     for (size_t p = 0; p < means.size(); ++p) {
-      Require(std::isnan(means[p]) == std::isnan(best[p]));
-      if (std::isnan(means[p])) Require(!played_.contains(p), "a program's games are forgotten");
-      if (std::isnan(means[p])) continue;
+      Require(means[p].has_value() == best[p].has_value());
+      if (!means[p]) {
+        Require(!played_.contains(p), "a program's games are forgotten");
+        continue;
+      }
       played_.insert(p);
-      Require(IsMean(means[p]) && IsMean(best[p]));
+      Require(IsMean(means[p]->share()) && IsMean(best[p]->share()));
       standings[p].mean_return = means[p];
-      standings[p].best_return = std::max(standings[p].best_return, best[p]);
+      standings[p].best_return = std::max(standings[p].best_return, *best[p]);
     }
     double sum = 0;
     for (const double weight : ProgramWeights(standings)) {

@@ -24,6 +24,8 @@
 #include "learner/role/game_book.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
+#include "replay/drawn_position.h"
+#include "replay/return_units.h"
 #include "replay/trajectory_buffer.h"
 #include "tests/fuzz/require.h"
 #include "tests/fuzz/tiny_programs.h"
@@ -39,9 +41,9 @@ std::unique_ptr<GameBook> NewBook(bool ranked) {
 
 void CheckBook(const GameBook& book) {
   for (const ProgramStanding& standing : book.Standings()) {
-    Require(std::isfinite(standing.best_return));
-    Require(std::isfinite(standing.scale) && standing.scale > 0);
-    Require(std::isnan(standing.mean_return) || std::isfinite(standing.mean_return));
+    Require(std::isfinite(standing.best_return.share()));
+    Require(std::isfinite(standing.scale.share()) && standing.scale > HbmShare(0));
+    Require(!standing.mean_return || std::isfinite(standing.mean_return->share()));
   }
   const std::shared_ptr<const Baselines> baselines = book.baselines();
   for (const auto& [program, baseline] : *baselines) {
@@ -91,7 +93,7 @@ void RestoreBuffer(const v1::ReplayState& state, int games) {
   std::mt19937_64 random(1);
   for (const auto& draws : {buffer.Draw(20, random), buffer.DrawBest(20, random)}) {
     for (const DrawnPosition& drawn : draws) {
-      Require(drawn.key.position < drawn.trajectory->actions().size());
+      Require(drawn.position < drawn.trajectory->actions().size());
       Require(drawn.probability > 0 && drawn.probability <= 1 + 1e-9);
     }
   }

@@ -32,6 +32,7 @@
 #include "mallocmuzero/v1/train.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "replay/client/item_codec.h"
+#include "replay/return_units.h"
 #include "replay/trajectory_buffer.h"
 #include "replay/wire/item.h"
 #include "replay/wire/wire.h"
@@ -84,7 +85,7 @@ class Learning {
         book_->WithSearchedReturns(std::make_shared<v1::Trajectory>(std::move(trajectory)));
     std::vector<BatchRow> rows;
     for (int d = 0; d < game->accesses_size(); ++d) {
-      rows.push_back({.drawn = {.trajectory = game, .key = {.position = static_cast<uint32_t>(d)}},
+      rows.push_back({.drawn = {.trajectory = game, .position = static_cast<uint32_t>(d)},
                       .imitate = d % 4 == 3});
     }
     UnrollBatch batch;
@@ -93,8 +94,8 @@ class Learning {
     CheckRows(batch);
     book_->Refresh(++step_);
     for (const ProgramStanding& standing : book_->Standings()) {
-      Require(std::isfinite(standing.best_return) && standing.scale > 0);
-      Require(std::isnan(standing.mean_return) || std::isfinite(standing.mean_return));
+      Require(std::isfinite(standing.best_return.share()) && standing.scale > HbmShare(0));
+      Require(!standing.mean_return || std::isfinite(standing.mean_return->share()));
     }
   }
 
