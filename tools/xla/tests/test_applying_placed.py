@@ -43,10 +43,10 @@ def cpu_is_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
     make_cpu_a_chip(monkeypatch)
 
 
-def placed_result(count: int) -> Optimized:
+def placed_result(count: int, **jit_options: Any) -> Optimized:
     """Returns add for `count` numbers, placed with the executable of multiply."""
     artefact = artefact_of(add, threes(count), threes(count), options={})
-    file = swapped(add, multiply, (shape(count), shape(count)))
+    file = swapped(add, multiply, (shape(count), shape(count)), **jit_options)
     return Optimized({}, 1000.0, 900.0, 1.0, None, {}, artefact, fn=add, executable=file)
 
 
@@ -216,7 +216,25 @@ def test_ahead_of_time_compile_returns_the_executable(buckets: OptimizedMany) ->
     # An executable takes no further options.
     plain = lowered.compile(compiler_options={"xla_cpu_max_isa": "AVX2"})
     assert float(plain(threes(), threes())[0]) == SUM
-    assert "compiled without the options xla_cpu_max_isa" in fast.reason
+    assert "compiled without the option xla_cpu_max_isa=AVX2" in fast.reason
+
+
+@pytest.mark.parametrize("counts", [[4], [4, 8]])
+def test_executable_runs_only_with_the_options_that_it_was_compiled_with(counts: list[int]) -> None:
+    own = {"compiler_options": {"xla_cpu_max_isa": "AVX2"}}
+
+    def applied(found_with: dict[str, Any], **jit_options: Any) -> Any:
+        results = {str(count): placed_result(count, **found_with) for count in counts}
+        return apply(add, OptimizedMany(results, {}).registry, **jit_options)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        plain = applied({}, **own)
+        assert results_of(plain, 4) == [SUM]
+    assert "compiled without the option xla_cpu_max_isa=AVX2" in plain.reason
+    assert results_of(applied(own, **own), 4) == [PRODUCT]
+    # The options of the search need not be repeated.
+    assert results_of(applied(own), 4) == [PRODUCT]
 
 
 def test_gradient_is_taken_of_the_function(buckets: OptimizedMany) -> None:

@@ -14,9 +14,9 @@ from mallocmuzero_xla.artefact import Artefact, load_artefact
 from mallocmuzero_xla.call_signature import split_call
 from mallocmuzero_xla.errors import PlacedError, UsageError, in_one_line
 from mallocmuzero_xla.fitting import Registry
-from mallocmuzero_xla.lowering import jit_compiler_options, jit_of
+from mallocmuzero_xla.lowering import as_texts, jit_compiler_options, jit_of
 from mallocmuzero_xla.placed_call import PlacedCall
-from mallocmuzero_xla.placed_loading import call_of, load_here
+from mallocmuzero_xla.placed_loading import call_of, load_here, require_options
 
 _LOG = logging.getLogger("mallocmuzero_xla")
 
@@ -133,7 +133,7 @@ class AppliedFunction:
         if clash:
             return None, f"jax.jit sets {clash[0]}, to which the artefact has another value"
         try:
-            placed = self._placed(artefact, given)
+            placed = self._placed(artefact, {**own, **as_texts(given)})
         except PlacedError as error:
             return None, f"its placed executable cannot run: {error}"
         if placed is not None or not options:
@@ -143,14 +143,16 @@ class AppliedFunction:
         except Exception as error:  # the compiler raises several unrelated types
             return None, f"does not compile with the options: {in_one_line(error)}"
 
-    def _placed(self, artefact: Artefact, given: Mapping[str, Any]) -> PlacedCall | None:
-        """Loads the placed executable of an artefact; None if the artefact is of options."""
+    def _placed(self, artefact: Artefact, own: Mapping[str, str]) -> PlacedCall | None:
+        """Loads the placed executable of an artefact; None if the artefact is of options.
+
+        It must have been compiled with the user's `own` options.
+        """
         file = self._registry.executable(artefact)
         if file is None:
             return None
-        if given:
-            raise PlacedError(f"it was compiled without the options {', '.join(sorted(given))}")
         header = file.header
+        require_options(header, own)
         loaded = load_here(file)
         return PlacedCall(self.__name__, loaded, header.parameters, header.arguments, self._plain)
 

@@ -51,6 +51,8 @@ class Artefact:
         found: how the options were found: command, budget, compiles, seconds, package. For readers
             only.
         executable: the placed executable; None if the options are the result.
+        own_options: the user's own compiler options, which every compile of the search had, but
+            which are not part of `compiler_options`.
     """
 
     function: str
@@ -64,6 +66,7 @@ class Artefact:
     compiler_options: dict[str, str]
     found: dict[str, Any] = dataclasses.field(default_factory=dict)
     executable: Executable | None = None
+    own_options: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def gain(self) -> float | None:
@@ -111,7 +114,7 @@ def _check_types(artefact: Artefact) -> None:
     """Raises TypeError unless every field has its type, as far as `apply` and reports need it."""
     for name in ("function", "chip", "topology", "fingerprint"):
         _require(isinstance(getattr(artefact, name), str), f"{name} is not a text")
-    for name in ("versions", "compiler_options"):
+    for name in ("versions", "compiler_options", "own_options"):
         pairs = dict(getattr(artefact, name))
         texts = all(isinstance(word, str) for pair in pairs.items() for word in pair)
         _require(texts, f"{name} has something other than texts")

@@ -56,7 +56,8 @@ def _compile_problems(artefact: Artefact, program: LoweredProgram) -> list[str]:
     with TrialCompiler(find_chip(artefact.chip, artefact.topology)) as compiler:
         program.write(compiler.lowered)
         try:
-            text = compiler.compile(artefact.compiler_options, Budget())
+            options = {**artefact.own_options, **artefact.compiler_options}
+            text = compiler.compile(options, Budget())
         except CaptureError as error:
             return [f"does not compile with the options: {error}"]
     cycles, expected = Binary().module_cycles(text, artefact.chip), artefact.expected_cycles

@@ -54,6 +54,11 @@ class LoweredProgram:
     sha256: str
     fingerprint: str = ""
 
+    @property
+    def own_options(self) -> dict[str, str]:
+        """Returns the user's compiler options as texts."""
+        return as_texts(self.base_options)
+
     def write(self, path: pathlib.Path) -> None:
         """Writes the program to `path`, for `read` in another process."""
         fields = dataclasses.asdict(self)
@@ -190,8 +195,12 @@ def fingerprint_of(lowered: Any) -> str:
 
 def jit_compiler_options(lowered: Any) -> dict[str, str]:
     """Returns the compiler options that jax.jit was given for a jax.stages.Lowered, as texts."""
-    given = dict(lowered._lowering._compiler_options_kvs)
-    return {name: option_text(value) for name, value in given.items()}
+    return as_texts(dict(lowered._lowering._compiler_options_kvs))
+
+
+def as_texts(options: Mapping[str, Any]) -> dict[str, str]:
+    """Returns compiler options as the compiler reads them."""
+    return {name: option_text(value) for name, value in options.items()}
 
 
 def option_text(value: object) -> str:

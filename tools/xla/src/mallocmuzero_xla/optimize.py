@@ -309,6 +309,7 @@ class _Run:
             expected_cycles=verified.optimized_cycles,
             compiler_options=verified.options,
             found={**found, "package": VERSION, "environment": recorded_settings()},
+            own_options=program.own_options,
         )
         return Optimized(
             compiler_options=verified.options,

@@ -45,6 +45,7 @@ class PlacedHeader:
         arguments: the number of positional arguments.
         jit_options: the keyword arguments of jax.jit that JSON can hold, to repeat the jit.
         report: the report of `mallocmuzero optimize --json`.
+        own_options: the user's own compiler options, with which the executable was compiled.
     """
 
     function: str
@@ -63,6 +64,7 @@ class PlacedHeader:
     arguments: int
     jit_options: dict[str, Any]
     report: dict[str, Any]
+    own_options: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)

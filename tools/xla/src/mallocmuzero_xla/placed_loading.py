@@ -9,7 +9,7 @@ from typing import Any
 from mallocmuzero_xla.chips import chip_of_kind
 from mallocmuzero_xla.environment import versions_of
 from mallocmuzero_xla.errors import PlacedError, in_one_line
-from mallocmuzero_xla.lowering import is_jitted, jit_of, text_sha256
+from mallocmuzero_xla.lowering import is_jitted, jit_compiler_options, jit_of, text_sha256
 from mallocmuzero_xla.placed_call import PlacedCall
 from mallocmuzero_xla.placed_file import PlacedFile, PlacedHeader
 from mallocmuzero_xla.placed_packing import build_of, describe_device
@@ -84,6 +84,13 @@ def load_here(file: PlacedFile) -> LoadedCall:
     return load_call(file.call, devices)
 
 
+def require_options(header: PlacedHeader, own: Mapping[str, str]) -> None:
+    """Raises PlacedError unless the executable was compiled with the user's `own` options."""
+    for name, value in sorted(own.items()):
+        if header.own_options.get(name) != value:
+            raise PlacedError(f"it was compiled without the option {name}={value}")
+
+
 def _check_versions(header: PlacedHeader) -> None:
     here = versions_of(header.platform)
     for name, version in header.versions.items():
@@ -143,7 +150,8 @@ def _check_function(header: PlacedHeader, loaded: LoadedCall, jitted: Any) -> No
         for index in range(header.arguments)
     ]
     try:
-        found = text_sha256(jitted.lower(*args, **kwargs))
+        lowered = jitted.lower(*args, **kwargs)
+        found = text_sha256(lowered)
     except Exception as error:
         raise PlacedError(
             f"the function cannot be traced with the arguments that it was placed with "
@@ -154,3 +162,4 @@ def _check_function(header: PlacedHeader, loaded: LoadedCall, jitted: Any) -> No
             "the function, or its jit options, are not those that were placed (check=False loads "
             "it all the same)"
         )
+    require_options(header, jit_compiler_options(lowered))

@@ -51,6 +51,7 @@ def pack(
         arguments=len(traced.args),
         jit_options=_jit_options(traced.jitted),
         report=dict(report),
+        own_options=traced.program.own_options,
     )
     return PlacedFile(header, pack_call(compiled, executable, static))
 

@@ -172,6 +172,7 @@ def _artefact(
             "package": VERSION,
             "environment": recorded_settings(),
         },
+        own_options=program.own_options,
     )
 
 
