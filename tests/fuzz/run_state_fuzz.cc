@@ -103,7 +103,8 @@ void RestoreBuffer(const v1::ReplayState& state, int games) {
 // A single number stands for one for each access and one behind the last.
 void Repeat(const PlayedProgram& program, google::protobuf::RepeatedField<double>& numbers) {
   if (numbers.size() != 1) return;
-  numbers.Resize(static_cast<int>(program.rules().access_count()) + 1, numbers[0]);
+  const double number = numbers[0];  // Resize moves the numbers before it reads its argument
+  numbers.Resize(static_cast<int>(program.rules().access_count()) + 1, number);
 }
 
 void Complete(v1::TrainState::Program& saved) {
