@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.store import write_atomically
 from protocol_plan import PROTOCOL
 
 Record = dict[str, Any]
@@ -86,9 +87,8 @@ class RecordFile:
 
     def __enter__(self) -> RecordFile:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        self._stream = self._path.open("a", encoding="utf-8")
+        self._open()
         try:
-            self._lock()
             self.records = read_records(self._path)
             if self.records:
                 _check_alike(self.records[0], self._made_by, "this run", str(self._path))
@@ -102,10 +102,12 @@ class RecordFile:
     def __exit__(self, *_: object) -> None:
         self._stream.close()
 
-    def _lock(self) -> None:
+    def _open(self) -> None:
+        self._stream = self._path.open("a", encoding="utf-8")
         try:
             fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            self._stream.close()
             raise UsageError(f"{self._path}: another process appends to it") from error
 
     def append(self, record: Record) -> None:
@@ -122,13 +124,18 @@ class RecordFile:
     def drop_failures(self) -> None:
         """Removes the records of runs that failed, so that these run again."""
         self.records = [record for record in self.records if record["status"] == "ok"]
-        self._stream.truncate(0)
-        self._stream.write("".join(_line(record) for record in self.records))
-        self._stream.flush()
+        _write(self._path, self.records)
+        self._stream.close()
+        self._open()
 
 
 def _line(record: Record) -> str:
     return json.dumps(record, sort_keys=True) + "\n"
+
+
+def _write(path: pathlib.Path, records: Sequence[Record]) -> None:
+    """Replaces a file by one of these records; an interruption loses none of the old ones."""
+    write_atomically(path, "".join(_line(record) for record in records).encode("utf-8"))
 
 
 def merge(paths: Sequence[pathlib.Path], output: pathlib.Path) -> list[Record]:
@@ -147,7 +154,5 @@ def merge(paths: Sequence[pathlib.Path], output: pathlib.Path) -> list[Record]:
             known = merged.setdefault(key_of(record), record)
             if known != record:
                 raise UsageError(f"{path}: another record of {key_of(record)} is in another file")
-    text = "".join(_line(merged[key]) for key in sorted(merged))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    output.write_text(text, encoding="utf-8")
+    _write(output, [merged[key] for key in sorted(merged)])
     return list(merged.values())

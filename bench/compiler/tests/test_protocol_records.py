@@ -97,6 +97,28 @@ def test_failures_are_dropped_so_that_they_run_again(tmp_path: pathlib.Path) -> 
     assert [each["seed"] for each in read_records(path)] == [0, 2]
 
 
+@pytest.fixture
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError("No space left on device")
+
+    for name in ("write_bytes", "write_text"):
+        monkeypatch.setattr(pathlib.Path, name, fail)
+
+
+def test_no_record_is_lost_if_the_file_cannot_be_written_anew(
+    tmp_path: pathlib.Path, request: pytest.FixtureRequest
+) -> None:
+    path = write(tmp_path / "r.jsonl", record(), record(seed=1, status="failed"))
+    other = write(tmp_path / "2.jsonl", record(seed=2))
+    request.getfixturevalue("full_disk")
+    with RecordFile(path, MADE_BY) as file, pytest.raises(OSError, match="No space left"):
+        file.drop_failures()
+    with pytest.raises(OSError, match="No space left"):
+        merge([path, other], path)
+    assert [each["seed"] for each in read_records(path)] == [0, 1]
+
+
 def test_files_of_one_commit_are_joined(tmp_path: pathlib.Path) -> None:
     shared = record(seed=1)
     one = write(tmp_path / "1.jsonl", record(), shared)
