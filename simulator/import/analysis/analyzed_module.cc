@@ -105,8 +105,9 @@ class AsyncCollector {
       const hlo::Instruction& instruction = schedule.InstructionAt(step);
       if (instruction.opcode == hlo::Opcode::kFusion) {
         VisitFusion(s, step, instruction);
-      } else if (IsAsyncCollectiveStart(instruction)) {
-        started_[{step.instance, step.instruction}] = Start(s, step, instruction);
+      } else if (const hlo::Instruction* start = StartOfCollectiveAt(
+                     analyzed_.module, schedule.ComputationOf(step.instance), instruction)) {
+        started_[{step.instance, step.instruction}] = Start(s, step, *start);
       } else if (IsAsyncDone(instruction.opcode) && !instruction.operands.empty()) {
         VisitDone(s, step, instruction);
       }
@@ -114,18 +115,22 @@ class AsyncCollector {
   }
 
  private:
-  size_t Start(int32_t s, const Step& step, const hlo::Instruction& instruction) {
+  // Step `s` begins the collective of `start`. Its operands are those of the step's instruction.
+  size_t Start(int32_t s, const Step& step, const hlo::Instruction& start) {
     const hlo::Computation& computation = analyzed_.schedule.ComputationOf(step.instance);
     AsyncCollective& started = analyzed_.async_collectives.emplace_back();
     started.start = s;
     started.done = Size32(analyzed_.schedule.steps);
-    started.link_bytes = CountLinkBytes(analyzed_.module, computation, instruction);
+    started.link_bytes = CountLinkBytes(analyzed_.module, computation, start);
     const auto add = [&](hlo::InstructionIndex index) {
       for (const ValueId value : analyzed_.flow.ValuesOf(step.instance, index)) {
         started.storages.push_back(analyzed_.flow.StorageOf(value));
       }
     };
-    for (const hlo::InstructionIndex operand : instruction.operands) add(operand);
+    for (const hlo::InstructionIndex operand :
+         computation.instructions[step.instruction].operands) {
+      add(operand);
+    }
     add(step.instruction);
     SortAndMakeUnique(started.storages);
     return analyzed_.async_collectives.size() - 1;

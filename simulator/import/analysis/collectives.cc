@@ -153,15 +153,26 @@ double RingBytes(const Operation& operation) {
   }
 }
 
+bool IsAsyncCustomCall(const hlo::Instruction& instruction) {
+  return instruction.opcode == Opcode::kAsyncStart &&
+         instruction.wrapped_opcode == Opcode::kCustomCall;
+}
+
+// The computation whose instructions a fusion or an asynchronous start executes, if it names one.
+absl::optional<hlo::ComputationIndex> PartsOf(const hlo::Instruction& instruction) {
+  if (IsAsyncCustomCall(instruction)) return instruction.Called(hlo::CallRole::kCalled);
+  if (instruction.opcode == Opcode::kFusion || instruction.opcode == Opcode::kAsyncStart) {
+    return instruction.Called(hlo::CallRole::kCalls);
+  }
+  return absl::nullopt;
+}
+
 double LinkBytes(const hlo::Module& module, const hlo::Computation& computation,
                  const hlo::Instruction& instruction, int depth, int& looks_left) {
   const bool starts = IsAsyncCollectiveStart(instruction);
-  const auto called = instruction.Called(hlo::CallRole::kCalls);
-  const bool has_parts = called && (instruction.opcode == Opcode::kFusion ||
-                                    instruction.opcode == Opcode::kAsyncStart);
-  if (has_parts) {
+  if (const auto parts = PartsOf(instruction)) {
     if (depth >= kMaxFusionDepth) return 0;
-    const hlo::Computation& inner = module.computations[*called];
+    const hlo::Computation& inner = module.computations[*parts];
     double bytes = 0;
     for (const hlo::Instruction& part : inner.instructions) {
       if (--looks_left < 0) break;
@@ -195,6 +206,27 @@ bool IsAsyncCollectiveStart(const hlo::Instruction& instruction) {
   return IsAsyncStart(instruction.opcode) &&
          IsCollective(instruction.opcode == Opcode::kAsyncStart ? instruction.wrapped_opcode
                                                                 : instruction.opcode);
+}
+
+bool StartsOffloadedCollective(const hlo::Module& module, const hlo::Instruction& instruction) {
+  if (!IsAsyncCustomCall(instruction)) return false;
+  const auto parts = PartsOf(instruction);
+  if (!parts) return false;
+  const std::vector<hlo::Instruction>& inner = module.computations[*parts].instructions;
+  return std::any_of(inner.begin(), inner.end(),
+                     [](const hlo::Instruction& part) { return IsCollective(part.opcode); });
+}
+
+const hlo::Instruction* StartOfCollectiveAt(const hlo::Module& module,
+                                            const hlo::Computation& computation,
+                                            const hlo::Instruction& instruction) {
+  if (IsAsyncCollectiveStart(instruction)) return &instruction;
+  if (BindsOperands(instruction)) {
+    const hlo::Instruction& start = computation.instructions[instruction.operands[0]];
+    return StartsOffloadedCollective(module, start) ? &start : nullptr;
+  }
+  const bool is_whole = !instruction.operands.empty();
+  return is_whole && StartsOffloadedCollective(module, instruction) ? &instruction : nullptr;
 }
 
 bool StatesItsArrays(const hlo::Instruction& start) {

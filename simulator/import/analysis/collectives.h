@@ -16,6 +16,18 @@ namespace mallocmuzero {
 // True for an instruction that starts an asynchronous collective, except a fusion.
 bool IsAsyncCollectiveStart(const hlo::Instruction& instruction);
 
+// True for a custom-call-start whose computation has a collective in it. The compiler for TPU7x
+// lets a SparseCore run collectives in this way.
+bool StartsOffloadedCollective(const hlo::Module& module, const hlo::Instruction& instruction);
+
+// The start of the asynchronous collective that begins at `instruction`, which must be in
+// `computation`; null if none does. It is the instruction itself, or, where an async-update brings
+// the operands of an offloaded collective (BindsOperands), the start before that. Fusions begin
+// none.
+const hlo::Instruction* StartOfCollectiveAt(const hlo::Module& module,
+                                            const hlo::Computation& computation,
+                                            const hlo::Instruction& instruction);
+
 // True for an all-gather-start or a collective-permute-start. Its tuple names its operands, its
 // results and contexts, so that it is known where its arrays are. These starts, and their dones,
 // are instructions of the program.

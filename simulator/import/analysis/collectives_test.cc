@@ -171,6 +171,31 @@ TEST(Collectives, TheDoneOfAnAsynchronousCollectiveWaitsForTheRest) {
   EXPECT_EQ(PriceLines(Permute(absl::StrCat(Compute(15), Compute(30)))).stall_cycles, 0);
 }
 
+// As libtpu writes collectives that a SparseCore runs for TPU7x. The start has scratch memory only;
+// the update brings the operands and begins the collective. Half of 800 bytes take 20 cycles.
+std::string Offloaded(const std::string& between_start_and_update, const std::string& between) {
+  return hlo::EntryModule(
+      absl::StrCat("%a = f32[100] parameter(0)\n%f = f32[100]{0:S(3)} parameter(1)\n"
+                   "%s = ((), (), (s32[8], s32[0]{0:S(10)})) custom-call-start(), "
+                   "custom_call_target=\"c\", called_computations=%gather\n",
+                   between_start_and_update,
+                   "%u = ((f32[100]), f32[200], (s32[8])) custom-call-update(%s, %a)\n", between,
+                   "ROOT %d = f32[200] custom-call-done(%u)"),
+      "%gather {\n%x = f32[100] parameter(0)\n"
+      "ROOT %g = f32[200] all-gather(%x), replica_groups=mesh['x'=2] {'x'}, dimensions={0}\n}\n");
+}
+
+TEST(Collectives, OneThatASparseCoreRunsBeginsWithItsOperands) {
+  const auto price = [](const std::string& before, const std::string& between) {
+    return PriceSchedule(*MustAnalyze(Offloaded(before, between)), Linked());
+  };
+  EXPECT_EQ(price("", "").collective_cycles, 20);
+  EXPECT_EQ(price("", Compute(15)).collective_cycles, 5);
+  EXPECT_EQ(price("", Compute(15)).stall_cycles, 5);
+  EXPECT_EQ(price("", Compute(30)).stall_cycles, 0);
+  EXPECT_EQ(price(Compute(15), "").stall_cycles, 20);
+}
+
 // As libtpu writes asynchronous collectives for v5e.
 TEST(Collectives, AChainOfFusionsIsOneAsynchronousCollective) {
   const std::string chain =

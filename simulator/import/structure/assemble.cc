@@ -57,7 +57,11 @@ class Assembler {
       if (step.kind != Step::Kind::kInstruction) continue;
       if (!IsAsyncStart(instruction.opcode) && !BindsOperands(instruction)) continue;
       if (IsAsyncCollectiveStart(instruction)) continue;
-      ++async_count;
+      // An update belongs to a start that counts, and an offloaded collective takes time.
+      if (IsAsyncStart(instruction.opcode) &&
+          !StartsOffloadedCollective(source_.module, instruction)) {
+        ++async_count;
+      }
       for (hlo::InstructionIndex operand : instruction.operands) {
         for (ValueId value : flow_.ValuesOf(step.instance, operand)) StorageOf(value).pinned = true;
       }

@@ -241,6 +241,30 @@ TEST(Assemble, OperandsThatAnAsyncUpdateBringsStayInHbm) {
   EXPECT_TRUE(program.buffers(AccessesOf(program, "n")[0].buffer()).pinned_to_hbm());
 }
 
+// A SparseCore of TPU7x runs this all-gather.
+TEST(Assemble, ACollectiveOfASparseCoreTakesTimeAndKeepsItsArraysInHbm) {
+  v1::Hardware hardware = SmallHardware();
+  hardware.set_link_bytes_per_cycle(16);
+  const std::string text = hlo::EntryModule(
+      "%p = f32[32,8] parameter(0)\n%t = f32[32,8] negate(%p)\n"
+      "%s = ((), (), (s32[8])) custom-call-start(), custom_call_target=\"c\", "
+      "called_computations=%gather\n"
+      "%u = ((f32[32,8]), f32[64,8], (s32[8])) custom-call-update(%s, %t)\n"
+      "%m = f32[32,8] negate(%p)\n"
+      "%d = f32[64,8] custom-call-done(%u)\nROOT %n = f32[64,8] negate(%d)",
+      "%gather {\n%x = f32[32,8] parameter(0)\n"
+      "ROOT %g = f32[64,8] all-gather(%x), replica_groups={{0,1}}, dimensions={0}\n}\n");
+  const v1::Program program = AssembleText(text, hardware);
+  ASSERT_THAT(program.collectives(), SizeIs(1));
+  EXPECT_EQ(program.collectives(0).start(), 1);  // before %m
+  EXPECT_EQ(program.collectives(0).done(), 2);   // before %n
+  EXPECT_EQ(program.collectives(0).cycles(), 64 * 8 * 4 / 2 / 16);
+  EXPECT_TRUE(BufferOfTensor(program, "t").pinned_to_hbm());
+  EXPECT_TRUE(program.buffers(AccessesOf(program, "n")[0].buffer()).pinned_to_hbm());
+  EXPECT_FALSE(BufferOfTensor(program, "m").pinned_to_hbm());
+  EXPECT_THAT(program.notes(), ElementsAre("1 asynchronous collectives keep arrays in HBM"));
+}
+
 // A custom call with `count` parameters of 1, 2, ... floats.
 std::string CallOfMany(int count) {
   std::string lines;
