@@ -18,7 +18,7 @@ sys.path.insert(0, str(WORKLOADS))
 from zoo import PROGRAMS, Program  # noqa: E402
 
 SPLITS = {"train", "validation", "test"}
-CHIPS = {"tpu_v4i", "tpu_v5e", "tpu_v6e"}
+CHIPS = {"tpu_v4i", "tpu_v5e", "tpu_v6e", "tpu7x"}
 HBM_BYTES = 8 * 2**30
 
 

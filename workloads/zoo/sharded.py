@@ -16,8 +16,8 @@ from .layers import Params, dense, feed_forward, layer_norm, split_heads, tokens
 from .registry import Architecture, Sharding
 from .transformers import caches, llama_decode, llama_loss
 
-_CHIPS = ("tpu_v5e", "tpu_v6e")
-_EIGHT = {"tpu_v5e": "v5e:2x4", "tpu_v6e": "v6e:2x4"}
+_CHIPS = ("tpu_v5e", "tpu_v6e", "tpu7x")
+_EIGHT = {"tpu_v5e": "v5e:2x4", "tpu_v6e": "v6e:2x4", "tpu7x": "tpu7x:2x2x1"}
 
 # The last layers of each pair of a tensor-parallel model: their rows are split, because the columns
 # of the layers before are.
