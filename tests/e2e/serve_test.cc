@@ -149,7 +149,8 @@ TEST_F(Serve, PlaysACheckpointThatReplacesItsOwn) {
 TEST_F(Serve, SigtermGivesRunningClientsTheirBest) {
   StartServer();
   RunningMallocmuzero client(Map("10m", "m.mapping"));
-  ASSERT_TRUE(AwaitRunning(1));
+  // Until the first mapping there is no best one.
+  ASSERT_TRUE(Await([&] { return Metric("better_total") >= 1; }));
   server_->Signal(SIGTERM);
   const RunResult ended = server_->Wait();
   EXPECT_EQ(ended.exit_code, 0) << ended.err;
