@@ -34,7 +34,7 @@ def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "compiler_versions", lambda: VERSIONS)
     monkeypatch.setattr(module, "Executables", FakeExecutables)
     rounds = "mallocmuzero_xla.placed_rounds"
-    monkeypatch.setattr(f"{rounds}.module_of_text", lambda _: b"module")
+    monkeypatch.setattr(f"{rounds}.readable_module", lambda *_: b"module")
     monkeypatch.setattr(f"{rounds}.compiler_library", lambda: pathlib.Path("libtpu.so"))
 
 

@@ -71,7 +71,7 @@ def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pa
     monkeypatch.setattr(FakeExecutables, "unpackable", "")
     monkeypatch.setattr(FakeExecutables, "unfit", "")
     rounds = "mallocmuzero_xla.placed_rounds"
-    monkeypatch.setattr(f"{rounds}.module_of_text", lambda _: b"module")
+    monkeypatch.setattr(f"{rounds}.readable_module", lambda *_: b"module")
     monkeypatch.setattr(f"{rounds}.compiler_library", lambda: pathlib.Path("libtpu.so"))
     return tmp_path / "cache"
 

@@ -26,7 +26,9 @@ if pathlib.Path(flags["--hlo"]).read_bytes() == b"refuse":
     print("mallocmuzero: f.mlir: out of memory", file=sys.stderr)
     sys.exit(1)
 options = [b for a, b in zip(sys.argv, sys.argv[1:]) if a == "--option"]
-pathlib.Path(flags["--text"]).write_text("HloModule " + json.dumps([sys.argv[1], options]))
+words = [sys.argv[1], options, *(flags[name] for name in ("--timeout",) if name in flags)]
+output = flags.get("--text") or flags["--module"]
+pathlib.Path(output).write_text("HloModule " + json.dumps(words))
 """
 
 
@@ -80,6 +82,16 @@ def test_without_a_binary_the_reason_and_the_remedy_are_said(
     monkeypatch.setenv("MALLOCMUZERO_BINARY", "/absent")
     with pytest.raises(CompileError, match=r"cannot print .*sees 3\), and .*no such executable"):
         readable.readable_text(program(), CHIPS["tpu_v6e"], {})
+
+
+def test_binary_compiles_a_module_that_jax_cannot_read(compiled: list[str]) -> None:
+    pytest.importorskip("jaxlib")
+    module = readable.readable_module(program(), CHIPS["tpu_v6e"], {"xla_more": "a=b"}, "?", 9.6)
+    assert json.loads(module.removeprefix(b"HloModule ")) == [
+        "compile",
+        ["xla_own=true", "xla_more=a=b"],
+        "10s",
+    ]
 
 
 @pytest.mark.compiler

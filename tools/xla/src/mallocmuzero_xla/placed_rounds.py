@@ -13,11 +13,11 @@ from mallocmuzero_xla.environment import compiler_library
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.place_search import COMMAND, Found, read_found
-from mallocmuzero_xla.placed_payload import module_of_text
 from mallocmuzero_xla.planning import PLACED_SOLVE_SECONDS
+from mallocmuzero_xla.readable import readable_module
 from mallocmuzero_xla.saved_capture import SavedCapture
 from mallocmuzero_xla.search_capture import Resources
-from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
+from mallocmuzero_xla.variants import ALL_HBM, DEFAULT, Variant
 
 # A call of the binary uses fewer seeds than this, and all calls of a search together.
 _SEEDS_OF_A_CALL = 1_000
@@ -40,7 +40,8 @@ class PlacedRounds:
     ) -> None:
         """`capture` has the texts of `program` under further compiler `options`.
 
-        Raises CaptureError if jax cannot read the text with everything in HBM.
+        Compiles the program with everything in HBM if jax cannot read that text. Raises
+        CaptureError if the compile fails.
         """
         self._resources = resources
         self._capture = capture
@@ -50,7 +51,10 @@ class PlacedRounds:
         self._calls = 0
         self._process: subprocess.Popen[str] | None = None
         self.best: Found | None = None
-        module = module_of_text(capture.read(ALL_HBM))
+        chip, budget = resources.chip, resources.budget
+        everything_in_hbm = {**options, **Variant(ALL_HBM).options(chip)}
+        text = capture.read(ALL_HBM)
+        module = readable_module(program, chip, everything_in_hbm, text, budget.remaining())
         self._scratch = tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-")
         self._path("all_hbm.pb").write_bytes(module)
         self._path("options.pb").write_bytes(program.compile_options)

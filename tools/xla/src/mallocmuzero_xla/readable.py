@@ -1,7 +1,8 @@
-"""Compiles a program to text, also where jax cannot print the compiled module.
+"""Compiles a program to text or to a module, also where jax cannot print or read the module.
 
-jax's parser of modules refuses some that the compiler makes, such as asynchronous gathers on v6e.
-The binary compiles such a program through the compiler's C API, and prints its module itself.
+jax's parser of modules refuses some that the compiler makes, such as asynchronous gathers on v6e
+and all collectives on TPU7x. The binary compiles such a program through the compiler's C API, and
+prints its module itself.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import pathlib
 import subprocess
 import tempfile
+from collections.abc import Sequence
 
 from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.chips import Chip, chip_devices
 from mallocmuzero_xla.environment import compiler_library
-from mallocmuzero_xla.errors import CompileError, UnprintableError, UsageError
+from mallocmuzero_xla.errors import CaptureError, CompileError, UnprintableError, UsageError
 from mallocmuzero_xla.lowering import LoweredProgram, compile_to_text, option_text
+from mallocmuzero_xla.placed_payload import module_of_text
 
 # The programs, by `sha256`, that jax could not print. Compiling them with jax again is useless.
 _unprintable: set[str] = set()
@@ -37,18 +40,40 @@ def readable_text(program: LoweredProgram, chip: Chip, options: dict[str, str]) 
             raise CompileError(
                 f"jax cannot print the compiled module ({reason}), and {error}"
             ) from error
-    return _text_by_binary(program, chip, options)
+    return _compiled_by_binary(program, chip, options, "--text").decode("utf-8")
 
 
-def _text_by_binary(program: LoweredProgram, chip: Chip, options: dict[str, str]) -> str:
+def readable_module(
+    program: LoweredProgram, chip: Chip, options: dict[str, str], text: str, seconds: float
+) -> bytes:
+    """Returns the HloModuleProto of a compile whose text is known.
+
+    Where jax cannot read the text, the binary compiles the program again, for at most `seconds`.
+    Raises CompileError if that fails.
+    """
+    try:
+        return module_of_text(text)
+    except CaptureError:
+        limit = ["--timeout", f"{max(1, round(seconds))}s"]
+        return _compiled_by_binary(program, chip, options, "--module", limit)
+
+
+def _compiled_by_binary(
+    program: LoweredProgram,
+    chip: Chip,
+    options: dict[str, str],
+    form: str,
+    further: Sequence[str] = (),
+) -> bytes:
+    """Returns the content of the file that the flag `form` of the binary's `compile` writes."""
     with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as name:
         folder = pathlib.Path(name)
-        module, settings, text = folder / "f.mlir", folder / "options.pb", folder / "f.hlo"
+        module, settings, output = folder / "f.mlir", folder / "options.pb", folder / "output"
         module.write_bytes(program.module)
         settings.write_bytes(program.compile_options)
         line = [find_binary(), "compile", "--hlo", module, "--compile-options", settings]
         line += ["--chip", chip.name, "--topology", program.topology_name]
-        line += ["--libtpu", compiler_library(), "--text", text]
+        line += ["--libtpu", compiler_library(), form, output, *further]
         for name, value in {**program.base_options, **options}.items():
             line += ["--option", f"{name}={option_text(value)}"]
         result = subprocess.run(
@@ -57,4 +82,4 @@ def _text_by_binary(program: LoweredProgram, chip: Chip, options: dict[str, str]
         if result.returncode != 0:
             words = (result.stderr.strip().splitlines() or ["no message"])[-1]
             raise CompileError(words.removeprefix("mallocmuzero: "))
-        return text.read_text(encoding="utf-8")
+        return output.read_bytes()
