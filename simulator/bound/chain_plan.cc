@@ -27,12 +27,11 @@ InstructionIndex WriteBackBegin(const BufferChain& chain, size_t link) {
 
 }  // namespace
 
-ChainPlanner::ChainPlanner(const Program& program) : program_(program) {
+ChainPlanner::ChainPlanner(const Program& program, IndexSpan<InstructionIndex, const double> waits)
+    : program_(program) {
   const double rate = program.hardware().hbm_bytes_per_cycle();
   wait_.reserve(size_t{program.instruction_count()} + 1);
-  for (const Instruction& instruction : program.instructions()) {
-    wait_.push_back(instruction.execution_count / rate);
-  }
+  for (const double count : waits) wait_.push_back(count / rate);
   wait_.push_back(1 / rate);  // at the end of the program
 }
 

@@ -39,7 +39,8 @@ struct Usage {
 // Not thread-safe: a planner has the tables of the present prices and scratch memory.
 class ChainPlanner {
  public:
-  explicit ChainPlanner(const Program& program);
+  // `waits` are those of Counted: how often the program waits just before each instruction.
+  ChainPlanner(const Program& program, IndexSpan<InstructionIndex, const double> waits);
 
   // Prepares the planner for prices, which must outlive its use.
   void SetPrices(const Prices& prices);

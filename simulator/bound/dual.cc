@@ -8,16 +8,16 @@
 
 namespace mallocmuzero::bound {
 
-Dual::Dual(const Program& program)
+Dual::Dual(const Program& program, const Counted& counted)
     : program_(program),
       capacity_(AlignedCapacity(program.hardware())),
       chains_(FindBufferChains(program)),
-      instructions_(program),
-      planner_(program) {
+      instructions_(program, counted.executions),
+      planner_(program, counted.waits) {
   const double rate = program.hardware().hbm_bytes_per_cycle();
-  for (const Instruction& instruction : program.instructions()) {
-    wait_prices_.push_back(instruction.execution_count / rate);
-    counts_memory_.push_back(IsMarker(instruction.kind) ? 0 : 1);
+  for (const InstructionIndex i : program.instructions().indices()) {
+    wait_prices_.push_back(counted.waits[i] / rate);
+    counts_memory_.push_back(IsMarker(program.instructions()[i].kind) ? 0 : 1);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "simulator/bound/buffer_chains.h"
 #include "simulator/bound/chain_plan.h"
 #include "simulator/bound/instruction_terms.h"
+#include "simulator/bound/link_spans.h"
 #include "simulator/bound/prices.h"
 #include "simulator/core/program.h"
 
@@ -27,7 +28,7 @@ namespace mallocmuzero::bound {
 class Dual {
  public:
   // The program must outlive the dual.
-  explicit Dual(const Program& program);
+  Dual(const Program& program, const Counted& counted);
 
   // The value at some prices, cycles of one run, and a subgradient: how the value changes when a
   // price grows.

@@ -38,7 +38,8 @@ std::array<uint32_t, kMaxListedAccesses> SameBufferBefore(const Program& program
 
 }  // namespace
 
-InstructionTerms::InstructionTerms(const Program& program) {
+InstructionTerms::InstructionTerms(const Program& program,
+                                   IndexSpan<InstructionIndex, const double> executions) {
   terms_.reserve(program.instruction_count());
   for (const InstructionIndex i : program.instructions().indices()) {
     const Instruction& instruction = program.instructions()[i];
@@ -54,17 +55,17 @@ InstructionTerms::InstructionTerms(const Program& program) {
     envelope_savings_.resize(varying_.size(), 0);
     term.listed = term.varying_count <= kMaxListedAccesses;
     if (term.listed) {
-      AddListed(program, i, term);
+      AddListed(program, i, executions[i], term);
     } else {
-      AddEnveloped(program, i, term);
+      AddEnveloped(program, i, executions[i], term);
     }
     terms_.push_back(term);
   }
 }
 
-void InstructionTerms::AddListed(const Program& program, InstructionIndex instruction, Term& term) {
+void InstructionTerms::AddListed(const Program& program, InstructionIndex instruction,
+                                 double executions, Term& term) {
   term.list.first = Size32(saved_);
-  const double executions = program.instructions()[instruction].execution_count;
   const AccessIndex first_access = program.instructions()[instruction].first_access;
   const double all_hbm = program.latency().Cycles(instruction, 0);
   const double capacity = AlignedCapacity(program.hardware());
@@ -95,18 +96,17 @@ void InstructionTerms::AddListed(const Program& program, InstructionIndex instru
 }
 
 void InstructionTerms::AddEnveloped(const Program& program, InstructionIndex instruction,
-                                    Term& term) {
+                                    double executions, Term& term) {
   const Instruction& facts = program.instructions()[instruction];
   const LatencyEnvelope envelope = program.latency().Envelope(instruction, facts.access_count);
   const double all_hbm = program.latency().Cycles(instruction, 0);
   // The savings of the envelope count from its own base, which may be below the cycles with
   // everything in HBM. The difference is saved without any access.
-  term.envelope.most_saved = facts.execution_count * (all_hbm - envelope.least_cycles);
+  term.envelope.most_saved = executions * (all_hbm - envelope.least_cycles);
   for (uint32_t k = 0; k < term.varying_count; ++k) {
     const AccessIndex a = varying_[term.first_varying + k];
     envelope_savings_[term.first_varying + k] =
-        facts.execution_count *
-        (envelope.savings[a - facts.first_access] + (all_hbm - envelope.base_cycles));
+        executions * (envelope.savings[a - facts.first_access] + (all_hbm - envelope.base_cycles));
   }
   double sum = 0;
   for (uint32_t k = 0; k < term.varying_count; ++k) {

@@ -26,7 +26,8 @@ struct InstructionChoice {
 // sets to try; for them `Best` returns an upper bound of the largest worth.
 class InstructionTerms {
  public:
-  explicit InstructionTerms(const Program& program);
+  // `executions` of each instruction; 0 for those whose cycles do not count.
+  InstructionTerms(const Program& program, IndexSpan<InstructionIndex, const double> executions);
 
   // `access_prices` has the price of each access of the program, in cycles. Adds 1 to `chosen` of
   // each chosen access; where the worth is a bound, adds the share of the access that the bound
@@ -61,8 +62,10 @@ class InstructionTerms {
     Enveloped envelope;
   };
 
-  void AddListed(const Program& program, InstructionIndex instruction, Term& term);
-  void AddEnveloped(const Program& program, InstructionIndex instruction, Term& term);
+  void AddListed(const Program& program, InstructionIndex instruction, double executions,
+                 Term& term);
+  void AddEnveloped(const Program& program, InstructionIndex instruction, double executions,
+                    Term& term);
   InstructionChoice BestOfList(const Term& term, double idle_price,
                                IndexSpan<AccessIndex, const double> access_prices,
                                IndexSpan<AccessIndex, double> chosen) const;

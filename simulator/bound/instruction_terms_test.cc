@@ -50,12 +50,14 @@ double BestOfAllSets(const Program& program, double idle_price,
   return best;
 }
 
+const IndexVector<InstructionIndex, double> kOnce = {1};
+
 TEST(InstructionTerms, FindTheBestSetOfFewAccesses) {
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> price(-10, 40);
   for (int k = 0; k < 50; ++k) {
     const Program program = RandomInstruction(8, random);
-    const InstructionTerms terms(program);
+    const InstructionTerms terms(program, kOnce);
     IndexVector<AccessIndex, double> prices(8);
     for (double& p : prices) p = price(random);
     IndexVector<AccessIndex, double> chosen(8, 0);
@@ -69,7 +71,7 @@ TEST(InstructionTerms, BoundTheBestSetOfManyAccesses) {
   std::uniform_real_distribution<double> price(-10, 40);
   for (int k = 0; k < 50; ++k) {
     const Program program = RandomInstruction(14, random);
-    const InstructionTerms terms(program);
+    const InstructionTerms terms(program, kOnce);
     IndexVector<AccessIndex, double> prices(14);
     for (double& p : prices) p = price(random);
     IndexVector<AccessIndex, double> chosen(14, 0);
@@ -86,7 +88,7 @@ TEST(InstructionTerms, ChooseOnlySetsThatFit) {
   builder.AddInstruction(100, {Read(a, 20), Read(b, 30)});
   const Program program = builder.Build();
   IndexVector<AccessIndex, double> chosen(2, 0);
-  const InstructionTerms terms(program);
+  const InstructionTerms terms(program, kOnce);
   EXPECT_EQ(terms.Best(0, 0, IndexVector<AccessIndex, double>{0, 0}, Writable(chosen)).worth, 30);
   EXPECT_EQ(chosen, (IndexVector<AccessIndex, double>{0, 1}));
   EXPECT_EQ(terms.most_saved(), 50);
