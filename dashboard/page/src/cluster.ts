@@ -1,6 +1,7 @@
 // The third view: the roles of a cluster, what each waits for, and its rates since the page was opened.
 import type { Cluster, Finding } from "./api";
 import { Chart, type Line } from "./charts";
+import { ClusterHistory } from "./cluster_history";
 import { make } from "./dom";
 import { formatBytes, formatClock, formatDuration, formatShort } from "./format";
 
@@ -46,8 +47,7 @@ export class ClusterView {
   private readonly verdict = make("p", { class: "finding neutral", attributes: { role: "status" } });
   private readonly rows = make("tbody");
   private readonly charts = new Map<string, Chart>();
-  private readonly times: number[] = [];
-  private readonly samples = new Map<string, Map<string, (number | null)[]>>();  // figure, role
+  private readonly history = new ClusterHistory(kFigures.map(([figure]) => figure), kMostSamples);
   private readonly opened = performance.now();
 
   constructor() {
@@ -92,33 +92,12 @@ export class ClusterView {
   }
 
   private addSample(cluster: Cluster): void {
-    this.times.push((performance.now() - this.opened) / 1000);
-    if (this.times.length > kMostSamples) this.times.shift();
-    for (const [figure] of kFigures) {
-      const ofRoles = this.samples.get(figure) ?? new Map<string, (number | null)[]>();
-      this.samples.set(figure, ofRoles);
-      for (const { role } of cluster.roles) {
-        const value = role.figures[figure];
-        if (value === undefined) continue;
-        const column = ofRoles.get(role.name) ?? [];
-        ofRoles.set(role.name, column);
-        while (column.length < this.times.length - 1) column.push(null);
-        column.push(value);
-        if (column.length > kMostSamples) column.shift();
-      }
-      this.draw(figure, ofRoles);
+    this.history.add((performance.now() - this.opened) / 1000, cluster.roles.map(({ role }) => role));
+    for (const [figure, chart] of this.charts) {
+      const ofRoles = [...this.history.samplesOf(figure)];
+      chart.element.hidden = ofRoles.length === 0;
+      if (ofRoles.length === 0) continue;
+      chart.update(this.history.times, ofRoles.map(([name, values], i): Line => ({ name, colour: kColours[i % kColours.length]!, values: [...values] })));
     }
-  }
-
-  private draw(figure: string, ofRoles: Map<string, (number | null)[]>): void {
-    const chart = this.charts.get(figure)!;
-    chart.element.hidden = ofRoles.size === 0;
-    if (ofRoles.size === 0) return;
-    const lines = [...ofRoles].map(([name, column], i): Line => {
-      const values = [...column];
-      while (values.length < this.times.length) values.push(null);
-      return { name, colour: kColours[i % kColours.length]!, values };
-    });
-    chart.update(this.times, lines);
   }
 }
