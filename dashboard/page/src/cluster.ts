@@ -2,7 +2,7 @@
 import type { Cluster, Finding } from "./api";
 import { Chart, type Line } from "./charts";
 import { ClusterHistory } from "./cluster_history";
-import { make } from "./dom";
+import { make, showChildren } from "./dom";
 import { formatBytes, formatClock, formatDuration, formatShort } from "./format";
 
 const kMostSamples = 1800;
@@ -73,8 +73,8 @@ export class ClusterView {
   update(cluster: Cluster): void {
     const finding = clusterFinding(cluster);
     this.verdict.className = `finding ${finding.level.toLowerCase()}`;
-    this.verdict.replaceChildren(make("strong", { text: finding.title }), make("span", { text: finding.text }));
-    this.rows.replaceChildren(...cluster.roles.map(({ role, health, why }) => make("tr", {}, [
+    showChildren(this.verdict, [make("strong", { text: finding.title }), make("span", { text: finding.text })]);
+    showChildren(this.rows, cluster.roles.map(({ role, health, why }) => make("tr", {}, [
       make("td", { text: role.role.toLowerCase() }),
       make("th", { text: role.name, attributes: { scope: "row" } }),
       make("td", { text: role.address }),

@@ -145,6 +145,58 @@ test("the slider goes through the run's mappings, and the table sorts", async ()
   await close();
 });
 
+// Waits until the page has asked for the run `count` times more, and has shown the answers.
+async function polled(page, count) {
+  for (let k = 0; k < count; ++k) await page.waitForResponse((response) => response.url().endsWith("/api/run"));
+  await nextFrame(page);
+}
+
+test("what does not change stays in place while the page asks again", async () => {
+  const { page, close } = await open(browser, server.address);
+  await drawn(page, "overview");
+  const focused = () => page.evaluate(() => document.activeElement.textContent);
+  for (const name of [/Memory map of layers/, "licences", "Memory map"]) {
+    const link = page.getByRole("link", { name, exact: true });
+    await link.focus();
+    const text = await focused();
+    await polled(page, 2);
+    assert.equal(await focused(), text, `the focus stays at ${name}`);
+  }
+  await page.evaluate(() => getSelection().selectAllChildren(document.querySelector(".tile .value")));
+  const marked = await page.evaluate(() => getSelection().toString());
+  await polled(page, 2);
+  assert.equal(await page.evaluate(() => getSelection().toString()), marked, "marked text stays marked");
+  await page.getByRole("link", { name: "Memory map", exact: true }).focus();
+  await page.keyboard.press("Enter");
+  await drawn(page, "map");
+  assert.equal(await focused(), "Memory map", "the focus stays at the tab that was chosen");
+  await close();
+});
+
+test("a column is sorted by the keyboard, and keeps the focus", async () => {
+  const { page, close } = await open(browser, server.address + mapOf(kLarge));
+  await drawn(page, "map");
+  await page.getByRole("button", { name: "Kind" }).focus();
+  for (const order of ["ascending", "descending"]) {
+    await page.keyboard.press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), "Kind");
+    assert.equal(await page.locator("th", { hasText: "Kind" }).getAttribute("aria-sort"), order);
+  }
+  await close();
+});
+
+test("the skip link leads to the content of the same view", async () => {
+  const { page, close } = await open(browser, server.address + mapOf(kLarge));
+  await drawn(page, "map");
+  await page.locator(".skip").focus();
+  await page.keyboard.press("Enter");
+  await polled(page, 1);
+  assert.equal(await page.evaluate(() => document.activeElement.id), "main");
+  assert.ok(await page.locator(".map-body").isVisible());
+  assert.ok(page.url().endsWith(mapOf(kLarge)));
+  await close();
+});
+
 test("everything that can be used has a name", async () => {
   const { page, close } = await open(browser, server.address);
   for (const [hash, view] of [["#/", "overview"], [mapOf(kLarge), "map"]]) {
