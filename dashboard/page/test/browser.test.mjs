@@ -121,6 +121,35 @@ test("the pointer shows the tensor and the instruction", async () => {
   await close();
 });
 
+test("the keys go to the stays beside the one that was clicked, and from the last to the first", async () => {
+  const { page, close } = await open(browser, server.address + mapOf(kLarge));
+  await drawn(page, "map");
+  const spoken = () => page.locator("[aria-live=polite]").textContent();
+  const canvas = page.locator(".map-canvas").first();
+  await canvas.focus();
+  await page.keyboard.press("[");
+  const last = await spoken();
+  await page.keyboard.press("]");
+  const first = await spoken();
+  assert.match(first, /in fast memory \S+ \(#0\)/);
+  await page.keyboard.press("[");
+  assert.equal(await spoken(), last);
+  await page.keyboard.press("Escape");
+  for (let k = 0; k < 5; ++k) await page.getByRole("button", { name: "Zoom in" }).click();
+  const box = await canvas.boundingBox();
+  for (let k = 0; k < 40 && (await spoken()) === last; ++k) {
+    await page.mouse.click(box.x + box.width * (0.2 + 0.015 * k), box.y + 60 + ((k * 37) % 200));
+  }
+  const clicked = await spoken();
+  assert.notEqual(clicked, last);
+  await canvas.focus();
+  await page.keyboard.press("]");
+  assert.notEqual(await spoken(), clicked);
+  await page.keyboard.press("[");
+  assert.equal(await spoken(), clicked);
+  await close();
+});
+
 test("the slider goes through the run's mappings, and the table sorts", async () => {
   const { page, complaints, close } = await open(browser, server.address + mapOf(kLarge));
   await drawn(page, "map");
@@ -194,6 +223,32 @@ test("the skip link leads to the content of the same view", async () => {
   assert.equal(await page.evaluate(() => document.activeElement.id), "main");
   assert.ok(await page.locator(".map-body").isVisible());
   assert.ok(page.url().endsWith(mapOf(kLarge)));
+  await close();
+});
+
+test("a map that the server did not give is asked for again", async () => {
+  const { page, close } = await open(browser, server.address);
+  await drawn(page, "overview");
+  let refused = 0;
+  await page.route("**/api/map?*", (route) => ++refused <= 2 ? route.abort() : route.continue());
+  await page.getByRole("link", { name: "Memory map of layers" }).click();
+  await page.waitForFunction(() => document.querySelector("#live").textContent.startsWith("no answer"));
+  await drawn(page, "map");
+  assert.equal(await page.locator(".map-panel h3").first().textContent(), "best #3, found by local_search");
+  await close();
+});
+
+test("another program has no marked instruction", async () => {
+  const { page, close } = await open(browser, server.address + mapOf(kLarge));
+  await drawn(page, "map");
+  const note = page.locator("section[aria-label=Tensors] .note");
+  await page.getByLabel("Which tensors").selectOption("marked");
+  assert.equal(await note.textContent(), "Click an instruction in the map first.");
+  await page.locator(".map-canvas").first().click();
+  assert.match(await note.textContent(), /rows/);
+  await page.locator("select.program").selectOption(mapOf(kHostile));
+  await drawn(page, "map");
+  assert.equal(await note.textContent(), "Click an instruction in the map first.");
   await close();
 });
 
@@ -383,5 +438,12 @@ test("a dashboard with a token asks for it", async () => {
   await drawn(second.page, "overview");
   assert.ok(!second.page.url().includes("sesame"), "the token does not stay in the address");
   await second.close();
+  // It may be pasted as it is.
+  writeFileSync(file, "100%\n");
+  const percent = await serve(run.path, ["--token-file", file]);
+  const third = await open(browser, `${percent.address}#token=100%`);
+  await drawn(third.page, "overview");
+  await third.close();
+  await percent.stop();
   await guarded.stop();
 });
