@@ -73,5 +73,11 @@ TEST(BenchServe, TakesNoFlagThatItWouldIgnore) {
   EXPECT_EQ(error_with("--program=p", "--budget=1s"), "");
 }
 
+TEST(Dashboard, TakesNoSettingOfAConfigurationThatIsNotGiven) {
+  EXPECT_THAT(ErrorOf({"dashboard", "--run=r", "--set=learner.name=l"}),
+              HasSubstr("--set requires --config"));
+  EXPECT_EQ(ErrorOf({"dashboard", "--config=c", "--set=learner.name=l"}), "");
+}
+
 }  // namespace
 }  // namespace mallocmuzero::cli
