@@ -32,14 +32,18 @@ function figuresOf(figures: Record<string, number>): string {
 export function clusterFinding(cluster: Cluster): Finding {
   const say = ({ role, health, why }: Cluster["roles"][number]): string =>
     `${role.name || role.address} is ${health}${why === "" ? "" : `: ${why}`}`;
-  const bad = cluster.roles.filter(({ health }) => health !== "ok" && health !== "waiting");
-  if (bad.length > 0 || !cluster.healthy) {
+  const having = (...healths: string[]): Cluster["roles"] => cluster.roles.filter(({ health }) => healths.includes(health));
+  if (!cluster.healthy) {
+    const bad = having("away", "blocked", "degraded");
     return { level: "WARNING", title: "Not healthy",
-             text: bad.length > 0 ? `${bad.map(say).join("; ")}.` : "There are fewer actors than actor.count." };
+             text: bad.length > 0 ? `${bad.map(say).join("; ")}.` : "There are fewer actors than actor.expected." };
   }
-  const waiting = cluster.roles.filter(({ health }) => health === "waiting");
-  return { level: "GOOD", title: "Healthy", text: `All ${cluster.roles.length} roles answer. ` +
-    (waiting.length === 0 ? "None of them waits." : `Waits that are no fault: ${waiting.map(say).join("; ")}.`) };
+  // Actors come and go, so a silent one is no fault.
+  const silent = having("silent");
+  const waiting = having("waiting");
+  return { level: "GOOD", title: "Healthy",
+           text: (silent.length === 0 ? `All ${cluster.roles.length} roles answer. ` : `${silent.map(say).join("; ")}. `) +
+             (waiting.length === 0 ? `None of ${silent.length === 0 ? "them" : "the others"} waits.` : `Waits that are no fault: ${waiting.map(say).join("; ")}.`) };
 }
 
 export class ClusterView {
