@@ -47,10 +47,20 @@ std::string Version() {
   return absl::StrCat("mallocmuzero ", kVersion, " (commit ", commit, ")");
 }
 
+// What is wrong with the usage. CLI11 does not name a word that is no subcommand.
+std::string UsageError(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* chosen = &app;
+  while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
+  const std::vector<std::string> left = app.remaining(/*recurse=*/true);
+  if (chosen->get_require_subcommand_min() == 0 || left.empty()) return error.what();
+  const std::string where = chosen == &app ? "" : absl::StrCat(chosen->get_name(), ": ");
+  return absl::StrCat(where, "there is no '", left.front(), "'");
+}
+
 // --help and --version arrive here too, as errors with exit code 0.
 ExitCode ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() != 0) {
-    PrintError(absl::StrCat(error.what(), " (mallocmuzero --help shows the usage)"));
+    PrintError(absl::StrCat(UsageError(app, error), " (mallocmuzero --help shows the usage)"));
     return ExitCode::kBadInput;
   }
   std::ostringstream out;
@@ -119,6 +129,18 @@ absl::Status CheckOutputIsNotRead(const std::string& output, absl::Span<const st
         absl::StrCat(output, ": would be written over ", input, ", which is read"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckOutputHasPlace(const std::string& output) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(output).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
+    return OutputError(absl::NotFoundError(
+        absl::StrCat(output, ": cannot write: no folder '", folder.string(), "'")));
+  }
+  if (!std::filesystem::is_directory(output, error)) return absl::OkStatus();
+  return OutputError(
+      absl::FailedPreconditionError(absl::StrCat(output, ": cannot write: a folder")));
 }
 
 std::filesystem::path WholePath(const std::string& path) {

@@ -75,6 +75,7 @@ absl::Status CheckOutputs(const CompileFlags& flags) {
   for (const std::string& output : {flags.module, flags.text, flags.executable}) {
     if (output.empty()) continue;
     MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(output, {flags.hlo, flags.compiler.compile_options}));
+    MMZ_RETURN_IF_ERROR(CheckOutputHasPlace(output));
     if (outputs.insert(WholePath(output)).second) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(output, ": --module, --text and --executable are to be different files"));

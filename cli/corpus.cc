@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/file_io.h"
+#include "cli/program_set_flags.h"
 #include "cli/table.h"
 #include "env/program_files.h"
 #include "mallocmuzero/v1/report.pb.h"
@@ -155,7 +156,7 @@ absl::StatusOr<std::vector<CorpusProgram>> ReadCorpus(const std::string& folder)
   const std::string split_path = folder + "/split.csv";
   const absl::StatusOr<std::map<std::string, SplitEntry>> split = ReadSplit(split_path);
   if (!split.ok()) return split.status();
-  const absl::StatusOr<std::vector<std::string>> paths = FindPrograms(folder);
+  const absl::StatusOr<std::vector<std::string>> paths = FindSomePrograms(folder);
   if (!paths.ok()) return paths.status();
   std::vector<CorpusProgram> programs;
   for (const std::string& path : *paths) {

@@ -9,6 +9,7 @@
 #include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/explain_report.h"
+#include "cli/number_flag.h"
 #include "cli/print_json.h"
 #include "cli/program_inputs.h"
 #include "mallocmuzero/v1/report.pb.h"
@@ -58,7 +59,7 @@ void AddExplainCommand(CLI::App& app, CommandBody& body) {
   command
       ->add_option("--limit", flags->limit,
                    "Lists at most this number of tensors. The default is 10.")
-      ->check(CLI::Range(0, kMostReasons));
+      ->check(WholeNumber(0, kMostReasons));
   command->add_flag("--json", flags->json,
                     "Prints one JSON object (ExplainReport) instead of text.");
   command->callback([flags, &body] { body.run = [flags] { return RunExplain(*flags); }; });

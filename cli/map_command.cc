@@ -4,10 +4,8 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -100,17 +98,9 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
         absl::StrCat("--explain: ", flags.program, " has no default mapping to compare with"));
   }
   for (const std::string& path : {flags.output, flags.plot}) {
-    MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(path, {flags.program, flags.checkpoint}));
-    std::error_code error;
-    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-    if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
-      return OutputError(absl::NotFoundError(
-          absl::StrCat(path, ": cannot write: no folder '", folder.string(), "'")));
-    }
-    if (std::filesystem::is_directory(path, error)) {
-      return OutputError(
-          absl::FailedPreconditionError(absl::StrCat(path, ": cannot write: a folder")));
-    }
+    MMZ_RETURN_IF_ERROR(
+        CheckOutputIsNotRead(path, {flags.program, flags.checkpoint, flags.server_security}));
+    MMZ_RETURN_IF_ERROR(CheckOutputHasPlace(path));
   }
   return absl::OkStatus();
 }

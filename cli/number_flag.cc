@@ -2,7 +2,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -16,9 +18,10 @@ std::string Expected(absl::string_view what, absl::string_view text) {
 }
 
 // `accepts` says whether a finite number is one of `what`.
-CLI::Validator Number(const char* what, bool (*accepts)(double)) {
+CLI::Validator Number(std::string what, std::function<bool(double)> accepts) {
   return CLI::Validator(
-      [=](const std::string& text) -> std::string {
+      [what = std::move(what),
+       accepts = std::move(accepts)](const std::string& text) -> std::string {
         double number = 0;
         const bool is_number = absl::SimpleAtod(text, &number) && std::isfinite(number);
         return is_number && accepts(number) ? "" : Expected(what, text);
@@ -46,6 +49,11 @@ CLI::Validator ZeroOrMore() {
 
 CLI::Validator AboveZero() {
   return Number("a number above 0", [](double number) { return number > 0; });
+}
+
+CLI::Validator NumberBetween(double least, double most) {
+  return Number(absl::StrCat("a number from ", least, " to ", most),
+                [=](double number) { return least <= number && number <= most; });
 }
 
 }  // namespace mallocmuzero::cli

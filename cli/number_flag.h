@@ -18,6 +18,9 @@ CLI::Validator WholeNumber(uint64_t least, uint64_t most = std::numeric_limits<u
 CLI::Validator ZeroOrMore();
 CLI::Validator AboveZero();
 
+// A number from `least` to `most`, which are finite.
+CLI::Validator NumberBetween(double least, double most);
+
 }  // namespace mallocmuzero::cli
 
 #endif  // MALLOCMUZERO_CLI_NUMBER_FLAG_H_

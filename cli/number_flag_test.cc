@@ -61,6 +61,17 @@ TEST(Numbers, AreFiniteAndOfTheRightSide) {
   }
 }
 
+TEST(Numbers, AreWithinTheirRange) {
+  double value = 0;
+  EXPECT_EQ(Parse(NumberBetween(0.25, 1), "0.25", value), "");
+  EXPECT_EQ(Parse(NumberBetween(0.25, 1), "1", value), "");
+  EXPECT_EQ(Parse(NumberBetween(0.25, 1), "0.2", value),
+            "--flag: expected a number from 0.25 to 1, found '0.2'");
+  for (const char* text : {"1.01", "nan", "inf", "-inf", ""}) {
+    EXPECT_NE(Parse(NumberBetween(0.25, 1), text, value), "") << text;
+  }
+}
+
 TEST(Numbers, AreCheckedOneByOneInAList) {
   std::vector<double> values;
   CLI::App app;

@@ -158,6 +158,7 @@ absl::Status WriteMapping(const std::string& path, const Game& game) {
 
 absl::StatusOr<ExitCode> RunPlay(const PlayFlags& flags) {
   MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, {flags.program}));
+  MMZ_RETURN_IF_ERROR(CheckOutputHasPlace(flags.output));
   absl::StatusOr<Program> loaded = LoadProgram(flags.program);
   if (!loaded.ok()) return loaded.status();
   const absl::StatusOr<std::unique_ptr<PlayedProgram>> program =

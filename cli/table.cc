@@ -6,14 +6,21 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 
 namespace mallocmuzero::cli {
 namespace {
 
+// The number of characters in UTF-8: of bytes that continue none.
+size_t Width(absl::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
+}
+
 std::string Pad(const std::string& cell, size_t width, Table::Align align) {
-  const std::string blanks(width - std::min(width, cell.size()), ' ');
+  const std::string blanks(width - std::min(width, Width(cell)), ' ');
   return align == Table::Align::kLeft ? cell + blanks : blanks + cell;
 }
 
@@ -30,14 +37,18 @@ void AppendLine(const std::vector<std::string>& cells, std::string& text) {
 
 void Table::AddRow(std::vector<std::string> cells) {
   cells.resize(columns_.size());
+  // Names come from users' code, and a line break in one would end the row.
+  for (std::string& cell : cells) {
+    std::replace_if(cell.begin(), cell.end(), absl::ascii_iscntrl, ' ');
+  }
   rows_.push_back(std::move(cells));
 }
 
 std::string Table::ToText() const {
   std::vector<size_t> widths;
   for (size_t i = 0; i < columns_.size(); ++i) {
-    size_t width = columns_[i].header.size();
-    for (const auto& row : rows_) width = std::max(width, row[i].size());
+    size_t width = Width(columns_[i].header);
+    for (const auto& row : rows_) width = std::max(width, Width(row[i]));
     widths.push_back(width);
   }
   const auto padded = [&](auto cell_of_column) {
@@ -75,7 +86,7 @@ std::string Table::ToMarkdown() const {
 std::string FactList(const std::vector<std::pair<std::string, std::string>>& facts) {
   size_t width = 0;
   for (const auto& [name, value] : facts) {
-    if (!value.empty()) width = std::max(width, name.size());
+    if (!value.empty()) width = std::max(width, Width(name));
   }
   std::string text;
   for (const auto& [name, value] : facts) {

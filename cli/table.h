@@ -29,6 +29,7 @@ class Table {
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
   // Missing cells at the end are empty; a row must not have more cells than there are columns.
+  // Control characters in a cell become blanks.
   void AddRow(std::vector<std::string> cells);
 
   // Header, rule, rows; each line ends with a newline and has no trailing blanks.

@@ -19,6 +19,23 @@ TEST(Table, AlignsColumnsToTheirWidestCellAndLeavesNoTrailingBlanks) {
             "b            1,234.25  in HBM\n");
 }
 
+// Names of operations come from users' code.
+TEST(Table, KeepsARowOnItsLineAndAlignsCharacters) {
+  Table table({{"operation", Table::Align::kLeft}, {"share", Table::Align::kRight}});
+  table.AddRow(
+      {"gr\xc3\xb6\xc3\x9f"
+       "e/\xce\xbc",
+       "1 %"});
+  table.AddRow({"two\r\nlines\x1b[31m", "2 %"});
+  EXPECT_EQ(table.ToText(),
+            "operation        share\n"
+            "---------------  -----\n"
+            "gr\xc3\xb6\xc3\x9f"
+            "e/\xce\xbc            1 %\n"
+            "two  lines [31m    2 %\n");
+  EXPECT_THAT(table.ToMarkdown(), testing::HasSubstr("| two  lines [31m | 2 % |\n"));
+}
+
 TEST(Table, WritesMarkdownWithAlignmentAndEscapedBars) {
   Table table({{"name", Table::Align::kLeft}, {"share", Table::Align::kRight}});
   table.AddRow({"a|b", "1 %"});

@@ -9,6 +9,12 @@
 #include "mallocmuzero/v1/program.pb.h"
 
 namespace mallocmuzero::view {
+namespace {
+
+// Whether the byte at `i` continues a character of UTF-8.
+bool Continues(absl::string_view text, size_t i) { return (text[i] & 0xc0) == 0x80; }
+
+}  // namespace
 
 absl::string_view BufferKindName(BufferKind kind) {
   switch (kind) {
@@ -28,17 +34,19 @@ std::string Shorten(absl::string_view text, size_t limit) {
   constexpr absl::string_view kDots = "...";
   if (text.size() <= limit) return std::string(text);
   size_t kept = limit > kDots.size() ? limit - kDots.size() : 0;
-  const auto continues = [&](size_t i) { return (text[i] & 0xc0) == 0x80; };
-  while (kept > 0 && continues(kept)) --kept;
+  while (kept > 0 && Continues(text, kept)) --kept;
   return absl::StrCat(text.substr(0, kept), kDots);
 }
 
 std::string Abridge(absl::string_view text, size_t limit) {
   constexpr absl::string_view kDots = "..";
   if (text.size() <= limit) return std::string(text);
-  const size_t tail = (limit - kDots.size()) / 2;
-  const size_t head = limit - kDots.size() - tail;
-  return absl::StrCat(text.substr(0, head), kDots, text.substr(text.size() - tail));
+  const size_t tail_bytes = (limit - kDots.size()) / 2;
+  size_t head = limit - kDots.size() - tail_bytes;
+  size_t tail = text.size() - tail_bytes;
+  while (head > 0 && Continues(text, head)) --head;
+  while (tail < text.size() && Continues(text, tail)) ++tail;
+  return absl::StrCat(text.substr(0, head), kDots, text.substr(tail));
 }
 
 Names::Names(const Program& program)

@@ -101,7 +101,7 @@ void AddBenchPlayCommand(CLI::App& parent, CommandBody& body) {
       ->add_option("--simulations", flags->simulations,
                    "The search makes this number of simulations for each decision. With 0 the "
                    "policy alone decides.")
-      ->check(CLI::Range(0U, 1U << 16))
+      ->check(WholeNumber(0, 1U << 16))
       ->capture_default_str();
   command->add_flag("--json", flags->json,
                     "Prints one JSON object (PlayBenchReport) instead of text.");

@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
+#include "cli/number_flag.h"
 #include "cli/print_json.h"
 #include "cli/solve_progress.h"
 #include "cli/table.h"
@@ -64,13 +65,13 @@ void AddBenchReplayCommand(CLI::App& parent, CommandBody& body) {
   flags->options.stop = InterruptGuard::interrupted;
   command->add_option("--item-bytes", flags->options.item_bytes, "The size of one trajectory.")
       ->type_name("BYTES")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{32} << 20))
+      ->check(WholeNumber(1, uint64_t{32} << 20))
       ->capture_default_str();
   command
       ->add_option("--clients", flags->options.clients,
                    "The number of client processes. Each inserts first and samples afterwards.")
       ->type_name("COUNT")
-      ->check(CLI::Range(1U, 1024U))
+      ->check(WholeNumber(1, 1024))
       ->capture_default_str();
   command
       ->add_option("--mode", flags->options.mode,
@@ -83,7 +84,7 @@ void AddBenchReplayCommand(CLI::App& parent, CommandBody& body) {
                    "The number of items that the shard stores before the measurement. The default "
                    "is 800 MB of items, or 100,000 items if they are small.")
       ->type_name("COUNT")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{100'000'000}));
+      ->check(WholeNumber(1, 100'000'000));
   command
       ->add_option("--seconds", flags->options.seconds,
                    "The time of the inserts, and again of the samples.")

@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
+#include "cli/number_flag.h"
 #include "cli/print_json.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/bench.pb.h"
@@ -120,7 +121,7 @@ absl::StatusOr<ExitCode> RunSearch(const SearchFlags& flags) {
 }
 
 CLI::Option* AddCount(CLI::App& command, const std::string& flag, uint32_t& count,
-                      const CLI::Range& range, const std::string& description) {
+                      const CLI::Validator& range, const std::string& description) {
   return command.add_option(flag, count, description)
       ->type_name("COUNT")
       ->check(range)
@@ -130,7 +131,7 @@ CLI::Option* AddCount(CLI::App& command, const std::string& flag, uint32_t& coun
 }  // namespace
 
 void AddBenchSearchCommand(CLI::App& parent, CommandBody& body) {
-  const CLI::Range large(1U, 1U << 20);
+  const CLI::Validator large = WholeNumber(1, 1U << 20);
   CLI::App* command = AddSubcommand(parent, "search");
   const auto flags = std::make_shared<SearchFlags>();
   command
@@ -140,18 +141,18 @@ void AddBenchSearchCommand(CLI::App& parent, CommandBody& body) {
       ->check(CLI::IsMember({kReference, "tiny", "small", "base"}))
       ->capture_default_str();
   const std::array<CLI::Option*, 3> sizes = {
-      AddCount(*command, "--hidden", flags->hidden, CLI::Range(2U, 4096U),
+      AddCount(*command, "--hidden", flags->hidden, WholeNumber(2, 4096),
                "The number of floats in a hidden state of the reference network."),
-      AddCount(*command, "--support", flags->support, CLI::Range(3U, 4097U),
+      AddCount(*command, "--support", flags->support, WholeNumber(3, 4097),
                "The number of bins of a value of the reference network, an odd number."),
-      AddCount(*command, "--actions", flags->actions, CLI::Range(1U, kMaxSearchActions),
+      AddCount(*command, "--actions", flags->actions, WholeNumber(1, kMaxSearchActions),
                "The number of actions in each state of the reference network."),
   };
   AddCount(*command, "--simulations", flags->simulations, large,
            "The number of simulations in one search.");
   AddCount(*command, "--batch", flags->batch, large,
            "The number of searches that run in step on one thread.");
-  AddCount(*command, "--threads", flags->threads, CLI::Range(1U, 1024U),
+  AddCount(*command, "--threads", flags->threads, WholeNumber(1, 1024),
            "The number of threads. Each has its own batch.");
   command
       ->add_option("--precision", flags->precision,

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
+#include "cli/number_flag.h"
 #include "cli/print_json.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/bench.pb.h"
@@ -54,7 +55,7 @@ absl::StatusOr<ExitCode> RunSelfPlay(const SelfPlayFlags& flags) {
 }  // namespace
 
 void AddBenchSelfPlayCommand(CLI::App& parent, CommandBody& body) {
-  const CLI::Range large(1U, 1U << 16);
+  const CLI::Validator large = WholeNumber(1, 1U << 16);
   CLI::App* command = AddSubcommand(parent, "self-play");
   const auto flags = std::make_shared<SelfPlayFlags>();
   command
@@ -82,7 +83,7 @@ void AddBenchSelfPlayCommand(CLI::App& parent, CommandBody& body) {
   command
       ->add_option("--threads", flags->options.threads,
                    "The number of threads. Each plays its own games.")
-      ->check(CLI::Range(1U, 1024U))
+      ->check(WholeNumber(1, 1024))
       ->capture_default_str();
   command
       ->add_option(

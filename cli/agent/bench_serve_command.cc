@@ -159,11 +159,14 @@ void AddBenchServeCommand(CLI::App& parent, CommandBody& body) {
                                     "A program file for which to make requests. May be repeated.")
                        ->type_name("FILE");
   messages->excludes(programs);
-  command->add_option("--solver", flags->solver, "The solver of --program.")->type_name("NAME");
+  command->add_option("--solver", flags->solver, "The solver of --program.")
+      ->type_name("NAME")
+      ->needs(programs);
   command
       ->add_option("--budget", flags->budget,
                    "The time of each search of --program. The default is 10s.")
-      ->type_name("TIME");
+      ->type_name("TIME")
+      ->needs(programs);
   command
       ->add_option("--clients", options.clients,
                    "The number of clients, which send requests at the same time.")
@@ -183,11 +186,15 @@ void AddBenchServeCommand(CLI::App& parent, CommandBody& body) {
   command
       ->add_option("--server-pid", options.server,
                    "The process of the server, whose memory is measured.")
-      ->type_name("PID");
+      ->type_name("PID")
+      ->check(WholeNumber(1, std::numeric_limits<pid_t>::max()));
   command
       ->add_option("--most-growth", flags->most_growth,
-                   "The exit status is 1 if the server's memory grows by more than this share.")
-      ->type_name("SHARE");
+                   "The exit status is 1 if the server's memory grows by more than this share. It "
+                   "goes with --server-pid.")
+      ->type_name("SHARE")
+      ->check(ZeroOrMore())
+      ->needs("--server-pid");
   command->add_flag("--json", flags->json, "Prints one JSON object (ServeBenchReport).");
   command->callback([flags, &body] {
     if (flags->messages.empty() && flags->programs.empty()) {

@@ -86,18 +86,18 @@ void AddBenchValuesCommand(CLI::App& parent, CommandBody& body) {
       ->add_option("--games", flags->options.games,
                    "The number of games for each program and each way of exploring.")
       ->type_name("COUNT")
-      ->check(CLI::Range(2U, 4096U))
+      ->check(WholeNumber(2, 4096))
       ->capture_default_str();
   command
       ->add_option("--least-difference", flags->options.least_difference,
                    "Two games are compared if their cycles differ by this share of the all-HBM "
                    "cycles or more.")
       ->type_name("SHARE")
-      ->check(CLI::Range(1e-9, 1.0))
+      ->check(NumberBetween(1e-9, 1))
       ->capture_default_str();
   command->add_option("--threads", flags->options.threads, "The number of threads that play.")
       ->type_name("COUNT")
-      ->check(CLI::Range(1U, 1024U))
+      ->check(WholeNumber(1, 1024))
       ->capture_default_str();
   command->add_option("--seed", flags->options.seed, "The seed of all random choices.")
       ->type_name("NUMBER")

@@ -180,6 +180,7 @@ void AddDashboardCommand(CLI::App& app, CommandBody& body) {
                    "state of all roles, too.")
       ->type_name("FILE");
   AddSetOption(*command, flags->config);
+  command->get_option("--set")->needs("--config");
   command
       ->add_option("--address", flags->address,
                    "The address of the page. Port 0 takes any free port. On an address that is not "

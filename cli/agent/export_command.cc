@@ -96,7 +96,7 @@ void AddExportCommand(CLI::App& app, CommandBody& body) {
           ->type_name("FILE_OR_DIR");
   command->add_option("--samples", options.samples, "The number of recorded decisions.")
       ->type_name("COUNT")
-      ->check(CLI::Range(1U, 10000U))
+      ->check(WholeNumber(1, 10000))
       ->capture_default_str()
       ->needs(programs);
   command->add_option("--seed", options.seed, "The seed of the actions in the recorded games.")

@@ -1,6 +1,7 @@
 #include <poll.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
@@ -14,6 +15,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "base/child_process.h"
 #include "base/file_io.h"
 #include "base/status_macros.h"
@@ -57,9 +60,22 @@ std::string QueuedJob(const std::string& file) {
   const absl::StatusOr<std::string> id = ReadFile(file);
   if (!id.ok()) return "";
   const std::string job(absl::StripAsciiWhitespace(*id));
-  // squeue fails for an id that Slurm no longer knows.
-  const absl::StatusOr<std::string> queued = RunSlurm({"squeue", "--noheader", "--jobs=" + job});
+  // squeue fails for an id that Slurm no longer knows. What it says on stderr is no job.
+  const absl::StatusOr<std::string> queued =
+      RunSlurm({"sh", "-c", "exec squeue --noheader --jobs=\"$0\" 2>/dev/null", job});
   return queued.ok() && !queued->empty() ? job : "";
+}
+
+// The job's id in the output of sbatch, which is "ID" or "ID;CLUSTER" on a line. A site's sbatch
+// may write others.
+absl::StatusOr<std::string> JobId(const std::string& printed) {
+  for (const absl::string_view line : absl::StrSplit(printed, '\n')) {
+    const absl::string_view id = absl::StripAsciiWhitespace(line.substr(0, line.find(';')));
+    if (!id.empty() && std::all_of(id.begin(), id.end(), absl::ascii_isdigit)) {
+      return std::string(id);
+    }
+  }
+  return absl::UnavailableError(absl::StrCat("sbatch: a job's id expected, found '", printed, "'"));
 }
 
 // Submits one script and writes the job's id to `file`.
@@ -67,9 +83,9 @@ absl::StatusOr<std::string> Submit(const std::vector<std::string>& command,
                                    const std::string& file) {
   const absl::StatusOr<std::string> printed = RunSlurm(command);
   if (!printed.ok()) return printed.status();
-  // "ID" or "ID;CLUSTER"
-  std::string id = printed->substr(0, printed->find(';'));
-  MMZ_RETURN_IF_ERROR(WriteFileAtomically(file, absl::StrCat(id, "\n")));
+  absl::StatusOr<std::string> id = JobId(*printed);
+  if (!id.ok()) return id;
+  MMZ_RETURN_IF_ERROR(WriteFileAtomically(file, absl::StrCat(*id, "\n")));
   return id;
 }
 

@@ -90,6 +90,8 @@ absl::StatusOr<ExitCode> RunStatus(const StatusFlags& flags) {
                {"waits for"}});
   for (const v1::RoleStatus& role : status.roles()) AddRows(role, table);
   std::fputs(table.ToText().c_str(), stdout);
+  // Every row may be well although there are too few actors.
+  if (!status.healthy()) std::fputs(absl::StrCat("\n", SummaryLine(status), "\n").c_str(), stdout);
   return verdict;
 }
 

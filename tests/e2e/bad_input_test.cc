@@ -52,7 +52,13 @@ TEST_P(BadInputTest, ExitsWithTwoAndOneLineThatNamesIt) {
 std::vector<BadInput> BadUsage() {
   return {
       {"NoSubcommand", [](const auto&) { return Arguments{}; }, "subcommand"},
-      {"UnknownSubcommand", [](const auto&) { return Arguments{"fly"}; }, "fly|subcommand"},
+      {"UnknownSubcommand", [](const auto&) { return Arguments{"fly"}; }, "there is no .fly."},
+      {"UnknownBench",
+       [](const auto&) {
+         return Arguments{"bench", "fly"};
+       },
+       "there is no .fly."},
+      {"NoBench", [](const auto&) { return Arguments{"bench"}; }, "subcommand is required"},
       {"UnknownFlag",
        [](const auto&) {
          return Arguments{"simulate", "--fast"};

@@ -57,6 +57,19 @@ TEST_F(Corpus, RefusesAProgramThatTheSplitDoesNotList) {
   EXPECT_THAT(result.err, AllOf(HasSubstr("gpt_small.program"), HasSubstr("split.csv")));
 }
 
+TEST_F(Corpus, KeepsTheTableIfTheFolderHasNoProgram) {
+  std::filesystem::remove(program_);
+  const std::string readme =
+      folder_.Write("README.md", "<!-- corpus:begin -->\nold\n<!-- corpus:end -->\n");
+  for (const std::vector<std::string>& more :
+       std::vector<std::vector<std::string>>{{}, {"--json"}, {"--write", readme}}) {
+    std::vector<std::string> arguments = {"corpus", "--workloads", folder_.Path("")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    ExpectOneErrorLine(RunMallocmuzero(arguments), "no \\.program file");
+  }
+  EXPECT_THAT(ReadAll(readme), HasSubstr("old"));
+}
+
 // A committed folder of programs, from the root of the repository.
 class CommittedCorpus : public testing::TestWithParam<const char*> {};
 

@@ -82,6 +82,34 @@ TEST_F(MapBadInput, NothingIsWrittenOverAFileThatIsRead) {
   }
 }
 
+TEST_F(MapBadInput, TheSecurityOfAServerIsNotWrittenOver) {
+  const std::string security = folder_.Write("sec.textproto", "token_file: \"token\"");
+  const Arguments outputs[] = {{"--output", security}, {"--output", mapping_, "--plot", security}};
+  for (const Arguments& output : outputs) {
+    Arguments arguments = {"map",   "--program", program_,      "--budget",
+                           "1s",    "--server",  "127.0.0.1:1", "--server-security",
+                           security};
+    arguments.insert(arguments.end(), output.begin(), output.end());
+    ExpectOneErrorLine(RunMallocmuzero(arguments),
+                       "sec\\.textproto: would be written over .*, which is read");
+  }
+}
+
+TEST_F(MapBadInput, AMissingFolderIsNamedBeforeTheWork) {
+  const std::string nowhere = folder_.Path("no/where");
+  const std::vector<Arguments> commands = {
+      {"map", "--program", program_, "--budget", "10m", "--output", nowhere},
+      {"play", "--program", program_, "--output", nowhere},
+      {"compile", "--hlo", TestData("hlo/gpt_small/all_hbm.hlo.zst"), "--chip", "tpu_v4i",
+       "--executable", nowhere}};
+  for (const Arguments& command : commands) {
+    const RunResult result = RunMallocmuzero(command);
+    EXPECT_EQ(result.exit_code, 1) << command[0];
+    EXPECT_EQ(result.out, "") << command[0];
+    EXPECT_THAT(result.err, HasSubstr("no/where: cannot write: no folder")) << command[0];
+  }
+}
+
 TEST_F(MapBadInput, AChipWithoutFastMemoryIsRefused) {
   ExpectOneErrorLine(RunMallocmuzero(ImportFor(Chip("0", "1"), folder_.Path("none.program"))),
                      "chip\\.textproto: fast_memory_bytes: .*found 0");

@@ -69,6 +69,10 @@ TEST_F(Up, RunsAClusterUntilItIsTerminated) {
   ASSERT_EQ(roles.size(), 3);
   EXPECT_GT(roles[0]["figures"]["positions"], 0);
   EXPECT_EQ(roles[2]["peers"][0]["role"], "ACTOR");
+  const RunResult few =
+      RunMallocmuzero({"status", "--config", config_, "--set", "actor.expected=9"});
+  EXPECT_EQ(few.exit_code, 1);
+  EXPECT_THAT(few.out, HasSubstr("; too few actors\n")) << "not healthy, though all rows may be";
   up.Signal(SIGTERM);
   const RunResult ended = up.Wait();
   EXPECT_EQ(ended.exit_code, 0);

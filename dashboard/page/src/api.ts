@@ -169,8 +169,17 @@ const kTokenKey = "mallocmuzero-token";
 export function takeTokenFromAddress(): void {
   const found = /^#token=(.+)$/.exec(location.hash);
   if (found === null) return;
-  rememberToken(decodeURIComponent(found[1]!));
   history.replaceState(null, "", location.pathname);
+  rememberToken(decoded(found[1]!));
+}
+
+// The text itself if it is not one that a browser has encoded, such as "100%".
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 export function rememberToken(token: string): void {

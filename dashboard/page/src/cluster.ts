@@ -1,7 +1,8 @@
 // The third view: the roles of a cluster, what each waits for, and its rates since the page was opened.
 import type { Cluster, Finding } from "./api";
 import { Chart, type Line } from "./charts";
-import { make } from "./dom";
+import { ClusterHistory } from "./cluster_history";
+import { make, showChildren } from "./dom";
 import { formatBytes, formatClock, formatDuration, formatShort } from "./format";
 
 const kMostSamples = 1800;
@@ -31,14 +32,18 @@ function figuresOf(figures: Record<string, number>): string {
 export function clusterFinding(cluster: Cluster): Finding {
   const say = ({ role, health, why }: Cluster["roles"][number]): string =>
     `${role.name || role.address} is ${health}${why === "" ? "" : `: ${why}`}`;
-  const bad = cluster.roles.filter(({ health }) => health !== "ok" && health !== "waiting");
-  if (bad.length > 0 || !cluster.healthy) {
+  const having = (...healths: string[]): Cluster["roles"] => cluster.roles.filter(({ health }) => healths.includes(health));
+  if (!cluster.healthy) {
+    const bad = having("away", "blocked", "degraded");
     return { level: "WARNING", title: "Not healthy",
-             text: bad.length > 0 ? `${bad.map(say).join("; ")}.` : "There are fewer actors than actor.count." };
+             text: bad.length > 0 ? `${bad.map(say).join("; ")}.` : "There are fewer actors than actor.expected." };
   }
-  const waiting = cluster.roles.filter(({ health }) => health === "waiting");
-  return { level: "GOOD", title: "Healthy", text: `All ${cluster.roles.length} roles answer. ` +
-    (waiting.length === 0 ? "None of them waits." : `Waits that are no fault: ${waiting.map(say).join("; ")}.`) };
+  // Actors come and go, so a silent one is no fault.
+  const silent = having("silent");
+  const waiting = having("waiting");
+  return { level: "GOOD", title: "Healthy",
+           text: (silent.length === 0 ? `All ${cluster.roles.length} roles answer. ` : `${silent.map(say).join("; ")}. `) +
+             (waiting.length === 0 ? `None of ${silent.length === 0 ? "them" : "the others"} waits.` : `Waits that are no fault: ${waiting.map(say).join("; ")}.`) };
 }
 
 export class ClusterView {
@@ -46,8 +51,7 @@ export class ClusterView {
   private readonly verdict = make("p", { class: "finding neutral", attributes: { role: "status" } });
   private readonly rows = make("tbody");
   private readonly charts = new Map<string, Chart>();
-  private readonly times: number[] = [];
-  private readonly samples = new Map<string, Map<string, (number | null)[]>>();  // figure, role
+  private readonly history = new ClusterHistory(kFigures.map(([figure]) => figure), kMostSamples);
   private readonly opened = performance.now();
 
   constructor() {
@@ -73,8 +77,8 @@ export class ClusterView {
   update(cluster: Cluster): void {
     const finding = clusterFinding(cluster);
     this.verdict.className = `finding ${finding.level.toLowerCase()}`;
-    this.verdict.replaceChildren(make("strong", { text: finding.title }), make("span", { text: finding.text }));
-    this.rows.replaceChildren(...cluster.roles.map(({ role, health, why }) => make("tr", {}, [
+    showChildren(this.verdict, [make("strong", { text: finding.title }), make("span", { text: finding.text })]);
+    showChildren(this.rows, cluster.roles.map(({ role, health, why }) => make("tr", {}, [
       make("td", { text: role.role.toLowerCase() }),
       make("th", { text: role.name, attributes: { scope: "row" } }),
       make("td", { text: role.address }),
@@ -92,33 +96,12 @@ export class ClusterView {
   }
 
   private addSample(cluster: Cluster): void {
-    this.times.push((performance.now() - this.opened) / 1000);
-    if (this.times.length > kMostSamples) this.times.shift();
-    for (const [figure] of kFigures) {
-      const ofRoles = this.samples.get(figure) ?? new Map<string, (number | null)[]>();
-      this.samples.set(figure, ofRoles);
-      for (const { role } of cluster.roles) {
-        const value = role.figures[figure];
-        if (value === undefined) continue;
-        const column = ofRoles.get(role.name) ?? [];
-        ofRoles.set(role.name, column);
-        while (column.length < this.times.length - 1) column.push(null);
-        column.push(value);
-        if (column.length > kMostSamples) column.shift();
-      }
-      this.draw(figure, ofRoles);
+    this.history.add((performance.now() - this.opened) / 1000, cluster.roles.map(({ role }) => role));
+    for (const [figure, chart] of this.charts) {
+      const ofRoles = [...this.history.samplesOf(figure)];
+      chart.element.hidden = ofRoles.length === 0;
+      if (ofRoles.length === 0) continue;
+      chart.update(this.history.times, ofRoles.map(([name, values], i): Line => ({ name, colour: kColours[i % kColours.length]!, values: [...values] })));
     }
-  }
-
-  private draw(figure: string, ofRoles: Map<string, (number | null)[]>): void {
-    const chart = this.charts.get(figure)!;
-    chart.element.hidden = ofRoles.size === 0;
-    if (ofRoles.size === 0) return;
-    const lines = [...ofRoles].map(([name, column], i): Line => {
-      const values = [...column];
-      while (values.length < this.times.length) values.push(null);
-      return { name, colour: kColours[i % kColours.length]!, values };
-    });
-    chart.update(this.times, lines);
   }
 }

@@ -21,6 +21,31 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+// Makes the children of `parent` equal to `wanted`, and changes only what differs: the keyboard's focus and marked text
+// stay where nothing changes, and a screen reader says only news. `wanted` must have no listeners.
+export function showChildren(parent: Element, wanted: readonly Element[]): void {
+  wanted.forEach((element, i) => {
+    const shown = parent.children[i];
+    if (shown === undefined) parent.append(element);
+    else if (!shown.isEqualNode(element)) showAs(shown, element);
+  });
+  while (parent.children.length > wanted.length) parent.lastElementChild!.remove();
+}
+
+// Makes an element equal to another one.
+function showAs(shown: Element, wanted: Element): void {
+  const kind = (element: Element): string => element.childElementCount === 0 ? "text"
+    : element.childElementCount === element.childNodes.length ? "elements" : "both";
+  if (shown.tagName !== wanted.tagName || kind(shown) !== kind(wanted) || kind(wanted) === "both") {
+    shown.replaceWith(wanted);
+    return;
+  }
+  for (const { name } of [...shown.attributes]) if (!wanted.hasAttribute(name)) shown.removeAttribute(name);
+  for (const { name, value } of wanted.attributes) if (shown.getAttribute(name) !== value) shown.setAttribute(name, value);
+  if (kind(wanted) === "elements") showChildren(shown, [...wanted.children]);
+  else if (shown.textContent !== wanted.textContent) shown.textContent = wanted.textContent;
+}
+
 export function byId<T extends HTMLElement>(id: string): T {
   return document.getElementById(id) as T;
 }

@@ -10,11 +10,14 @@ export function formatCount(value: number): string {
   return signed(value.toLocaleString("en-US", { maximumFractionDigits: 0 }));
 }
 
-// Three significant digits with a decimal prefix: "1.23k", "45.6M".
+// Three significant digits with a decimal prefix: "1.23k", "45.6M". From 1000 G on, all digits before the point.
 export function formatShort(value: number): string {
   const size = Math.abs(value);
   for (const [unit, suffix] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]] as const) {
-    if (size >= unit) return signed((value / unit).toPrecision(3)) + suffix;
+    // What rounds up to a unit has this unit: 999,950 is "1.00M".
+    if (size < 0.9995 * unit) continue;
+    const scaled = value / unit;
+    return signed(Math.abs(scaled) < 999.5 ? scaled.toPrecision(3) : scaled.toFixed(0)) + suffix;
   }
   if (size >= 100 || size === 0) return signed(value.toFixed(0));
   return signed(size >= 0.001 ? String(Number(value.toPrecision(3))) : value.toExponential(1));
@@ -55,8 +58,9 @@ export function formatGain(percent: number | undefined): string {
 }
 
 export function formatDuration(seconds: number): string {
-  if (seconds < 1) return `${(seconds * 1000).toFixed(0)} ms`;
-  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0)} s`;
+  if (seconds < 0.9995) return `${(seconds * 1000).toFixed(0)} ms`;
+  if (seconds < 59.5) return `${seconds.toFixed(seconds < 9.95 ? 1 : 0)} s`;
+  if (seconds < 60) return "1 min 0 s";
   const minutes = Math.floor(seconds / 60);
   if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
   const hours = Math.floor(minutes / 60);
@@ -66,7 +70,8 @@ export function formatDuration(seconds: number): string {
 
 // A time on an axis: "45 s", "1:30", "2:05 h".
 export function formatClock(seconds: number): string {
-  if (seconds < 60) return `${Number(seconds.toFixed(1))} s`;
+  if (seconds < 59.95) return `${Number(seconds.toFixed(1))} s`;
+  if (seconds < 60) return "1:00";
   const two = (value: number): string => String(Math.floor(value)).padStart(2, "0");
   if (seconds < 3600) return `${Math.floor(seconds / 60)}:${two(seconds % 60)}`;
   return `${Math.floor(seconds / 3600)}:${two((seconds % 3600) / 60)} h`;

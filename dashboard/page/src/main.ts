@@ -3,7 +3,7 @@ import "uplot/dist/uPlot.min.css";
 import "./style.css";
 import { ask, rememberToken, takeTokenFromAddress, TokenNeeded, type Cluster, type Run } from "./api";
 import { clusterFinding, ClusterView } from "./cluster";
-import { byId, make } from "./dom";
+import { byId, make, showChildren } from "./dom";
 import { formatDuration } from "./format";
 import { MapView } from "./map_view";
 import { Overview } from "./overview";
@@ -25,6 +25,11 @@ class Page {
   start(): void {
     takeTokenFromAddress();
     this.setUpTheme();
+    // By itself the link would go to an address behind #, which would name another view.
+    document.querySelector(".skip")!.addEventListener("click", (event) => {
+      event.preventDefault();
+      this.main.focus();
+    });
     window.addEventListener("hashchange", () => void this.poll());
     document.addEventListener("visibilitychange", () => { if (!document.hidden) void this.poll(); });
     void this.poll();
@@ -78,8 +83,10 @@ class Page {
 
   private async show(run: Run): Promise<void> {
     byId("run-name").textContent = run.name;
-    byId("footer").textContent = `mallocMuZero ${run.version} · ${run.folder} · `;
-    byId("footer").append(make("a", { text: "licences", attributes: { href: "/licences.txt" } }));
+    showChildren(byId("footer"), [
+      make("span", { text: `mallocMuZero ${run.version} · ${run.folder} · ` }),
+      make("a", { text: "licences", attributes: { href: "/licences.txt" } }),
+    ]);
     this.sayHowLive(run);
     const route = currentRoute();
     this.showTabs(run, route.view);
@@ -111,11 +118,7 @@ class Page {
       ["map", "Memory map", drawn === undefined ? "#/map" : mapAddress(drawn.hardware, drawn.name)],
     ];
     if (run.has_cluster) tabs.push(["cluster", "Cluster", "#/cluster"]);
-    const list = byId("tabs");
-    const key = JSON.stringify([tabs, current]);
-    if (list.dataset["key"] === key) return;
-    list.dataset["key"] = key;
-    list.replaceChildren(...tabs.map(([view, text, href]) =>
+    showChildren(byId("tabs"), tabs.map(([view, text, href]) =>
       make("a", { text, attributes: { href, ...(view === current ? { "aria-current": "page" } : {}) } })));
   }
 

@@ -62,8 +62,8 @@ export class TensorTable {
     this.draw();
   }
 
-  // The instruction for the scope "at the marked instruction".
-  mark(instruction: number): void {
+  // The instruction for the scope "at the marked instruction"; undefined if none is marked.
+  mark(instruction: number | undefined): void {
     this.marked = instruction;
     if (this.scope.value === "marked") this.draw();
   }
@@ -137,6 +137,8 @@ export class TensorTable {
       this.descending = active ? !this.descending : column.numeric;
       this.sorted = index;
       this.draw();
+      // The button that was pressed is gone.
+      this.head.children[index]?.querySelector("button")?.focus();
     } } });
     return make("th", { class: column.numeric ? "number" : "", attributes: {
       scope: "col", "aria-sort": !active ? "none" : this.descending ? "descending" : "ascending" } }, [sort]);

@@ -101,13 +101,13 @@ export class MapView {
     // The page shows another program until the answers are there.
     this.body.classList.toggle("busy", !sameProgram);
     const program = await ask<Program>("program", { chip, program: name });
-    this.key = key;
     const followed = !sameProgram || Number(this.slider.value) === Number(this.slider.max);
     this.program = program;
     this.updateVersions(followed, sameProgram);
     this.drawLegend();
-    if (!sameProgram) this.chosen = {};
+    if (!sameProgram) this.forgetMarks();
     await this.load(!sameProgram);
+    this.key = key;
     this.body.classList.remove("busy");
     this.body.dataset["program"] = name;
   }
@@ -235,13 +235,20 @@ export class MapView {
       if (found === null) return;
       const buffer = found.hit.interval === undefined ? undefined : found.model.map.intervals.buffer[found.hit.interval]!;
       this.chosen = { instruction: found.hit.instruction, buffer };
+      this.chosenInterval = found.model === this.models[0] ? found.hit.interval ?? -1 : -1;
       this.table.mark(found.hit.instruction);
       if (found.hit.interval !== undefined) this.spoken.textContent = spokenInterval(found.model, found.hit.interval);
       this.invalidate(true);
     },
     step: (direction) => this.stepStay(direction),
-    clear: () => { this.chosen = {}; this.tooltip.hidden = true; this.invalidate(true); },
+    clear: () => { this.forgetMarks(); this.tooltip.hidden = true; this.invalidate(true); },
   };
+
+  private forgetMarks(): void {
+    this.chosen = {};
+    this.chosenInterval = -1;
+    this.table.mark(undefined);
+  }
 
   private end(): number { return Math.max(...this.models.map((model) => model?.map.end ?? 0), 1); }
   private capacity(): number { return this.program?.fast_memory_bytes ?? 1; }
@@ -297,7 +304,9 @@ export class MapView {
     const model = this.models[0];
     if (model == null || model.map.intervals.buffer.length === 0) return;
     const count = model.map.intervals.buffer.length;
-    this.chosenInterval = (this.chosenInterval + direction + count) % count;
+    // Without a stay that is chosen, the first or the last one.
+    const from = this.chosenInterval < 0 && direction < 0 ? 0 : this.chosenInterval;
+    this.chosenInterval = (from + direction + count) % count;
     this.show(model.map.intervals.buffer[this.chosenInterval]!, this.chosenInterval);
   }
 

@@ -1,7 +1,7 @@
 // The first view: whether the run learns, what blocks it, how fast it is, and its programs.
 import { ask, type CurveName, type Finding, type Gains, type ProgramRow, type Run } from "./api";
 import { Chart, type Line } from "./charts";
-import { make } from "./dom";
+import { make, showChildren } from "./dom";
 import { formatCount, formatClock, formatDuration, formatGain, formatPercent, formatShort, toNumbers } from "./format";
 import { mapAddress } from "./routes";
 
@@ -102,13 +102,13 @@ export class Overview {
   async update(run: Run): Promise<void> {
     this.run = run;
     this.showFindings();
-    this.tiles.replaceChildren(...tilesOf(run).map((tile) =>
+    showChildren(this.tiles, tilesOf(run).map((tile) =>
       make("div", { class: "tile" }, [
         make("dt", { text: tile.name }), make("dd", { class: "value", text: tile.value }),
         make("dd", { class: "detail", text: tile.detail }),
       ])));
     this.updateSelect(run.programs);
-    this.programs.replaceChildren(...run.programs.map((row) => this.programRow(row)));
+    showChildren(this.programs, run.programs.map((row) => this.programRow(row)));
     this.element.classList.toggle("without-local", run.programs.every((row) => row.local_search === undefined));
     const seconds = toNumbers(run.curves.seconds);
     this.curves.forEach((chart, i) => {
@@ -128,7 +128,7 @@ export class Overview {
 
   private showFindings(): void {
     const findings = [...(this.run?.findings ?? []), ...(this.cluster === null ? [] : [this.cluster])];
-    this.findings.replaceChildren(...findings.map((finding) =>
+    showChildren(this.findings, findings.map((finding) =>
       make("li", { class: `finding ${finding.level.toLowerCase()}` }, [
         make("strong", { text: finding.title }), make("span", { text: finding.text }),
       ])));

@@ -65,3 +65,13 @@ export async function drawn(page, view) {
   });
   await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 }
+
+export async function nextFrame(page) {
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+}
+
+// Waits until the page has asked for the run `count` times more, and has shown the answers.
+export async function polled(page, count) {
+  for (let k = 0; k < count; ++k) await page.waitForResponse((response) => response.url().endsWith("/api/run"));
+  await nextFrame(page);
+}

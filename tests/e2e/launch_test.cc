@@ -1,0 +1,88 @@
+// `launch slurm` with programs in the place of sbatch, squeue and scancel.
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/e2e/run_binary.h"
+
+namespace mallocmuzero::e2e {
+namespace {
+
+using testing::HasSubstr;
+
+class LaunchSlurm : public testing::Test {
+ protected:
+  void SetUp() override {
+    const std::string path = absl::StrCat(folder_.Path("bin"), ":", old_path_);
+    setenv("PATH", path.c_str(), /*overwrite=*/1);
+    std::filesystem::create_directory(folder_.Path("bin"));
+    std::filesystem::create_symlink(MALLOCMUZERO_SOURCE_DIR "/workloads/tpu_v6e",
+                                    folder_.Path("programs"));
+    const std::string token = folder_.Write("token", "0123456789abcdef0123456789abcdef\n");
+    std::filesystem::permissions(token, std::filesystem::perms::owner_read);
+    const auto adapt = [&](const char* name) {
+      const std::string text =
+          ReadAll(absl::StrCat(MALLOCMUZERO_SOURCE_DIR "/deploy/slurm/", name));
+      return folder_.Write(name,
+                           absl::StrReplaceAll(text, {{"/shared/mallocmuzero", folder_.Path("")}}));
+    };
+    config_ = adapt("cluster.textproto");
+    site_ = adapt("site.textproto");
+  }
+  ~LaunchSlurm() override { setenv("PATH", old_path_.c_str(), /*overwrite=*/1); }
+
+  // Puts a shell script in the place of a command of Slurm.
+  void Replace(const std::string& command, const std::string& script) const {
+    const std::string path = folder_.Write("bin/" + command, "#!/bin/sh\n" + script);
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  }
+
+  RunResult Launch() const {
+    return RunMallocmuzero({"launch", "slurm", "--config", config_, "--site", site_});
+  }
+
+  const std::string old_path_ = std::getenv("PATH");
+  const TemporaryFolder folder_;
+  std::string config_;
+  std::string site_;
+};
+
+// Many sites have an sbatch that says something about the account.
+TEST_F(LaunchSlurm, TakesTheIdOutOfWhatSbatchSays) {
+  Replace("squeue", "exit 1");
+  Replace("sbatch", absl::StrCat("echo sbatch: info: 3 hours left >&2\n", "echo \"$@\" >>",
+                                 folder_.Path("calls"), "\necho '4711;main'\n",
+                                 "echo sbatch: info: 4712 jobs before this one >&2\n"));
+  const RunResult result = Launch();
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("jobs   4711 4711\n"));
+  EXPECT_THAT(result.out, HasSubstr("stop   scancel 4711 4711\n"));
+  EXPECT_THAT(ReadAll(folder_.Path("calls")), HasSubstr("--dependency=after:4711 "));
+}
+
+TEST_F(LaunchSlurm, AsksForTheIdIfSbatchSaysNone) {
+  Replace("squeue", "exit 1");
+  Replace("sbatch", "echo sbatch: nothing was submitted; echo today");
+  const RunResult result = Launch();
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("a job's id expected, found 'sbatch: nothing was submitted"));
+}
+
+TEST_F(LaunchSlurm, RefusesAFolderWhoseJobsAreQueuedOnly) {
+  Replace("sbatch", "echo 4711");
+  Replace("squeue", "echo squeue: info: slow today >&2");
+  EXPECT_EQ(Launch().exit_code, 0);
+  EXPECT_EQ(Launch().exit_code, 0) << "the job has ended";
+  Replace("squeue", "echo '4711+0  gpu  mallocmu  me  R  1:00  1  node1'");
+  const RunResult result = Launch();
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("job 4711 of this folder is still queued"));
+}
+
+}  // namespace
+}  // namespace mallocmuzero::e2e
