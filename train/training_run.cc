@@ -145,14 +145,16 @@ absl::StatusOr<bool> TrainingRun::Iterate(const RunLimits& limits, v1::TrainMetr
   const auto play = [&] { played = Play(tasks, limits, *network, step, metrics); };
   const auto is_whole = [&] { return played.ok() && played->games.size() == tasks.size(); };
   absl::StatusOr<bool> learned = false;
+  v1::TrainMetrics of_learning;  // a message of its own, since two threads must not change one
   if (threads() == 1) {
     play();
-    if (is_whole()) learned = Learn(limits, metrics);
+    if (is_whole()) learned = Learn(limits, of_learning);
   } else {
     std::thread players(play);
-    learned = Learn(limits, metrics);
+    learned = Learn(limits, of_learning);
     players.join();
   }
+  metrics.MergeFrom(of_learning);
   if (!played.ok()) return played.status();
   if (!learned.ok()) return learned.status();
   if (!is_whole() || !*learned) return false;
