@@ -200,11 +200,11 @@ std::vector<std::optional<HbmShare>> TrainingRun::TakeGames(std::vector<v1::Traj
   for (size_t i = 0; i < games.size(); ++i) {
     const size_t decisions = games[i].actions().size();
     // A game by a network whose outputs are NaN can be neither learned from nor saved.
-    const bool stored = CheckTrajectory(*tasks[i].program, games[i]).ok();
+    const bool valid = CheckTrajectory(*tasks[i].program, games[i]).ok();
     const size_t p = programs_.IndexOf(games[i].program_sha256());
-    if (stored) NoteSearchedReturns(records_->baseline(p), games[i]);
+    if (valid) NoteSearchedReturns(records_->baseline(p), games[i]);
     if (tasks[i].again != nullptr) {
-      if (stored) replay_.Replace(std::make_shared<const v1::Trajectory>(std::move(games[i])));
+      if (valid) replay_.Replace(std::make_shared<const v1::Trajectory>(std::move(games[i])));
       continue;
     }
     const HbmShare value = TotalReturn(games[i]);
@@ -218,9 +218,12 @@ std::vector<std::optional<HbmShare>> TrainingRun::TakeGames(std::vector<v1::Traj
     records_->AddToBaseline(games[i]);
     state_.set_games(state_.games() + 1);
     state_.set_decisions(state_.decisions() + decisions);
+    // A game that alone exceeds the bounds of the store is never drawn.
+    if (!valid || !replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(games[i])))) {
+      continue;
+    }
     state_.set_draws_due(state_.draws_due() +
                          config_.learner().samples_per_insert() * static_cast<double>(decisions));
-    if (stored) replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(games[i])));
   }
   records_->Refresh();
   std::vector<std::optional<HbmShare>> means(programs_.size());
