@@ -26,7 +26,7 @@ enum class ExplorationKind : uint8_t {
 class Exploration {
  public:
   // `program` must outlive it. `rate` is the share of decisions that are explored, on average over
-  // games; repeated actions do not count. Of a stretch at most half of the decisions are explored,
+  // games; repeated actions do not count. At most half of the decisions of a stretch are explored,
   // or `rate` if that is more, so games that draw a short stretch may explore fewer. Nothing is
   // explored at access `until` or behind it.
   Exploration(const Program& program, float rate, AccessIndex until, uint64_t seed);
