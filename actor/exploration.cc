@@ -42,15 +42,13 @@ Exploration::Exploration(const Program& program, float rate, AccessIndex until, 
   first_ = (accesses + length) * random_.Unit() - length;
   end_ = first_ + length;
   const double concentrated = rate * (accesses + length) / length;
-  rate_ = std::min(concentrated, std::max<double>(rate, kHighestRate));
+  // At a rate above 1, the share of explored decisions that take any action would grow.
+  rate_ = std::min({concentrated, std::max<double>(rate, kHighestRate), 1.0});
 }
 
 ExplorationKind Exploration::Next(AccessIndex access) {
   if (rate_ == 0 || access >= until_) return ExplorationKind::kNone;
-  const Access& decided = program_.accesses()[access];
-  if (decided.kind == AccessKind::kWrite) {
-    std::erase_if(held_, [&](const Held& held) { return held.buffer == decided.buffer; });
-  }
+  ReleaseUpTo(access);
   // All numbers are drawn even if they are not needed, so that one choice does not change the next.
   const double draw = random_.Unit();
   if (FindHeld(access) != nullptr) return ExplorationKind::kAction;
@@ -67,6 +65,15 @@ Action Exploration::Act(AccessIndex access, ActionSet legal) {
     held_.push_back({program_.accesses()[access].buffer, rest});
   }
   return action;
+}
+
+void Exploration::ReleaseUpTo(AccessIndex access) {
+  // Writes with one legal action are no decisions, but end a value, too.
+  for (; released_ <= access; ++released_) {
+    const Access& passed = program_.accesses()[released_];
+    if (passed.kind != AccessKind::kWrite) continue;
+    std::erase_if(held_, [&](const Held& held) { return held.buffer == passed.buffer; });
+  }
 }
 
 const Exploration::Held* Exploration::FindHeld(AccessIndex access) const {

@@ -26,7 +26,9 @@ enum class ExplorationKind : uint8_t {
 class Exploration {
  public:
   // `program` must outlive it. `rate` is the share of decisions that are explored, on average over
-  // games; repeated actions do not count. Nothing is explored at access `until` or behind it.
+  // games; repeated actions do not count. At most half of the decisions of a stretch are explored,
+  // or `rate` if that is more, so games that draw a short stretch may explore fewer. Nothing is
+  // explored at access `until` or behind it.
   Exploration(const Program& program, float rate, AccessIndex until, uint64_t seed);
 
   // How to take the decision about an access. Call it once for each decision, in their order.
@@ -42,6 +44,9 @@ class Exploration {
     Action action;
   };
 
+  // Forgets the actions whose values are written anew at `access` or before it.
+  void ReleaseUpTo(AccessIndex access);
+
   const Held* FindHeld(AccessIndex access) const;
 
   const Program& program_;
@@ -50,6 +55,7 @@ class Exploration {
   double first_ = 0;  // accesses
   double end_ = 0;
   AccessIndex until_;
+  AccessIndex released_ = 0;  // the first access that ReleaseUpTo has not seen
   std::vector<Held> held_;
 };
 

@@ -84,6 +84,22 @@ TEST(Exploration, DepartsAsOftenAsItIsToldAndEverywhere) {
   EXPECT_NEAR(actions / double{kGames}, 2, 0.2);
 }
 
+TEST(Exploration, HalfIsNoiseThoughMoreIsToBeExploredThanThereIs) {
+  constexpr uint32_t kAccesses = 4;
+  const Program program = ManyBuffers(kAccesses);
+  int actions = 0;
+  int noise = 0;
+  for (uint64_t seed = 0; seed < 20'000; ++seed) {
+    // Twice as many decisions as the game has.
+    for (const ExplorationKind kind : KindsOf(program, 2, kToTheEnd, seed)) {
+      actions += kind == ExplorationKind::kAction;
+      noise += kind == ExplorationKind::kNoise;
+    }
+  }
+  EXPECT_GT(noise, 10'000);
+  EXPECT_NEAR(actions / static_cast<double>(actions + noise), 0.5, 0.02);
+}
+
 TEST(Exploration, DepartsAtNeighbours) {
   constexpr uint32_t kAccesses = 200;
   const Program program = ManyBuffers(kAccesses);
@@ -126,6 +142,29 @@ TEST(Exploration, SomeActionsHoldUntilTheValueIsWrittenAnew) {
     }
   }
   EXPECT_GE(held, 100);
+}
+
+TEST(Exploration, WhatIsHeldEndsWithTheValueThoughTheNextWriteIsNoDecision) {
+  constexpr int32_t kAccesses = 20;
+  const Program program = OneBuffer(kAccesses);
+  // The number of games that explore the access behind the second write by any action. It would be
+  // three times as high if what is held from before that write counted.
+  const auto count = [&](bool write_is_decision) {
+    int found = 0;
+    for (uint64_t seed = 0; seed < 5000; ++seed) {
+      Exploration exploration(program, 0.1F, kToTheEnd, seed);
+      for (AccessIndex a = 0; a <= kAccesses / 2 + 1; ++a) {
+        if (a == kAccesses / 2 && !write_is_decision) continue;
+        const bool acts = exploration.Next(a) == ExplorationKind::kAction;
+        if (acts) exploration.Act(a, kAll);
+        found += acts && a == kAccesses / 2 + 1;
+      }
+    }
+    return found;
+  };
+  const int behind_decision = count(true);
+  EXPECT_GT(behind_decision, 100);
+  EXPECT_LE(count(false), behind_decision);
 }
 
 TEST(Exploration, WhatIsHeldButIllegalIsReplacedByTheNearest) {

@@ -89,6 +89,10 @@ absl::Status CheckModel(const LatentModel& model, uint32_t slots) {
 }  // namespace
 
 absl::StatusOr<SearchConfig> MakeSearchConfig(const v1::SearchOptions& options) {
+  if (!v1::SearchOptions::Kind_IsValid(options.kind())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("search: kind is ", options.kind(), ", not GUMBEL or PUCT"));
+  }
   SearchConfig config;
   config.kind = options.kind() == v1::SearchOptions::PUCT ? SearchConfig::Kind::kPuct
                                                           : SearchConfig::Kind::kGumbel;

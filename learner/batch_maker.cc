@@ -128,10 +128,11 @@ class BatchMaker::Targets {
 
   // The decision whose searched value replaces the rewards from there on; -1: none.
   int BootstrapOf(int d, bool to_the_end) const {
+    if (to_the_end) return -1;
     const bool there =
         td_steps_ > 0 && td_steps_ < length() - d && !std::isnan(game_.root_values(d + td_steps_));
     const int after_steps = there ? d + td_steps_ : -1;
-    const int explored = to_the_end ? -1 : explored_[d];
+    const int explored = explored_[d];
     if (explored < 0 || after_steps < 0) return std::max(explored, after_steps);
     return std::min(explored, after_steps);
   }

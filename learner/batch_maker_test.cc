@@ -208,6 +208,15 @@ TEST_F(BatchMakerTest, BootstrapsWithTheSearchedValueAfterSomeSteps) {
   EXPECT_NEAR(batch.values[1], ValueAt(0, 5), 1e-4);
 }
 
+TEST_F(BatchMakerTest, AnImitatedRowHasItsWholeReturnHoweverFewStepsOthersCount) {
+  options_.set_td_steps(2);
+  BatchRow row = Row(0, 4);
+  row.imitate = true;
+  UnrollBatch batch;
+  ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({row}, batch).ok());
+  for (int k = 0; k <= 3; ++k) EXPECT_NEAR(batch.values[k], ValueAt(0, 4 + k), 1e-4);
+}
+
 TEST_F(BatchMakerTest, WhatIsExploredIsBlamedNeitherOnThePositionNorOnWhatWasDoneBefore) {
   options_.set_cut_at_exploration(true);
   const v1::Trajectory& t = *games_[0];

@@ -16,14 +16,10 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -31,6 +27,7 @@
 #include "env/action.h"
 #include "env/observation_layout.h"
 #include "learner/data_parallel.h"
+#include "learner/optimizer_state.h"
 #include "model/modules.h"
 #include "model/value_codec.h"
 
@@ -39,16 +36,6 @@ namespace {
 
 using torch::optim::AdamW;
 using torch::optim::AdamWOptions;
-using torch::optim::AdamWParamState;
-
-// The key of a parameter's state in LibTorch's optimiser.
-auto StateKey(const torch::Tensor& parameter) {
-#if TORCH_VERSION_MAJOR >= 2
-  return static_cast<void*>(parameter.unsafeGetTensorImpl());
-#else
-  return c10::guts::to_string(parameter.unsafeGetTensorImpl());
-#endif
-}
 
 // Rows of a batch's array, copied to the device.
 template <typename T>
@@ -340,58 +327,11 @@ void Learner::Step(UpdateResult& result) {
 }
 
 std::vector<NamedTensor> Learner::ExportOptimizer() const {
-  std::vector<NamedTensor> exported;
-  for (const auto& parameter : torch_->net->named_parameters()) {
-    const auto found = torch_->optimizer->state().find(StateKey(parameter.value()));
-    if (found == torch_->optimizer->state().end()) continue;  // no update yet
-    const auto& state = static_cast<const AdamWParamState&>(*found->second);
-    const std::pair<const char*, torch::Tensor> parts[] = {
-        {"step", torch::tensor({state.step()}, torch::kInt64)},
-        {"exp_avg", state.exp_avg()},
-        {"exp_avg_sq", state.exp_avg_sq()}};
-    for (const auto& [part, tensor] : parts) {
-      exported.push_back(
-          *ToNamedTensor(absl::StrCat("optimizer/", parameter.key(), "/", part), tensor));
-    }
-  }
-  return exported;
+  return ExportAdamW(*torch_->net, *torch_->optimizer);
 }
 
 absl::Status Learner::ImportOptimizer(absl::Span<const NamedTensor> state, uint64_t step) {
-  absl::flat_hash_map<std::string, const NamedTensor*> by_name;
-  for (const NamedTensor& tensor : state) by_name[tensor.name] = &tensor;
-  std::vector<std::pair<torch::Tensor, std::unique_ptr<AdamWParamState>>> restored;
-  for (const auto& parameter : torch_->net->named_parameters()) {
-    const std::string prefix = absl::StrCat("optimizer/", parameter.key(), "/");
-    const NamedTensor* parts[3] = {};
-    size_t i = 0;
-    for (const char* part : {"step", "exp_avg", "exp_avg_sq"}) {
-      const auto found = by_name.find(absl::StrCat(prefix, part));
-      if (found != by_name.end()) parts[i] = found->second;
-      ++i;
-    }
-    const std::vector<int64_t> shape = parameter.value().sizes().vec();
-    // Moments begin at the first update with a finite gradient. A consistency head may be new to a
-    // run, and the dynamics get no gradient in a run without unrolled steps.
-    const bool may_be_new = by_name.empty() ||
-                            absl::StartsWith(parameter.key(), kConsistencyPrefix) ||
-                            absl::StartsWith(parameter.key(), "dynamics.");
-    if (parts[0] == nullptr && may_be_new) continue;
-    if (parts[0] == nullptr || parts[0]->type != v1::CheckpointHeader::Tensor::TYPE_INT64 ||
-        parts[1] == nullptr || parts[1]->shape != shape || parts[2] == nullptr ||
-        parts[2]->shape != shape) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(prefix, ": the optimiser's state is missing or of another network"));
-    }
-    auto entry = std::make_unique<AdamWParamState>();
-    entry->step(ToTorch(*parts[0]).item<int64_t>());
-    entry->exp_avg(ToTorch(*parts[1]).to(torch_->device));
-    entry->exp_avg_sq(ToTorch(*parts[2]).to(torch_->device));
-    restored.emplace_back(parameter.value(), std::move(entry));
-  }
-  auto& target = torch_->optimizer->state();
-  target.clear();
-  for (auto& [parameter, entry] : restored) target[StateKey(parameter)] = std::move(entry);
+  MMZ_RETURN_IF_ERROR(ImportAdamW(state, *torch_->net, *torch_->optimizer));
   step_ = step;
   return absl::OkStatus();
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <random>
@@ -315,6 +317,34 @@ TEST(Learner, RefusesAnOptimizerOfOtherNetworks) {
   std::vector<NamedTensor> state = a.learner->ExportOptimizer();
   state.pop_back();
   EXPECT_THAT(a.learner->ImportOptimizer(state, 1).message(), HasSubstr("optimizer/"));
+}
+
+TEST(Learner, RefusesAnOptimizerWhoseTensorsAreNotThoseOfOne) {
+  using Type = v1::CheckpointHeader::Tensor;
+  Trained a = MakeLearner();
+  a.learner->Update(MakeBatch(1), 0, 16);
+  const std::vector<NamedTensor> good = a.learner->ExportOptimizer();
+  const auto with_step = [](NamedTensor& tensor, int64_t step) {
+    std::memcpy(tensor.bytes.data(), &step, sizeof(step));
+  };
+  const std::function<void(NamedTensor&, NamedTensor&, NamedTensor&)> changes[] = {
+      [](auto& step, auto&, auto&) { step.shape = {2}, step.bytes += step.bytes; },
+      [](auto& step, auto&, auto&) { step.shape = {0}, step.bytes.clear(); },
+      [](auto& step, auto&, auto&) { step.type = Type::TYPE_FLOAT32, step.bytes.resize(4); },
+      // The correction for the first updates would divide by 0.
+      [&](auto& step, auto&, auto&) { with_step(step, -1); },
+      [](auto&, auto& mean, auto&) { mean.type = Type::TYPE_INT64, mean.bytes += mean.bytes; },
+      [](auto&, auto&, auto& square) {
+        square.type = Type::TYPE_UINT8, square.bytes.resize(square.bytes.size() / 4);
+      }};
+  for (const auto& change : changes) {
+    std::vector<NamedTensor> state = good;
+    change(state[0], state[1], state[2]);
+    Trained b = MakeLearner();
+    EXPECT_THAT(b.learner->ImportOptimizer(state, 1).message(), HasSubstr("optimizer/"));
+    EXPECT_EQ(b.learner->step(), 0);
+  }
+  EXPECT_TRUE(MakeLearner().learner->ImportOptimizer(good, 1).ok());
 }
 
 TEST(Learner, NamesAnOptionThatIsOutOfRange) {

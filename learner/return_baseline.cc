@@ -99,6 +99,7 @@ void NoteSearchedReturns(const ReturnBaseline& baseline, v1::Trajectory& game) {
 v1::ReturnBaselineState ReturnBaseline::Save() const {
   v1::ReturnBaselineState state;
   state.set_games(games_);
+  state.set_measured(is_measured_);
   state.set_scale(scale_);
   state.set_variance(variance_);
   state.mutable_mean()->Add(mean_.begin(), mean_.end());
@@ -125,7 +126,8 @@ bool ReturnBaseline::Restore(const v1::ReturnBaselineState& state) {
   variance_ = state.variance();
   mean_.assign(state.mean().begin(), state.mean().end());
   frozen_.assign(state.frozen().begin(), state.frozen().end());
-  is_measured_ = std::any_of(frozen_.begin(), frozen_.end(), [](double mean) { return mean != 0; });
+  is_measured_ = state.measured() ||
+                 std::any_of(frozen_.begin(), frozen_.end(), [](double mean) { return mean != 0; });
   returns_.assign(state.returns().begin(), state.returns().end());
   if (is_ranked()) return_to_beat_ = state.return_to_beat();
   return true;

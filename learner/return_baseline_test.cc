@@ -100,6 +100,23 @@ TEST(ReturnBaseline, SearchedValuesAreConvertedOnlyByABaselineOfGames) {
   EXPECT_TRUE(restored.is_measured());
 }
 
+TEST(ReturnBaseline, StaysMeasuredOrNotAfterRestoreThoughItsGamesSaveNothing) {
+  v1::Trajectory game = MakeGame(0, {{0, 0}});
+  game.add_root_values(0.5F);
+  const auto restored = [](const ReturnBaseline& saved) {
+    ReturnBaseline again(1);
+    EXPECT_TRUE(again.Restore(saved.Save()));
+    return again.is_measured();
+  };
+  ReturnBaseline baseline(1);
+  baseline.Refresh();
+  EXPECT_FALSE(restored(baseline));
+  baseline.Add(game);
+  EXPECT_FALSE(restored(baseline));  // not refreshed
+  baseline.Refresh();
+  EXPECT_TRUE(restored(baseline));
+}
+
 TEST(ReturnBaseline, RecentGamesCountMost) {
   ReturnBaseline baseline(1);
   for (int i = 0; i < 1000; ++i) baseline.Add(MakeGame(0, {{0, 0.1}}));

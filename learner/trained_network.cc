@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 
 namespace mallocmuzero {
@@ -37,6 +38,14 @@ Checkpoint TrainedNetwork::Capture(v1::TrainState state) const {
 }
 
 absl::Status TrainedNetwork::Restore(const Checkpoint& checkpoint) {
+  // These two have no part in the shapes of the weights, but in what the weights mean.
+  const v1::NetworkConfig& saved = checkpoint.network;
+  const v1::NetworkConfig& own = network_->config();
+  if (saved.limit() != own.limit() || saved.resolution() != own.resolution()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("network.limit, network.resolution: ", saved.limit(), ", ", saved.resolution(),
+                     " expected, since the values of the checkpoint's networks have this scale"));
+  }
   MMZ_RETURN_IF_ERROR(network_->ImportWeights(checkpoint.weights));
   return learner_->ImportOptimizer(checkpoint.optimizer, checkpoint.step);
 }

@@ -44,7 +44,8 @@ class TrainedNetwork {
   Checkpoint Capture(v1::TrainState state) const;
 
   // Takes the weights and the optimiser from such a checkpoint. InvalidArgument if they are of
-  // other networks; the object must not be used then.
+  // other networks, or of networks whose values have another scale; the object must not be used
+  // then.
   absl::Status Restore(const Checkpoint& checkpoint);
 
  private:

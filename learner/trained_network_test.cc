@@ -17,6 +17,7 @@
 namespace mallocmuzero {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 constexpr size_t kRowCount = 4;
@@ -115,6 +116,22 @@ TEST(TrainedNetwork, RefusesNetworksOfAnotherSize) {
                 .status()
                 .code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST(TrainedNetwork, RefusesACheckpointWhoseValuesHaveAnotherScale) {
+  const Checkpoint checkpoint = MakeTrained(1).Capture({});
+  for (const bool changes_limit : {true, false}) {
+    v1::NetworkConfig config = *NetworkPreset("tiny");
+    if (changes_limit) {
+      config.set_limit(6);
+    } else {
+      config.set_resolution(0.5F);
+    }
+    auto other = TrainedNetwork::Create(config, SmallOptions(), 1, Device::kCpu);
+    ASSERT_TRUE(other.ok()) << other.status();
+    EXPECT_THAT(other->Restore(checkpoint).message(),
+                HasSubstr("network.limit, network.resolution: 7, 0.004 expected"));
+  }
 }
 
 }  // namespace

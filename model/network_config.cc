@@ -93,9 +93,14 @@ absl::Status CheckScale(const v1::NetworkConfig& config) {
   MMZ_RETURN_IF_ERROR(CheckPositive("resolution", config.resolution()));
   // exp(limit) must be a number.
   constexpr float kMaxLimit = 60;
-  if (config.limit() <= kMaxLimit) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("network config: limit is ", config.limit(), ", must be at most ", kMaxLimit));
+  if (config.limit() > kMaxLimit) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("network config: limit is ", config.limit(), ", must be at most ", kMaxLimit));
+  }
+  if (std::isfinite(config.resolution() * std::expm1(config.limit()))) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "network config: limit is ", config.limit(), " with resolution ", config.resolution(),
+      ", so the largest number that the bins express is not finite"));
 }
 
 absl::Status CheckObservation(uint32_t version, uint32_t size) {

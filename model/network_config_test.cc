@@ -48,6 +48,13 @@ TEST(NetworkConfig, NamesTheFieldThatIsWrong) {
   config = Tiny();
   config.set_limit(1000);
   EXPECT_EQ(ErrorOf(config), "network config: limit is 1000, must be at most 60");
+  config.set_limit(60);
+  EXPECT_EQ(ErrorOf(config), "");
+  config.set_resolution(1e20F);
+  EXPECT_EQ(
+      ErrorOf(config),
+      "network config: limit is 60 with resolution 1e+20, so the largest number that the bins "
+      "express is not finite");
 }
 
 TEST(NetworkConfig, OtherActionsThanTheGamesAreValidButNotPlayable) {

@@ -12,7 +12,7 @@
 
 namespace mallocmuzero {
 
-// Serves http://ADDRESS/metrics while it lives (metrics/metrics_server.h); docs/training.md lists
+// Serves http://ADDRESS/metrics while it lives (metrics/metrics_server.h); docs/metrics.md lists
 // the names. Update may be called from any one thread.
 class MetricsExporter {
  public:

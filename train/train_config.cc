@@ -53,8 +53,9 @@ absl::Status CheckSelfPlay(const v1::SelfPlayOptions& options) {
       CheckField(options.games_per_iteration() >= 1, "self_play.games_per_iteration", "1 or more"));
   MMZ_RETURN_IF_ERROR(CheckField(options.games_per_iteration() <= 65536,
                                  "self_play.games_per_iteration", "65536 or less"));
-  MMZ_RETURN_IF_ERROR(CheckField(options.explored_decisions() >= 0, "self_play.explored_decisions",
-                                 "a number of decisions, 0 or more,"));
+  MMZ_RETURN_IF_ERROR(
+      CheckField(options.explored_decisions() >= 0 && std::isfinite(options.explored_decisions()),
+                 "self_play.explored_decisions", "a number of decisions, 0 or more,"));
   MMZ_RETURN_IF_ERROR(CheckField(IsShare(options.searched_share()), "self_play.searched_share",
                                  "a share from 0 to 1"));
   MMZ_RETURN_IF_ERROR(CheckField(IsShare(options.reanalysed_share()), "self_play.reanalysed_share",

@@ -27,6 +27,14 @@ TEST(TrainConfig, NamesTheFieldThatIsWrong) {
     std::function<void(v1::TrainConfig&)> spoil;
   } cases[] = {
       {"search.kind", [](v1::TrainConfig& c) { c.mutable_search()->clear_kind(); }},
+      {"search: kind is 7, not GUMBEL or PUCT",
+       [](v1::TrainConfig& c) {
+         c.mutable_search()->set_kind(static_cast<v1::SearchOptions::Kind>(7));
+       }},
+      {"self_play.explored_decisions",
+       [](v1::TrainConfig& c) {
+         c.mutable_self_play()->set_explored_decisions(std::numeric_limits<float>::infinity());
+       }},
       {"value_floor", [](v1::TrainConfig& c) { c.mutable_search()->set_value_floor(-1); }},
       {"self_play.games_per_iteration",
        [](v1::TrainConfig& c) { c.mutable_self_play()->set_games_per_iteration(0); }},

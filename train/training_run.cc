@@ -145,14 +145,16 @@ absl::StatusOr<bool> TrainingRun::Iterate(const RunLimits& limits, v1::TrainMetr
   const auto play = [&] { played = Play(tasks, limits, *network, step, metrics); };
   const auto is_whole = [&] { return played.ok() && played->games.size() == tasks.size(); };
   absl::StatusOr<bool> learned = false;
+  v1::TrainMetrics of_learning;  // a message of its own, since two threads must not change one
   if (threads() == 1) {
     play();
-    if (is_whole()) learned = Learn(limits, metrics);
+    if (is_whole()) learned = Learn(limits, of_learning);
   } else {
     std::thread players(play);
-    learned = Learn(limits, metrics);
+    learned = Learn(limits, of_learning);
     players.join();
   }
+  metrics.MergeFrom(of_learning);
   if (!played.ok()) return played.status();
   if (!learned.ok()) return learned.status();
   if (!is_whole() || !*learned) return false;
@@ -198,11 +200,11 @@ std::vector<std::optional<HbmShare>> TrainingRun::TakeGames(std::vector<v1::Traj
   for (size_t i = 0; i < games.size(); ++i) {
     const size_t decisions = games[i].actions().size();
     // A game by a network whose outputs are NaN can be neither learned from nor saved.
-    const bool stored = CheckTrajectory(*tasks[i].program, games[i]).ok();
+    const bool valid = CheckTrajectory(*tasks[i].program, games[i]).ok();
     const size_t p = programs_.IndexOf(games[i].program_sha256());
-    if (stored) NoteSearchedReturns(records_->baseline(p), games[i]);
+    if (valid) NoteSearchedReturns(records_->baseline(p), games[i]);
     if (tasks[i].again != nullptr) {
-      if (stored) replay_.Replace(std::make_shared<const v1::Trajectory>(std::move(games[i])));
+      if (valid) replay_.Replace(std::make_shared<const v1::Trajectory>(std::move(games[i])));
       continue;
     }
     const HbmShare value = TotalReturn(games[i]);
@@ -216,9 +218,12 @@ std::vector<std::optional<HbmShare>> TrainingRun::TakeGames(std::vector<v1::Traj
     records_->AddToBaseline(games[i]);
     state_.set_games(state_.games() + 1);
     state_.set_decisions(state_.decisions() + decisions);
+    // A game that alone exceeds the bounds of the store is never drawn.
+    if (!valid || !replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(games[i])))) {
+      continue;
+    }
     state_.set_draws_due(state_.draws_due() +
                          config_.learner().samples_per_insert() * static_cast<double>(decisions));
-    if (stored) replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(games[i])));
   }
   records_->Refresh();
   std::vector<std::optional<HbmShare>> means(programs_.size());

@@ -201,6 +201,23 @@ TEST(TrainingRun, DoesNotLearnInAnIterationThatIsCutShort) {
   }
 }
 
+TEST(TrainingRun, GamesThatAreNotStoredAreNotDrawnForEither) {
+  v1::TrainConfig config = SmallConfig();
+  config.mutable_replay()->set_max_decisions(1);
+  const std::string folder = NewFolder("not_stored");
+  ASSERT_TRUE(StartRun(folder, config)->Run({.iterations = 3}, nullptr).ok());
+  // Now games fit.
+  config.mutable_replay()->set_max_decisions(10'000);
+  ASSERT_TRUE(WriteMessage(folder + "/config.textproto", config).ok());
+  const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
+  ASSERT_TRUE(run->Run({.iterations = 5}, nullptr).ok());
+  // The fifth iteration learns from the games of the fourth.
+  const std::vector<v1::TrainMetrics> metrics = *run->directory().ReadMetrics();
+  const double decisions = metrics[3].decisions() - metrics[2].decisions();
+  EXPECT_GT(run->updates(), 0);
+  EXPECT_LE(static_cast<double>(run->updates()) * config.learner().batch_size(), decisions);
+}
+
 TEST(TrainingRun, StopsBetweenTwoUpdates) {
   v1::TrainConfig config = SmallConfig();
   config.mutable_learner()->set_samples_per_insert(20);

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import struct
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -57,6 +59,16 @@ def test_check_samples_notices_wrong_numbers(export: Export, tmp_path: Path) -> 
     assert done.returncode == 1, done.stderr
     outputs = json.loads(done.stdout)["differences"]["64"]
     assert {name for name, difference in outputs.items() if difference > 1e-4} == {"value"}
+
+
+def test_check_samples_notices_what_is_no_number(export: Export, tmp_path: Path) -> None:
+    other = Export(export.format, tmp_path / "export", export.python)
+    shutil.copytree(export.folder, other.folder)
+    file = other.folder / "samples" / "reward.npy"
+    # The last float of the array, little-endian.
+    file.write_bytes(file.read_bytes()[:-4] + struct.pack("<f", float("nan")))
+    done = run_example(other, "check_samples.py", "--batch", "7")
+    assert done.returncode == 1, done.stdout
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)

@@ -44,8 +44,9 @@ def differences(networks: Networks, samples: Arrays, batch: int) -> dict[str, fl
             expected = samples[name][rows]
             if output.shape != expected.shape:
                 raise SystemExit(f"{name}: shape {output.shape}, expected {expected.shape}")
-            difference = float(np.max(np.abs(output - expected)))
-            largest[name] = max(largest.get(name, 0.0), difference)
+            difference = np.max(np.abs(output - expected))
+            # Python's max would lose a NaN.
+            largest[name] = float(np.maximum(largest.get(name, 0.0), difference))
     return largest
 
 

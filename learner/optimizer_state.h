@@ -1,0 +1,34 @@
+// The state of the optimiser as checkpoints store it. Only learner.cc may include this header,
+// because it includes LibTorch's.
+
+#ifndef MALLOCMUZERO_LEARNER_OPTIMIZER_STATE_H_
+#define MALLOCMUZERO_LEARNER_OPTIMIZER_STATE_H_
+
+// ivalue.h comes first, as in model/modules.h.
+#include <ATen/core/ivalue.h>
+#include <torch/nn/module.h>
+#include <torch/optim/adamw.h>
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "model/tensors.h"
+
+namespace mallocmuzero {
+
+// For each parameter of `net` that has got an update: the number of its updates and its moments,
+// as optimizer/PARAMETER/PART.
+std::vector<NamedTensor> ExportAdamW(const torch::nn::Module& net,
+                                     const torch::optim::AdamW& optimizer);
+
+// The way back, with the moments on the device of the parameters. InvalidArgument, with nothing
+// changed, if the state lacks a parameter of `net` or is not the one of such parameters. Parameters
+// of a consistency head may be missing, because a head may be new to a run. Those of the dynamics
+// may be missing, because they get no gradient in a run without unrolled steps.
+absl::Status ImportAdamW(absl::Span<const NamedTensor> state, const torch::nn::Module& net,
+                         torch::optim::AdamW& optimizer);
+
+}  // namespace mallocmuzero
+
+#endif  // MALLOCMUZERO_LEARNER_OPTIMIZER_STATE_H_
