@@ -24,6 +24,8 @@ ProgramRules ProgramRules::Builder::Build() {
   DropBuffersBeyondTheRules();
   DropFlightsBeyondTheRules();
   DropNegligibleBuffers();
+  rules_.accesses_.resize(program_.access_count());
+  for (const BufferIndex b : program_.buffers().indices()) SetFlights(b);
   MakeGroups();
   MakeAccesses();
   FindPrefetch();
@@ -141,41 +143,44 @@ void ProgramRules::Builder::DropNegligibleBuffers() {
   }
 }
 
-ProgramRules::Builder::ValueUses ProgramRules::Builder::LaterUses(
-    absl::Span<const AccessIndex> accesses, size_t from, LoopIndex defining_loop) const {
-  ValueUses uses;
-  for (size_t k = from; k < accesses.size(); ++k) {
-    const Access& access = program_.accesses()[accesses[k]];
-    if (access.kind == AccessKind::kWrite) {
-      uses.next_write = access.instruction;
-      break;
-    }
-    const InstructionIndex end = rules_.SpanEnd(access.instruction, defining_loop);
-    uses.last_use = std::max(uses.last_use, end);
-    if (uses.next_update != kNone) continue;
-    // While a collective is in flight, an update cannot write the value back: it counts as a read.
-    const InstructionIndex flight_done = FlightDone(access.buffer, access.instruction);
-    const bool in_flight = flight_done != kNone && access.instruction < flight_done;
-    if (access.kind == AccessKind::kUpdate && !in_flight) {
-      uses.next_update = access.instruction;
-    } else {
-      uses.last_read = std::max(uses.last_read, end);
-    }
+ProgramRules::Builder::ValueUses ProgramRules::Builder::UsesFrom(AccessIndex a,
+                                                                 const ValueUses& later) const {
+  const Access& access = program_.accesses()[a];
+  if (access.kind == AccessKind::kWrite) return {.next_write = access.instruction};
+  const InstructionIndex end =
+      rules_.SpanEnd(access.instruction, rules_.buffers_[access.buffer].defining_loop);
+  ValueUses uses = later;
+  uses.last_use = std::max(uses.last_use, end);
+  // While a collective is in flight, an update cannot write the value back: it counts as a read.
+  const InstructionIndex flight_done = rules_.accesses_[a].flight_done;
+  const bool in_flight = flight_done != kNone && access.instruction < flight_done;
+  if (access.kind == AccessKind::kUpdate && !in_flight) {
+    uses.next_update = access.instruction;
+    uses.last_read = kNone;  // the reads after the update are of its value
+  } else {
+    uses.last_read = std::max(uses.last_read, end);
   }
   return uses;
 }
 
+ProgramRules::Builder::ValueUses ProgramRules::Builder::UsesByAll(BufferIndex b) const {
+  const auto accesses = program_.AccessesOfBuffer(b);
+  ValueUses uses;
+  for (size_t k = accesses.size(); k-- > 0;) uses = UsesFrom(accesses[k], uses);
+  return uses;
+}
+
 void ProgramRules::Builder::MakeAccesses() {
-  rules_.accesses_.resize(program_.access_count());
   for (const BufferIndex b : program_.buffers().indices()) {
     const auto accesses = program_.AccessesOfBuffer(b);
-    SetFlights(b);
-    for (size_t k = 0; k < accesses.size(); ++k) {
+    ValueUses uses;  // by the accesses after access k
+    for (size_t k = accesses.size(); k-- > 0;) {
       AccessRule& rule = rules_.accesses_[accesses[k]];
       if (k + 1 < accesses.size()) rule.next_access = accesses[k + 1];
       if (rules_.buffers_[b].stays_in_hbm) continue;
+      const ValueUses later = std::exchange(uses, UsesFrom(accesses[k], uses));
       if (KindOf(accesses[k]) != AccessKind::kRead) {
-        SetKeepUntil(b, k, rule);
+        SetKeepUntil(accesses[k], later, rule);
       } else if (k > 0 && KindOf(accesses[k - 1]) == AccessKind::kWrite) {
         rule.follows_write = true;
       }
@@ -190,10 +195,10 @@ void ProgramRules::Builder::MakeAccesses() {
   }
 }
 
-void ProgramRules::Builder::SetKeepUntil(BufferIndex b, size_t k, AccessRule& rule) const {
-  const auto accesses = program_.AccessesOfBuffer(b);
-  const auto made = program_.accesses()[accesses[k]].instruction;
-  const ValueUses uses = LaterUses(accesses, k + 1, rules_.buffers_[b].defining_loop);
+void ProgramRules::Builder::SetKeepUntil(AccessIndex a, const ValueUses& uses,
+                                         AccessRule& rule) const {
+  const BufferIndex b = program_.accesses()[a].buffer;
+  const InstructionIndex made = program_.accesses()[a].instruction;
   // At the begin of a loop an initial value is in HBM, or in fast memory with its whole group.
   const CarriedGroupIndex g = GroupTakingOver(b, made, uses.next_change());
   if (g != kNone) {
@@ -203,8 +208,7 @@ void ProgramRules::Builder::SetKeepUntil(BufferIndex b, size_t k, AccessRule& ru
     rule.keep_until = rules_.groups_[g].keep_until;
     return;
   }
-  const bool is_write = KindOf(accesses[k]) == AccessKind::kWrite;
-  if (is_write && uses.last_use == kNone) return;
+  if (KindOf(a) == AccessKind::kWrite && uses.last_use == kNone) return;
   // A parameter or root must be in HBM at the end of its loop unless its group is in fast memory.
   // The game handles groups in fast memory itself.
   const bool must_reach_hbm =
@@ -222,7 +226,8 @@ void ProgramRules::Builder::SetKeepUntil(BufferIndex b, size_t k, AccessRule& ru
 InstructionIndex ProgramRules::Builder::CopyUntil(BufferIndex b, size_t k) const {
   const auto accesses = program_.AccessesOfBuffer(b);
   const auto made = program_.accesses()[accesses[k]].instruction;
-  if (FlightDone(b, made) != kNone) return kNone;  // its write-back would copy half a result
+  // The write-back of a value that is made in flight would copy half a result.
+  if (rules_.accesses_[accesses[k]].flight_done != kNone) return kNone;
   // A value whose first use is an update goes to fast memory only: the update can write it back.
   if (k + 1 == accesses.size() || KindOf(accesses[k + 1]) != AccessKind::kRead) return kNone;
   const InstructionIndex read = program_.accesses()[accesses[k + 1]].instruction;
