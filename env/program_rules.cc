@@ -184,6 +184,9 @@ void ProgramRules::Builder::MakeAccesses() {
       } else if (k > 0 && KindOf(accesses[k - 1]) == AccessKind::kWrite) {
         rule.follows_write = true;
       }
+      if (KindOf(accesses[k]) == AccessKind::kRead && rule.starts_flight) {
+        SetMayFly(accesses.subspan(k + 1), rule);
+      }
       if (KindOf(accesses[k]) == AccessKind::kWrite) rule.copy_until = CopyUntil(b, k);
     }
     const CarriedGroupIndex g = rules_.group_inside_[b];
@@ -230,6 +233,7 @@ InstructionIndex ProgramRules::Builder::CopyUntil(BufferIndex b, size_t k) const
   if (rules_.accesses_[accesses[k]].flight_done != kNone) return kNone;
   // A value whose first use is an update goes to fast memory only: the update can write it back.
   if (k + 1 == accesses.size() || KindOf(accesses[k + 1]) != AccessKind::kRead) return kNone;
+  if (!rules_.accesses_[accesses[k + 1]].may_fly_written_back) return kNone;
   const InstructionIndex read = program_.accesses()[accesses[k + 1]].instruction;
   // If a loop begins before the read, the loop is the first use, and it finds the value in HBM.
   if (GroupTakingOver(b, made, read) != kNone) return kNone;

@@ -61,6 +61,10 @@ class ProgramRules::Builder {
   // Sets flight_done, starts_flight and copy_from of the accesses to a buffer.
   void SetFlights(BufferIndex buffer);
 
+  // Sets may_fly and may_fly_written_back of a read that starts a flight. `later` are the buffer's
+  // accesses after it, whose keep_until and keep_until_end must be set.
+  void SetMayFly(absl::Span<const AccessIndex> later, AccessRule& rule) const;
+
   // Sets keep_until, keep_until_end and feeds_group for the value that the access makes. `uses` are
   // those of the value.
   void SetKeepUntil(AccessIndex access, const ValueUses& uses, AccessRule& rule) const;

@@ -37,4 +37,16 @@ void ProgramRules::Builder::SetFlights(BufferIndex b) {
   }
 }
 
+void ProgramRules::Builder::SetMayFly(absl::Span<const AccessIndex> later, AccessRule& rule) const {
+  for (const AccessIndex a : later) {
+    const InstructionIndex at = program_.accesses()[a].instruction;
+    if (at > rule.flight_done) break;
+    if (KindOf(a) != AccessKind::kUpdate) continue;
+    const AccessRule& update = rules_.accesses_[a];
+    const bool can_write_back = at == rule.flight_done;
+    rule.may_fly = rule.may_fly && (can_write_back || update.keep_until != kNone);
+    rule.may_fly_written_back = rule.may_fly_written_back && update.keep_until_end != kNone;
+  }
+}
+
 }  // namespace mallocmuzero
