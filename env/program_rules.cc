@@ -93,14 +93,14 @@ void ProgramRules::Builder::MakeBuffers() {
 // Keeps buffers in HBM whose values the rules cannot follow. A value must be made in its defining
 // loop and used only there or in loops inside. It must live up to the end of its last use.
 void ProgramRules::Builder::DropBuffersBeyondTheRules() {
-  IndexVector<BufferIndex, InstructionIndex> live_until(program_.buffer_count());
-  for (const BufferIndex b : live_until.indices()) {
-    live_until[b] = program_.buffers()[b].last;
+  live_until_.resize(program_.buffer_count());
+  for (const BufferIndex b : live_until_.indices()) {
+    live_until_[b] = program_.buffers()[b].last;
   }
   for (const CarriedGroup& group : program_.carried_groups()) {
     const Loop& loop = program_.loops()[group.loop];
     const auto live_at = [&](BufferIndex buffer, InstructionIndex marker) {
-      live_until[buffer] = std::max(live_until[buffer], marker);
+      live_until_[buffer] = std::max(live_until_[buffer], marker);
     };
     live_at(group.initial_buffer, loop.begin);
     live_at(group.root_buffer, loop.end);
@@ -118,7 +118,7 @@ void ProgramRules::Builder::DropBuffersBeyondTheRules() {
     // A value that a pass changes for the next pass must be in a carried group.
     const bool carried_alone = changes && rule.defining_loop != kNone && rule.starts_in_hbm;
     const bool dies_early =
-        rules_.SpanEnd(access.instruction, rule.defining_loop) > live_until[access.buffer];
+        rules_.SpanEnd(access.instruction, rule.defining_loop) > live_until_[access.buffer];
     if (!inside || made_inside || carried_alone || dies_early || used_twice) {
       rule.stays_in_hbm = true;
     }
@@ -252,16 +252,17 @@ void ProgramRules::Builder::FindPrefetch() {
     if (roles_[b].inside > 0 || roles_[b].result > 0) return;  // a loop changes its value
     if (!program_.FlightsOf(b).empty()) return;                // it may end within a flight
     if (rules_.fast_memory_bytes() < rule.bytes) return;
+    const InstructionIndex last = std::min(interval.last, live_until_[b]);
     for (const AccessIndex a : program_.AccessesOfBuffer(b)) {
       const Access& access = program_.accesses()[a];
-      if (access.instruction > interval.last) break;
+      if (access.instruction > last) break;
       if (access.kind != AccessKind::kRead) return;
       const InstructionIndex until = rules_.SpanEnd(access.instruction, kNone);
-      if (until > interval.last) return;
+      if (until > last) return;
     }
-    rules_.prefetch_ = {b, interval.last};
+    rules_.prefetch_ = {b, last};
     for (const AccessIndex a : program_.AccessesOfBuffer(b)) {
-      if (program_.accesses()[a].instruction > interval.last) break;
+      if (program_.accesses()[a].instruction > last) break;
       rules_.uses_prefetch_[a] = baseline.in_fast_memory[a];
     }
     return;

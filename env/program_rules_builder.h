@@ -110,6 +110,10 @@ class ProgramRules::Builder {
   ProgramRules rules_;
   IndexVector<BufferIndex, double> savings_;  // by buffer
   IndexVector<BufferIndex, Role> roles_;      // by buffer
+
+  // By buffer: the end of its live range, with the markers of loops that take over or leave its
+  // value.
+  IndexVector<BufferIndex, InstructionIndex> live_until_;
 };
 
 }  // namespace mallocmuzero
