@@ -37,6 +37,18 @@ void AddressHistory::Lay(StayIndex stay, int64_t offset, int64_t size) {
   std::copy_n(pieces, count, top_.begin() + from);
 }
 
+void AddressHistory::AddBelow(const Uncovered& bytes, std::vector<Uncovered>& pieces) const {
+  const Base& base = bases_[bytes.stay];
+  int64_t piece_end = base.end;
+  for (uint32_t k = base.count; k-- > 0;) {
+    const Piece& piece = below_[base.first + k];
+    const int64_t begin = std::max(bytes.begin, piece.offset);
+    const int64_t end = std::min(bytes.end, piece_end);
+    if (begin < end) pieces.push_back({begin, end, piece.stay});
+    piece_end = piece.offset;
+  }
+}
+
 // The first of the pieces counts from `offset` on.
 void AddressHistory::SetBase(StayIndex stay, absl::Span<const Piece> pieces, int64_t offset,
                              int64_t end) {

@@ -3,7 +3,6 @@
 #ifndef MALLOCMUZERO_ENV_ADDRESS_HISTORY_H_
 #define MALLOCMUZERO_ENV_ADDRESS_HISTORY_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -69,9 +68,17 @@ class AddressHistory {
   // of a stay, and goes on below these bytes if it returns true. Skips what nobody has had.
   template <typename Visit>
   void ForEach(const Visit& visit) const {
+    // No recursion: a pile of stays can be as high as the program is long.
+    std::vector<Uncovered> pending;  // bytes below visited ones, the next ones last
     for (size_t k = 0; k < top_.size(); ++k) {
       const int64_t end = k + 1 < top_.size() ? top_[k + 1].offset : bytes_;
-      VisitPiece({top_[k].offset, end}, top_[k].stay, visit);
+      pending.push_back({top_[k].offset, end, top_[k].stay});
+      while (!pending.empty()) {
+        const Uncovered bytes = pending.back();
+        pending.pop_back();
+        if (bytes.stay == kNobody || !visit(bytes.begin, bytes.end, bytes.stay)) continue;
+        AddBelow(bytes, pending);
+      }
     }
   }
 
@@ -82,11 +89,6 @@ class AddressHistory {
   friend bool operator==(const AddressHistory&, const AddressHistory&) = default;
 
  private:
-  struct Bytes {
-    int64_t begin = 0;
-    int64_t end = 0;
-  };
-
   using BelowIndex = Index<struct BelowTag>;  // into below_
 
   // The pieces of below_ that a stay lies on. They end together with the stay.
@@ -98,18 +100,8 @@ class AddressHistory {
     friend bool operator==(const Base&, const Base&) = default;
   };
 
-  template <typename Visit>
-  void VisitPiece(Bytes bytes, StayIndex stay, const Visit& visit) const {
-    if (stay == kNobody || !visit(bytes.begin, bytes.end, stay)) return;
-    const Base base = bases_[stay];
-    for (uint32_t k = 0; k < base.count; ++k) {
-      const Piece& piece = below_[base.first + k];
-      const int64_t piece_end = k + 1 < base.count ? below_[base.first + k + 1].offset : base.end;
-      const int64_t begin = std::max(bytes.begin, piece.offset);
-      const int64_t end = std::min(bytes.end, piece_end);
-      if (begin < end) VisitPiece({begin, end}, piece.stay, visit);
-    }
-  }
+  // Adds what lies below bytes of a stay, the lowest address last.
+  void AddBelow(const Uncovered& bytes, std::vector<Uncovered>& pieces) const;
 
   void SetBase(StayIndex stay, absl::Span<const Piece> pieces, int64_t offset, int64_t end);
   void PutBase(StayIndex stay, const Base& base);

@@ -128,5 +128,20 @@ TEST(AddressHistory, KnowsTheStaysOfEveryByteInTheirOrder) {
   }
 }
 
+// Such as of a program that writes one short-lived value after the other.
+TEST(AddressHistory, VisitsAPileOfAMillionStays) {
+  constexpr int32_t kStays = 1'000'000;
+  AddressHistory history(kMemory);
+  for (StayIndex stay = 0; stay < kStays; ++stay) history.Lay(stay, 10, 20);
+  StayIndex expected = kStays;
+  bool is_in_order = true;
+  history.ForEach([&](int64_t begin, int64_t end, StayIndex stay) {
+    is_in_order = is_in_order && begin == 10 && end == 30 && stay == --expected;
+    return true;
+  });
+  EXPECT_TRUE(is_in_order);
+  EXPECT_EQ(expected, 0);
+}
+
 }  // namespace
 }  // namespace mallocmuzero

@@ -47,6 +47,7 @@ void Game::AdvanceToDecision() {
     const Instruction& instruction = program().instructions()[state_.instruction];
     while (state_.access < instruction.first_access + instruction.access_count) {
       options_ = Legal(state_);
+      assert(options_.actions != 0);
       if (CountOf(options_.actions) > 1) return;
       ApplyToAccess(static_cast<Action>(__builtin_ctz(options_.actions)));
     }

@@ -173,6 +173,79 @@ TEST(GameFlight, AStartThatUsesHbmEndsTheStay) {
   EXPECT_THAT(Validate(program, game.ToMapping()), IsEmpty());
 }
 
+// An array that 0 writes, a collective from 2 to 4 reads and `update` updates in flight. It must
+// reach HBM.
+Program UpdatedOperand(uint32_t update) {
+  ProgramBuilder builder;
+  builder.AddBuffer(200, {.live_out = true});
+  builder.AddInstruction(100, {Write(kArray, 5)});
+  builder.AddInstruction(100);
+  builder.AddInstruction(100, {Read(kArray, 5)});
+  for (const uint32_t at : {3, 4}) {
+    if (at == update) {
+      builder.AddInstruction(100, {Update(kArray, 5)});
+    } else {
+      builder.AddInstruction(100);
+    }
+  }
+  return builder.AddCollective(2, 4, 10, {kArray}).Build();
+}
+
+// The write-back of the write must not take away that of the update.
+TEST(GameFlight, AnOperandThatTheDoneUpdatesIsWrittenBackOnce) {
+  const Program program = UpdatedOperand(4);
+  const ProgramRules rules = EverythingMatters(program);
+  Game game(rules);
+  EXPECT_EQ(game.legal_actions(), Set({kNoCopy, kDrop}));
+  game.Apply(kNoCopy);
+  EXPECT_TRUE(game.finished());
+  EXPECT_THAT(game.in_fast_memory(), ElementsAre(1, 1, 1));
+  EXPECT_THAT(Validate(program, game.ToMapping()), IsEmpty());
+}
+
+TEST(GameFlight, AnOperandIsInHbmIfNoAccessCanWriteBackWhatAnUpdateMakesInFlight) {
+  const Program program = UpdatedOperand(3);
+  const ProgramRules rules = EverythingMatters(program);
+  Game game(rules);
+  EXPECT_TRUE(game.finished());
+  EXPECT_THAT(game.in_fast_memory(), ElementsAre(0, 0, 0));
+  EXPECT_THAT(Validate(program, game.ToMapping()), IsEmpty());
+}
+
+// The same if a read before the start has used the value.
+TEST(GameFlight, AStartMayUseHbmAfterAWriteBackIfItCannotUseFastMemory) {
+  for (const uint32_t update : {4, 5}) {
+    ProgramBuilder builder;
+    builder.AddBuffer(200, {.live_out = true});
+    builder.AddInstruction(100, {Write(kArray, 5)});
+    builder.AddInstruction(100, {Read(kArray, 5)});
+    builder.AddInstruction(100);
+    builder.AddInstruction(100, {Read(kArray, 5)});
+    for (const uint32_t at : {4, 5}) {
+      if (at == update) {
+        builder.AddInstruction(100, {Update(kArray, 5)});
+      } else {
+        builder.AddInstruction(100);
+      }
+    }
+    const Program program = builder.AddCollective(3, 5, 10, {kArray}).Build();
+    const ProgramRules rules = EverythingMatters(program);
+    Game game(rules);
+    ASSERT_TRUE(game.IsLegal(kCopy));
+    game.Apply(kCopy);
+    const bool may_copy = update == 5;  // the done can write back what a copy has brought in
+    EXPECT_EQ(game.finished(), !may_copy);
+    if (may_copy) {
+      EXPECT_EQ(game.legal_actions(), Set({kCopy, kDrop}));
+      game.Apply(kCopy);
+      EXPECT_THAT(game.in_fast_memory(), ElementsAre(1, 1, 1, 1));
+    } else {
+      EXPECT_THAT(game.in_fast_memory(), ElementsAre(1, 1, 0, 0));
+    }
+    EXPECT_THAT(Validate(program, game.ToMapping()), IsEmpty());
+  }
+}
+
 TEST(GameFlight, ABufferThatIsWrittenInFlightStaysInHbm) {
   ProgramBuilder builder;
   builder.AddBuffer(200);

@@ -151,6 +151,23 @@ TEST(Game, AnotherCopyDoesNotStandInForThePrefetch) {
   EXPECT_THAT(Validate(program, game.ToMapping()), IsEmpty());
 }
 
+// Nothing checks the live ranges of a baseline.
+TEST(Game, ThePrefetchEndsWithTheLiveRange) {
+  ProgramBuilder builder;
+  builder.AddBuffer(512, {.live_in = true});
+  builder.AddInstruction(100);
+  builder.AddInstruction(100, {Read(kBuffer, 5)});
+  const InstructionIndex end = builder.AddInstruction(100);
+  const Program program = WithPrefetch(builder, end, {true});
+  const ProgramRules rules = EverythingMatters(program);
+  const Game game(rules);
+  ASSERT_TRUE(game.finished());
+  EXPECT_THAT(StaysOf(game, kBuffer),
+              ElementsAre(Interval{
+                  .buffer = kBuffer, .first = 0, .last = 1, .cross_program_prefetch = true}));
+  EXPECT_THAT(Validate(program, game.ToMapping()), IsEmpty());
+}
+
 TEST(Game, NothingIsPlacedOnThePrefetch) {
   const Program program = ReadsWithPrefetch();
   const ProgramRules rules = EverythingMatters(program);

@@ -88,7 +88,9 @@ class OptionFinder {
     if (MayTakeOver()) {
       AllowTakeOver();
     } else if (residency.Holds(buffer_)) {
-      AllowKeeping(rules_.SpanEnd(now_, residency.Current(buffer_).loop));
+      const Stay& stay = residency.Current(buffer_);
+      const bool may_keep = stay.write_back >= 0 ? rule_.may_fly_written_back : rule_.may_fly;
+      if (may_keep) AllowKeeping(rules_.SpanEnd(now_, stay.loop));
     }
     if (residency.IsCarriedFast(buffer_) || !state_.hbm[buffer_].IsOnItsWay()) return;
     if (rule_.follows_write && residency.Holds(buffer_)) return;
@@ -97,7 +99,7 @@ class OptionFinder {
     const bool keeps_for_this_read = Contains(options_.actions, Action::kNoCopy) &&
                                      !options_.takes_over &&
                                      options_.keep_until == std::max(now_, rule_.flight_done);
-    if (!keeps_for_this_read && FindCopyIn()) Allow(Action::kCopy);
+    if (!keeps_for_this_read && rule_.may_fly && FindCopyIn()) Allow(Action::kCopy);
   }
 
   void FindForWrite() {

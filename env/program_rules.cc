@@ -24,6 +24,8 @@ ProgramRules ProgramRules::Builder::Build() {
   DropBuffersBeyondTheRules();
   DropFlightsBeyondTheRules();
   DropNegligibleBuffers();
+  rules_.accesses_.resize(program_.access_count());
+  for (const BufferIndex b : program_.buffers().indices()) SetFlights(b);
   MakeGroups();
   MakeAccesses();
   FindPrefetch();
@@ -91,14 +93,14 @@ void ProgramRules::Builder::MakeBuffers() {
 // Keeps buffers in HBM whose values the rules cannot follow. A value must be made in its defining
 // loop and used only there or in loops inside. It must live up to the end of its last use.
 void ProgramRules::Builder::DropBuffersBeyondTheRules() {
-  IndexVector<BufferIndex, InstructionIndex> live_until(program_.buffer_count());
-  for (const BufferIndex b : live_until.indices()) {
-    live_until[b] = program_.buffers()[b].last;
+  live_until_.resize(program_.buffer_count());
+  for (const BufferIndex b : live_until_.indices()) {
+    live_until_[b] = program_.buffers()[b].last;
   }
   for (const CarriedGroup& group : program_.carried_groups()) {
     const Loop& loop = program_.loops()[group.loop];
     const auto live_at = [&](BufferIndex buffer, InstructionIndex marker) {
-      live_until[buffer] = std::max(live_until[buffer], marker);
+      live_until_[buffer] = std::max(live_until_[buffer], marker);
     };
     live_at(group.initial_buffer, loop.begin);
     live_at(group.root_buffer, loop.end);
@@ -116,7 +118,7 @@ void ProgramRules::Builder::DropBuffersBeyondTheRules() {
     // A value that a pass changes for the next pass must be in a carried group.
     const bool carried_alone = changes && rule.defining_loop != kNone && rule.starts_in_hbm;
     const bool dies_early =
-        rules_.SpanEnd(access.instruction, rule.defining_loop) > live_until[access.buffer];
+        rules_.SpanEnd(access.instruction, rule.defining_loop) > live_until_[access.buffer];
     if (!inside || made_inside || carried_alone || dies_early || used_twice) {
       rule.stays_in_hbm = true;
     }
@@ -141,43 +143,49 @@ void ProgramRules::Builder::DropNegligibleBuffers() {
   }
 }
 
-ProgramRules::Builder::ValueUses ProgramRules::Builder::LaterUses(
-    absl::Span<const AccessIndex> accesses, size_t from, LoopIndex defining_loop) const {
-  ValueUses uses;
-  for (size_t k = from; k < accesses.size(); ++k) {
-    const Access& access = program_.accesses()[accesses[k]];
-    if (access.kind == AccessKind::kWrite) {
-      uses.next_write = access.instruction;
-      break;
-    }
-    const InstructionIndex end = rules_.SpanEnd(access.instruction, defining_loop);
-    uses.last_use = std::max(uses.last_use, end);
-    if (uses.next_update != kNone) continue;
-    // While a collective is in flight, an update cannot write the value back: it counts as a read.
-    const InstructionIndex flight_done = FlightDone(access.buffer, access.instruction);
-    const bool in_flight = flight_done != kNone && access.instruction < flight_done;
-    if (access.kind == AccessKind::kUpdate && !in_flight) {
-      uses.next_update = access.instruction;
-    } else {
-      uses.last_read = std::max(uses.last_read, end);
-    }
+ProgramRules::Builder::ValueUses ProgramRules::Builder::UsesFrom(AccessIndex a,
+                                                                 const ValueUses& later) const {
+  const Access& access = program_.accesses()[a];
+  if (access.kind == AccessKind::kWrite) return {.next_write = access.instruction};
+  const InstructionIndex end =
+      rules_.SpanEnd(access.instruction, rules_.buffers_[access.buffer].defining_loop);
+  ValueUses uses = later;
+  uses.last_use = std::max(uses.last_use, end);
+  // While a collective is in flight, an update cannot write the value back: it counts as a read.
+  const InstructionIndex flight_done = rules_.accesses_[a].flight_done;
+  const bool in_flight = flight_done != kNone && access.instruction < flight_done;
+  if (access.kind == AccessKind::kUpdate && !in_flight) {
+    uses.next_update = access.instruction;
+    uses.last_read = kNone;  // the reads after the update are of its value
+  } else {
+    uses.last_read = std::max(uses.last_read, end);
   }
   return uses;
 }
 
+ProgramRules::Builder::ValueUses ProgramRules::Builder::UsesByAll(BufferIndex b) const {
+  const auto accesses = program_.AccessesOfBuffer(b);
+  ValueUses uses;
+  for (size_t k = accesses.size(); k-- > 0;) uses = UsesFrom(accesses[k], uses);
+  return uses;
+}
+
 void ProgramRules::Builder::MakeAccesses() {
-  rules_.accesses_.resize(program_.access_count());
   for (const BufferIndex b : program_.buffers().indices()) {
     const auto accesses = program_.AccessesOfBuffer(b);
-    SetFlights(b);
-    for (size_t k = 0; k < accesses.size(); ++k) {
+    ValueUses uses;  // by the accesses after access k
+    for (size_t k = accesses.size(); k-- > 0;) {
       AccessRule& rule = rules_.accesses_[accesses[k]];
       if (k + 1 < accesses.size()) rule.next_access = accesses[k + 1];
       if (rules_.buffers_[b].stays_in_hbm) continue;
+      const ValueUses later = std::exchange(uses, UsesFrom(accesses[k], uses));
       if (KindOf(accesses[k]) != AccessKind::kRead) {
-        SetKeepUntil(b, k, rule);
+        SetKeepUntil(accesses[k], later, rule);
       } else if (k > 0 && KindOf(accesses[k - 1]) == AccessKind::kWrite) {
         rule.follows_write = true;
+      }
+      if (KindOf(accesses[k]) == AccessKind::kRead && rule.starts_flight) {
+        SetMayFly(accesses.subspan(k + 1), rule);
       }
       if (KindOf(accesses[k]) == AccessKind::kWrite) rule.copy_until = CopyUntil(b, k);
     }
@@ -190,10 +198,10 @@ void ProgramRules::Builder::MakeAccesses() {
   }
 }
 
-void ProgramRules::Builder::SetKeepUntil(BufferIndex b, size_t k, AccessRule& rule) const {
-  const auto accesses = program_.AccessesOfBuffer(b);
-  const auto made = program_.accesses()[accesses[k]].instruction;
-  const ValueUses uses = LaterUses(accesses, k + 1, rules_.buffers_[b].defining_loop);
+void ProgramRules::Builder::SetKeepUntil(AccessIndex a, const ValueUses& uses,
+                                         AccessRule& rule) const {
+  const BufferIndex b = program_.accesses()[a].buffer;
+  const InstructionIndex made = program_.accesses()[a].instruction;
   // At the begin of a loop an initial value is in HBM, or in fast memory with its whole group.
   const CarriedGroupIndex g = GroupTakingOver(b, made, uses.next_change());
   if (g != kNone) {
@@ -203,8 +211,7 @@ void ProgramRules::Builder::SetKeepUntil(BufferIndex b, size_t k, AccessRule& ru
     rule.keep_until = rules_.groups_[g].keep_until;
     return;
   }
-  const bool is_write = KindOf(accesses[k]) == AccessKind::kWrite;
-  if (is_write && uses.last_use == kNone) return;
+  if (KindOf(a) == AccessKind::kWrite && uses.last_use == kNone) return;
   // A parameter or root must be in HBM at the end of its loop unless its group is in fast memory.
   // The game handles groups in fast memory itself.
   const bool must_reach_hbm =
@@ -222,9 +229,11 @@ void ProgramRules::Builder::SetKeepUntil(BufferIndex b, size_t k, AccessRule& ru
 InstructionIndex ProgramRules::Builder::CopyUntil(BufferIndex b, size_t k) const {
   const auto accesses = program_.AccessesOfBuffer(b);
   const auto made = program_.accesses()[accesses[k]].instruction;
-  if (FlightDone(b, made) != kNone) return kNone;  // its write-back would copy half a result
+  // The write-back of a value that is made in flight would copy half a result.
+  if (rules_.accesses_[accesses[k]].flight_done != kNone) return kNone;
   // A value whose first use is an update goes to fast memory only: the update can write it back.
   if (k + 1 == accesses.size() || KindOf(accesses[k + 1]) != AccessKind::kRead) return kNone;
+  if (!rules_.accesses_[accesses[k + 1]].may_fly_written_back) return kNone;
   const InstructionIndex read = program_.accesses()[accesses[k + 1]].instruction;
   // If a loop begins before the read, the loop is the first use, and it finds the value in HBM.
   if (GroupTakingOver(b, made, read) != kNone) return kNone;
@@ -243,16 +252,17 @@ void ProgramRules::Builder::FindPrefetch() {
     if (roles_[b].inside > 0 || roles_[b].result > 0) return;  // a loop changes its value
     if (!program_.FlightsOf(b).empty()) return;                // it may end within a flight
     if (rules_.fast_memory_bytes() < rule.bytes) return;
+    const InstructionIndex last = std::min(interval.last, live_until_[b]);
     for (const AccessIndex a : program_.AccessesOfBuffer(b)) {
       const Access& access = program_.accesses()[a];
-      if (access.instruction > interval.last) break;
+      if (access.instruction > last) break;
       if (access.kind != AccessKind::kRead) return;
       const InstructionIndex until = rules_.SpanEnd(access.instruction, kNone);
-      if (until > interval.last) return;
+      if (until > last) return;
     }
-    rules_.prefetch_ = {b, interval.last};
+    rules_.prefetch_ = {b, last};
     for (const AccessIndex a : program_.AccessesOfBuffer(b)) {
-      if (program_.accesses()[a].instruction > interval.last) break;
+      if (program_.accesses()[a].instruction > last) break;
       rules_.uses_prefetch_[a] = baseline.in_fast_memory[a];
     }
     return;

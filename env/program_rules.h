@@ -62,6 +62,12 @@ class ProgramRules {
     // True for the access by the start of such a flight. It decides for all accesses of the flight.
     bool starts_flight = false;
 
+    // For a read that starts a flight: whether the value can be in fast memory in the flight, if
+    // its stay has had no write-back, and if it has had one. It cannot if an update in the flight
+    // makes a value that must reach HBM and that no access can write back.
+    bool may_fly = true;
+    bool may_fly_written_back = true;
+
     // The first point at which a copy from HBM for this access may be queued, as far as flights
     // before the access say.
     InstructionIndex copy_from = 0;

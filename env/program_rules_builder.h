@@ -26,7 +26,8 @@ class ProgramRules::Builder {
 
  private:
   // Instructions that use a value after the access or loop that made it. A use inside a loop counts
-  // at the loop's end.
+  // at the loop's end. Made from the last access back to the first one, so that all values of a
+  // buffer take time in the number of its accesses.
   struct ValueUses {
     InstructionIndex last_read = kNone;    // before the first update and the next write
     InstructionIndex next_update = kNone;  // the first update in place, before the next write
@@ -60,19 +61,23 @@ class ProgramRules::Builder {
   // Sets flight_done, starts_flight and copy_from of the accesses to a buffer.
   void SetFlights(BufferIndex buffer);
 
-  // The done of the flight that instruction `at` is in, or kNone.
-  InstructionIndex FlightDone(BufferIndex buffer, InstructionIndex at) const;
+  // Sets may_fly and may_fly_written_back of a read that starts a flight. `later` are the buffer's
+  // accesses after it, whose keep_until and keep_until_end must be set.
+  void SetMayFly(absl::Span<const AccessIndex> later, AccessRule& rule) const;
 
-  // Sets keep_until, keep_until_end and feeds_group for the value that access `k` of the buffer
-  // makes.
-  void SetKeepUntil(BufferIndex buffer, size_t k, AccessRule& rule) const;
+  // Sets keep_until, keep_until_end and feeds_group for the value that the access makes. `uses` are
+  // those of the value.
+  void SetKeepUntil(AccessIndex access, const ValueUses& uses, AccessRule& rule) const;
 
   // AccessRule::copy_until of access `k` of the buffer, a write.
   InstructionIndex CopyUntil(BufferIndex buffer, size_t k) const;
 
-  // The uses among a buffer's accesses from index `from` on, up to the next write.
-  ValueUses LaterUses(absl::Span<const AccessIndex> accesses, size_t from,
-                      LoopIndex defining_loop) const;
+  // The uses by all accesses of a buffer, up to the first write.
+  ValueUses UsesByAll(BufferIndex buffer) const;
+
+  // The uses by an access and then by the accesses after it, up to the first write. `later` are the
+  // uses by those after it.
+  ValueUses UsesFrom(AccessIndex access, const ValueUses& later) const;
 
   AccessKind KindOf(AccessIndex access) const { return program_.accesses()[access].kind; }
 
@@ -105,6 +110,10 @@ class ProgramRules::Builder {
   ProgramRules rules_;
   IndexVector<BufferIndex, double> savings_;  // by buffer
   IndexVector<BufferIndex, Role> roles_;      // by buffer
+
+  // By buffer: the end of its live range, with the markers of loops that take over or leave its
+  // value.
+  IndexVector<BufferIndex, InstructionIndex> live_until_;
 };
 
 }  // namespace mallocmuzero

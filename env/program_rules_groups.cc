@@ -92,9 +92,8 @@ bool ProgramRules::Builder::RootFollowsParameter(const CarriedGroup& group) cons
   if (roots.empty() || program_.accesses()[roots[0]].kind != AccessKind::kWrite) return false;
   if (rules_.buffers_[group.root_buffer].defining_loop != defining_loop) return false;
   const auto made = program_.accesses()[roots[0]].instruction;
-  const auto parameters = program_.AccessesOfBuffer(group.parameter_buffer);
-  return LaterUses(parameters, 0, defining_loop).last_use < made &&
-         LaterUses(parameters, 0, defining_loop).next_write == kNone;
+  const ValueUses parameter = UsesByAll(group.parameter_buffer);
+  return parameter.last_use < made && parameter.next_write == kNone;
 }
 
 CarriedGroupIndex ProgramRules::Builder::GroupTakingOver(BufferIndex b, InstructionIndex made,
@@ -112,8 +111,7 @@ CarriedGroupIndex ProgramRules::Builder::GroupTakingOver(BufferIndex b, Instruct
 void ProgramRules::Builder::SetResultKeepUntil(const CarriedGroup& group, GroupRule& rule) const {
   const auto end = program_.loops()[group.loop].end;
   const BufferIndex b = group.result_buffer;
-  const ValueUses uses =
-      LaterUses(program_.AccessesOfBuffer(b), 0, rules_.buffers_[b].defining_loop);
+  const ValueUses uses = UsesByAll(b);
   const bool taken_over = GroupTakingOver(b, end, uses.next_change()) != kNone;
   if (!taken_over && uses.next_update != kNone) {
     rule.keep_until = uses.next_update;

@@ -104,6 +104,14 @@ TEST_F(ResidencyTest, AStayThatHasEndedFixesItsWriteBackOnceThatIsDone) {
   EXPECT_EQ(residency_.memory().At(0).last, 3);
 }
 
+TEST_F(ResidencyTest, AStayThatEndsWithoutAWriteBackNeedsItsBytesUpToItsLastUse) {
+  residency_.Add(StayAt(0, 0, 1, 0));
+  residency_.Extend(0, 1, 6);
+  EXPECT_EQ(residency_.memory().At(0).last, 6);
+  EXPECT_THAT(residency_.End(0, 5), IsEmpty());
+  EXPECT_EQ(residency_.memory().At(0).last, 1);
+}
+
 TEST_F(ResidencyTest, APlaceInScatteredBytesNamesTheMovesThatMakeIt) {
   residency_.Add(StayAt(0, 0, 6, 100));
   const Residency before = residency_;

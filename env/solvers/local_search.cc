@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/random.h"
 #include "base/rounding.h"
 
 namespace mallocmuzero {
@@ -35,13 +36,16 @@ constexpr double kGoldenRatio = 0.6180339887498949;
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
-// Distance of the seeds of threads: large, so that searches with neighbouring seeds share none.
-constexpr uint64_t kSeedStride = 0x9e3779b97f4a7c15;
-
 // Fewer cycles are a gain.
 double JustBelow(double cycles) { return cycles - kLeastGain * cycles; }
 
 }  // namespace
+
+// The states of Random lie kSplitMixIncrement apart. A seed that is a few increments further on
+// would give the same numbers a little later. Mixed seeds lie anywhere.
+uint64_t SeedOfThread(uint64_t seed, uint32_t thread) {
+  return thread == 0 ? seed : SplitMix(seed + thread * kSplitMixIncrement);
+}
 
 absl::StatusOr<PlayedPlan> LocalSearchSolver::Improve(const ProgramFacts& facts,
                                                       absl::Span<const PlayedPlan> starts,
@@ -52,7 +56,7 @@ absl::StatusOr<PlayedPlan> LocalSearchSolver::Improve(const ProgramFacts& facts,
   PlanExchange exchange;
   std::vector<PlayedPlan> found(count);
   const auto search = [&](uint32_t k) {
-    found[k] = LocalSearch(tables, seed + k * kSeedStride, budget, count > 1 ? &exchange : nullptr)
+    found[k] = LocalSearch(tables, SeedOfThread(seed, k), budget, count > 1 ? &exchange : nullptr)
                    .Run(starts);
   };
   std::vector<std::thread> threads;

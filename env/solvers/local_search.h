@@ -26,6 +26,10 @@ class LocalSearchSolver : public Solver {
                                      uint64_t seed, SearchBudget& budget) const override;
 };
 
+// The seed of one of a search's threads. Each thread draws numbers of its own. Thread 0 has the
+// seed of the search.
+uint64_t SeedOfThread(uint64_t seed, uint32_t thread);
+
 // One thread's search. Thread-compatible; the arguments must outlive it.
 class LocalSearch {
  public:

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <random>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
 #include "env/program_rules.h"
 #include "env/solvers/neighbourhood.h"
 #include "env/solvers/plan.h"
@@ -87,6 +89,18 @@ TEST(LocalSearch, TheCyclesOfALongProgramAreThoseOfItsPlan) {
     EXPECT_EQ(Played(rules, found.plan).cycles, found.cycles);
     cycles = found.cycles;
   }
+}
+
+// Threads that draw the same numbers soon try the same changes.
+TEST(LocalSearch, ThreadsDrawNumbersOfTheirOwn) {
+  for (const uint64_t seed : {0, 1, 12345}) {
+    std::set<uint64_t> numbers;
+    for (uint32_t thread = 0; thread < 8; ++thread) {
+      Random random(SeedOfThread(seed, thread));
+      for (int k = 0; k < 1000; ++k) EXPECT_TRUE(numbers.insert(random.Next()).second);
+    }
+  }
+  EXPECT_EQ(SeedOfThread(7, 0), 7);
 }
 
 TEST(LocalSearch, ThreadsThatSearchALongProgramTogetherReturnAPlanAndItsCycles) {

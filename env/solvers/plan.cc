@@ -70,10 +70,14 @@ Plan FollowPlan(const Program& program, const Mapping& mapping) {
   Plan plan = FollowPlan(program, mapping.in_fast_memory);
   for (const Interval& interval : mapping.intervals) {
     bool is_there = interval.copy_in_start < 0;
-    for (const AccessIndex a : program.AccessesOfBuffer(interval.buffer)) {
+    const absl::Span<const AccessIndex> accesses = program.AccessesOfBuffer(interval.buffer);
+    const auto first = std::partition_point(accesses.begin(), accesses.end(), [&](AccessIndex a) {
+      return program.accesses()[a].instruction < interval.first;
+    });
+    for (const AccessIndex a : accesses.subspan(first - accesses.begin())) {
       const Access& access = program.accesses()[a];
-      if (mapping.in_fast_memory[a] == 0 || access.instruction < interval.first) continue;
       if (access.instruction > interval.last) break;
+      if (mapping.in_fast_memory[a] == 0) continue;
       const bool changes = access.kind != AccessKind::kRead;
       const bool copies = !is_there || (changes && interval.copy_out_start >= 0);
       plan[a] = copies ? Action::kCopy : Action::kNoCopy;

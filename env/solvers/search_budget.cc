@@ -13,9 +13,8 @@ constexpr absl::Duration kReportInterval = absl::Milliseconds(50);
 // SolveOptions::improved is not called again before this many times the time of its last call.
 constexpr int kPlanPause = 20;
 
-// A meter checks so often, unless a step takes longer; and after this many steps at most.
+// A meter has the budget check so often, unless a step takes longer.
 constexpr absl::Duration kCheckInterval = absl::Milliseconds(1);
-constexpr uint32_t kMostStepsBetweenChecks = 1 << 14;
 
 absl::Time PartOf(absl::Time now, absl::Time deadline, double share) {
   if (deadline == absl::InfiniteFuture() || deadline <= now) return deadline;
@@ -98,7 +97,7 @@ BudgetMeter::BudgetMeter(SearchBudget& budget, absl::Time now, double share)
       deadline_(PartOf(now, budget.options().deadline, share)),
       left_(budget.Take(kGamesSetAside)),
       late_(now >= deadline_),
-      last_check_(now) {}
+      last_look_(now) {}
 
 BudgetMeter::~BudgetMeter() {
   budget_.taken_.fetch_sub(left_, std::memory_order_relaxed);
@@ -109,17 +108,15 @@ uint64_t BudgetMeter::games_left() const {
   return left_ + budget_.max_games() - budget_.taken_.load(std::memory_order_relaxed);
 }
 
-void BudgetMeter::Check() {
+void BudgetMeter::Look() {
   const absl::Time now = absl::Now();
-  const absl::Duration taken = now - last_check_;
-  if (taken < kCheckInterval / 2) {
-    steps_between_checks_ = std::min(2 * steps_between_checks_, kMostStepsBetweenChecks);
-  } else if (taken > 2 * kCheckInterval) {
-    steps_between_checks_ = std::max(1U, steps_between_checks_ / 4);
-  }
-  last_check_ = now;
-  steps_to_check_ = steps_between_checks_;
+  const bool is_slow = now - last_look_ >= kCheckInterval / 2;
+  last_look_ = now;
+  steps_to_look_ = is_slow ? 1 : kStepsBetweenLooks;
   late_ = late_ || now >= deadline_;
+  // The clock may have been set back.
+  if (absl::AbsDuration(now - last_check_) < kCheckInterval) return;
+  last_check_ = now;
   budget_.Check(now);
 }
 

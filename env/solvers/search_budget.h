@@ -86,8 +86,9 @@ class SearchBudget {
 };
 
 // One thread's count of its games, and its view of the limits: the budget's, and a deadline of its
-// own. It looks at the clock and asks the budget about once a millisecond. Thread-compatible; the
-// budget must outlive it.
+// own. It looks at the clock after a few games or some more steps, or after each one that takes
+// long, and has the budget check about once a millisecond. Thread-compatible; the budget must
+// outlive it.
 class BudgetMeter {
  public:
   // With the budget's own deadline.
@@ -109,15 +110,12 @@ class BudgetMeter {
     else
       ++beyond_;
     if (left_ == 0) left_ = budget_.Take(kGamesSetAside);
-    return CountStep();
+    return Count(kStepsOfAGame);
   }
 
   // Counts a step of work that is no game: a try that played nothing, or a part of a long
   // computation. Returns spent().
-  bool CountStep() {
-    if (--steps_to_check_ == 0) Check();
-    return spent();
-  }
+  bool CountStep() { return Count(1); }
 
   // Whether the work must end. Once true, always true.
   bool spent() const { return late_ || left_ == 0 || budget_.is_over(); }
@@ -133,18 +131,30 @@ class BudgetMeter {
  private:
   static constexpr uint64_t kGamesSetAside = 64;
 
+  // Between two looks at the clock. Few, because the next games may take a thousand times as long
+  // as the last ones did. A game counts for some steps.
+  static constexpr int32_t kStepsBetweenLooks = 16;
+  static constexpr int32_t kStepsOfAGame = 4;
+
   BudgetMeter(SearchBudget& budget, absl::Time now, double share);
 
-  void Check();
+  bool Count(int32_t steps) {
+    steps_to_look_ -= steps;
+    if (steps_to_look_ <= 0) Look();
+    return spent();
+  }
+
+  // Looks at the clock, and has the budget check if the last check was a while ago.
+  void Look();
 
   SearchBudget& budget_;
   const absl::Time deadline_;
   uint64_t left_;        // games set aside for this meter; 0: none is left
   uint64_t beyond_ = 0;  // games played after that
   bool late_;
-  absl::Time last_check_;
-  uint32_t steps_between_checks_ = 1;
-  uint32_t steps_to_check_ = 1;
+  absl::Time last_look_;
+  absl::Time last_check_ = absl::InfinitePast();
+  int32_t steps_to_look_ = 0;
 };
 
 }  // namespace mallocmuzero

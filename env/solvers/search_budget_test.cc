@@ -95,6 +95,20 @@ TEST(SearchBudget, AsksWhetherToStopAboutOnceAMillisecond) {
   EXPECT_GT(steps, 20 * asked);
 }
 
+// Such as tries that play nothing, and then games of a long program.
+TEST(BudgetMeter, StepsThatBecomeSlowDoNotMissTheDeadline) {
+  SolveOptions options;
+  options.deadline = absl::Now() + absl::Milliseconds(200);
+  SearchBudget budget(options);
+  BudgetMeter meter(budget);
+  for (int step = 0; step < 1'000'000 && !meter.spent(); ++step) meter.CountStep();
+  while (!meter.spent() && absl::Now() < options.deadline + absl::Seconds(1)) {
+    absl::SleepFor(absl::Milliseconds(10));
+    meter.CountGame();
+  }
+  EXPECT_LT(absl::Now(), options.deadline + absl::Milliseconds(500));
+}
+
 TEST(SearchBudget, TheDeadlineIsNotMissedWhileAnotherThreadIsAskedToStop) {
   SolveOptions options;
   options.deadline = absl::InfinitePast();

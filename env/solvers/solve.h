@@ -61,7 +61,8 @@ struct SolveOptions {
   // search.
   const Solver* agent = nullptr;
 
-  // Called when something better was found, at most once a millisecond or so, and once at the end.
+  // Called when something better was found, at most once a millisecond or so. Called also every 50
+  // milliseconds, with the games so far, and once at the end.
   std::function<void(const SolveProgress&)> progress;
 
   // Called with a plan that is better than that of the call before, and with the cycles of its
