@@ -11,9 +11,9 @@
 namespace mallocmuzero::bound {
 
 // Just before `begin` a collective starts, and just before `end` the program waits for it, or for
-// one that started later. The links work on one collective after the other, so `cycles` pass
-// between under any mapping: those of all collectives from the first to the last. `cycles` are
-// those of all executions; all instructions from `begin` to `end` run equally often.
+// one that started later. `cycles` are those of all collectives from the first to the last, times
+// executions. They pass between `begin` and `end` under any mapping, because the links work on one
+// collective after the other. All instructions from `begin` to `end` run equally often.
 struct LinkSpan {
   InstructionIndex begin = 0;
   InstructionIndex end = 0;
@@ -22,15 +22,15 @@ struct LinkSpan {
   friend bool operator==(const LinkSpan&, const LinkSpan&) = default;
 };
 
-// Returns disjoint spans, ordered, that make the program as long as possible: the sum of their
-// cycles and of the cycles of the instructions outside. `cycles` has those of one execution of each
-// instruction. No mapping under which every instruction takes its `cycles` takes less than that
-// sum. Empty for a program without asynchronous collectives. Takes time linear in the program's
-// length.
+// Returns the disjoint spans, in order, for which this sum is largest: the cycles of the spans, and
+// those of the instructions outside. `cycles` has the cycles of one execution of each instruction.
+// If instructions take at least these cycles, the program takes at least the sum. Returns none for
+// a program without asynchronous collectives. Takes time linear in the program's length, apart from
+// logarithms.
 std::vector<LinkSpan> FindLinkSpans(const Program& program,
                                     IndexSpan<InstructionIndex, const double> cycles);
 
-// What the bound counts, for each instruction.
+// The cycles and waits that the bound counts, for each instruction.
 struct Counted {
   // Executions; 0 if its cycles do not count.
   IndexVector<InstructionIndex, double> executions;
@@ -40,7 +40,7 @@ struct Counted {
   IndexVector<InstructionIndex, double> waits;
 };
 
-// What lies outside the spans.
+// Counts the cycles and waits outside the spans.
 Counted OutsideOf(const Program& program, absl::Span<const LinkSpan> spans);
 
 }  // namespace mallocmuzero::bound

@@ -172,7 +172,7 @@ UpperBound BoundWithSpans(const Program& program, absl::Span<const LinkSpan> spa
     outside += counted.executions[i] * program.latency().Cycles(i, 0);
   }
   for (const LinkSpan& span : spans) outside += span.cycles;
-  // What everything in HBM takes longer can be saved whatever instructions do.
+  // All-HBM may take longer than the spans and the instructions outside. A mapping may save that.
   const double rest = SimulateAllHbm(program).total_cycles - outside;
   bound.saved_cycles += rest;
   bound.unlimited_saved_cycles += rest;
