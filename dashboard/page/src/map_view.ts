@@ -48,6 +48,7 @@ export class MapView {
   private frame = 0;
   private marksOnly = true;
   private loading = 0;  // number of the latest request
+  private lacksChosen = false;  // the page shows another mapping than the one that the user has chosen
 
   constructor() {
     for (const [value, text] of [["time", "time"], ["cycles", "cycles"], ["instructions", "instructions"]] as const) this.axis.append(option(value, text));
@@ -75,9 +76,9 @@ export class MapView {
       make("h2", { class: "visually-hidden", text: "Memory map" }), this.message, this.body, this.tooltip, this.spoken,
       make("p", { class: "visually-hidden", attributes: { id: "map-keys" }, text: `Keys: ${kKeys.map((k) => k.join(": ")).join("; ")}` }));
     this.programs.addEventListener("change", () => { location.hash = this.programs.value; });
-    this.slider.addEventListener("input", () => void this.load());
-    this.compare.addEventListener("change", () => void this.load());
-    this.axis.addEventListener("change", () => void this.load(true));
+    this.slider.addEventListener("input", () => this.loadChosen());
+    this.compare.addEventListener("change", () => this.loadChosen());
+    this.axis.addEventListener("change", () => this.loadChosen(true));
     this.colouring.addEventListener("change", () => { this.drawLegend(); this.invalidate(false); });
     for (const panel of this.panels) {
       attachInput(panel, this.actions);
@@ -96,7 +97,12 @@ export class MapView {
       return;
     }
     const key = `${chip}\n${name}\n${row!.versions}`;
-    if (key === this.key) return;
+    if (key === this.key && !this.lacksChosen) return;
+    if (key === this.key) {
+      await this.load();
+      this.lacksChosen = false;
+      return;
+    }
     const sameProgram = this.key.startsWith(`${chip}\n${name}\n`);
     // The page shows another program until the answers are there.
     this.body.classList.toggle("busy", !sameProgram);
@@ -143,7 +149,12 @@ export class MapView {
 
   private stepVersion(direction: number): void {
     this.slider.value = String(Number(this.slider.value) + direction);
-    void this.load();
+    this.loadChosen();
+  }
+
+  // Shows what the user has chosen. If the server gives no answer, `update` asks again.
+  private loadChosen(reset = false): void {
+    this.load(reset).catch(() => { this.lacksChosen = true; });
   }
 
   private async load(reset = false): Promise<void> {

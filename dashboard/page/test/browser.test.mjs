@@ -153,6 +153,17 @@ test("a map that the server did not give is asked for again", async () => {
   await close();
 });
 
+test("a mapping that the slider did not get is asked for again", async () => {
+  const { page, close } = await open(browser, server.address + mapOf(kLarge));
+  await drawn(page, "map");
+  let refused = 0;
+  await page.route("**/api/map?*", (route) => ++refused <= 2 ? route.abort() : route.continue());
+  await page.getByRole("button", { name: "Previous mapping" }).click();
+  await page.waitForFunction(() => document.querySelector(".map-panel h3").textContent === "best #2, found by greedy");
+  assert.ok(refused > 2);
+  await close();
+});
+
 test("another program has no marked instruction", async () => {
   const { page, close } = await open(browser, server.address + mapOf(kLarge));
   await drawn(page, "map");
