@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -14,8 +15,10 @@
 namespace mallocmuzero {
 namespace {
 
-// The descriptor that the handler writes to; a signal handler may do little else.
-volatile std::sig_atomic_t stop_fd = -1;
+// The descriptor that the handler writes to; a signal handler may do little else. It may run on any
+// thread.
+std::atomic<int> stop_fd = -1;
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler must not take a lock");
 
 void NoteSignal(int) {
   const int saved_errno = errno;

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -20,8 +21,9 @@ constexpr int kBarWidth = 24;
 constexpr absl::Duration kTerminalInterval = absl::Milliseconds(100);
 constexpr absl::Duration kLogInterval = absl::Seconds(5);
 
-// Set by the signal handler, which may do little else.
-volatile std::sig_atomic_t interrupt_signal = 0;
+// Set by the signal handler, which may do little else. Threads of a search read it.
+std::atomic<int> interrupt_signal = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler must not take a lock");
 
 void NoteSignal(int signal) { interrupt_signal = signal; }
 
