@@ -210,7 +210,6 @@ absl::Status Training::Update(Updater& updater) {
 }
 
 void Training::NoteUpdate(const Updater::Done& done) {
-  const double rate = 1 / std::min(static_cast<double>(++noted_updates_), kLossMemory);
   const absl::MutexLock lock(&mutex_);
   figures_.step = trained_->step();
   figures_.rows += done.batch.rows;
@@ -218,6 +217,7 @@ void Training::NoteUpdate(const Updater::Done& done) {
   figures_.last_update = absl::Now();
   // A loss that is not finite would stay in the moving means for good, so it is left out.
   if (!std::isfinite(done.result.total_loss) || !std::isfinite(done.result.gradient_norm)) return;
+  const double rate = 1 / std::min(static_cast<double>(++noted_updates_), kLossMemory);
   ScaleLosses(1 - rate, figures_.losses);
   AddLosses(done.result, rate, figures_.losses);
 }
