@@ -137,21 +137,13 @@ class PriceSearch {
       bytes_;  // that HBM moves during one execution of each instruction
 };
 
-// The cycles of one execution of each instruction, with everything in HBM, and with every access in
-// fast memory that may be there.
-IndexVector<InstructionIndex, double> AllHbmCycles(const Program& program) {
-  IndexVector<InstructionIndex, double> cycles;
-  for (const InstructionIndex i : program.instructions().indices()) {
-    cycles.push_back(program.latency().Cycles(i, 0));
-  }
-  return cycles;
-}
-
-IndexVector<InstructionIndex, double> AllFastInstructionCycles(const Program& program) {
+// The cycles of one execution of each instruction: with every access in fast memory that may be
+// there if `fast` is set, else with everything in HBM.
+IndexVector<InstructionIndex, double> CyclesOfInstructions(const Program& program, bool fast) {
   IndexVector<InstructionIndex, double> cycles;
   for (const InstructionIndex i : program.instructions().indices()) {
     uint64_t mask = 0;
-    for (uint32_t k = 0; k < program.instructions()[i].access_count; ++k) {
+    for (uint32_t k = 0; fast && k < program.instructions()[i].access_count; ++k) {
       const Access& access = program.accesses()[program.instructions()[i].first_access + k];
       if (!program.buffers()[access.buffer].pinned_to_hbm) mask |= uint64_t{1} << k;
     }
@@ -184,8 +176,11 @@ UpperBound BoundWithSpans(const Program& program, absl::Span<const LinkSpan> spa
 // Each choice of spans gives a valid bound. The links take longer than the instructions more often
 // if these are fast.
 UpperBound FindUpperBound(const Program& program, const UpperBoundOptions& options) {
-  const std::vector<LinkSpan> slow = FindLinkSpans(program, AllHbmCycles(program));
-  const std::vector<LinkSpan> fast = FindLinkSpans(program, AllFastInstructionCycles(program));
+  if (program.link_events().empty()) return BoundWithSpans(program, {}, options);
+  const std::vector<LinkSpan> slow =
+      FindLinkSpans(program, CyclesOfInstructions(program, /*fast=*/false));
+  const std::vector<LinkSpan> fast =
+      FindLinkSpans(program, CyclesOfInstructions(program, /*fast=*/true));
   if (fast == slow) return BoundWithSpans(program, slow, options);
   UpperBoundOptions half = options;
   half.deadline = absl::Now() + (options.deadline - absl::Now()) / 2;
