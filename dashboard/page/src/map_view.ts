@@ -97,9 +97,8 @@ export class MapView {
       return;
     }
     const key = `${chip}\n${name}\n${row!.versions}`;
-    if (key === this.key && !this.lacksChosen) return;
     if (key === this.key) {
-      await this.load();
+      if (this.lacksChosen) await this.load();
       this.lacksChosen = false;
       return;
     }
