@@ -47,7 +47,7 @@ std::string Version() {
   return absl::StrCat("mallocmuzero ", kVersion, " (commit ", commit, ")");
 }
 
-// What is wrong with the usage. CLI11 does not name a word that is no subcommand.
+// Says what is wrong with the usage. CLI11 does not name a word that is no subcommand.
 std::string UsageError(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* chosen = &app;
   while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
