@@ -14,6 +14,9 @@ namespace mallocmuzero {
 // well-formed UTF-8 (Unicode 15, table 3-7): no overlong forms, no surrogates.
 size_t Utf8CharacterSize(absl::string_view text);
 
+// True if the byte continues a character of UTF-8, false if it begins one.
+constexpr bool ContinuesUtf8Character(char byte) { return (byte & 0xC0) == 0x80; }
+
 // True if `text` consists only of well-formed UTF-8.
 bool IsUtf8(absl::string_view text);
 

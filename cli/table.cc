@@ -10,13 +10,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "base/utf8.h"
 
 namespace mallocmuzero::cli {
 namespace {
 
 // The number of characters in UTF-8: of bytes that continue none.
 size_t Width(absl::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; });
+  return text.size() - std::count_if(text.begin(), text.end(), ContinuesUtf8Character);
 }
 
 std::string Pad(const std::string& cell, size_t width, Table::Align align) {

@@ -6,15 +6,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/utf8.h"
 #include "mallocmuzero/v1/program.pb.h"
 
 namespace mallocmuzero::view {
-namespace {
-
-// Whether the byte at `i` continues a character of UTF-8.
-bool Continues(absl::string_view text, size_t i) { return (text[i] & 0xc0) == 0x80; }
-
-}  // namespace
 
 absl::string_view BufferKindName(BufferKind kind) {
   switch (kind) {
@@ -34,7 +29,7 @@ std::string Shorten(absl::string_view text, size_t limit) {
   constexpr absl::string_view kDots = "...";
   if (text.size() <= limit) return std::string(text);
   size_t kept = limit > kDots.size() ? limit - kDots.size() : 0;
-  while (kept > 0 && Continues(text, kept)) --kept;
+  while (kept > 0 && ContinuesUtf8Character(text[kept])) --kept;
   return absl::StrCat(text.substr(0, kept), kDots);
 }
 
@@ -44,8 +39,8 @@ std::string Abridge(absl::string_view text, size_t limit) {
   const size_t tail_bytes = (limit - kDots.size()) / 2;
   size_t head = limit - kDots.size() - tail_bytes;
   size_t tail = text.size() - tail_bytes;
-  while (head > 0 && Continues(text, head)) --head;
-  while (tail < text.size() && Continues(text, tail)) ++tail;
+  while (head > 0 && ContinuesUtf8Character(text[head])) --head;
+  while (tail < text.size() && ContinuesUtf8Character(text[tail])) ++tail;
   return absl::StrCat(text.substr(0, head), kDots, text.substr(tail));
 }
 
