@@ -8,10 +8,21 @@ if(NOT EXISTS ${MMZ_TORCH_INCLUDE}/torch/csrc/api/include/torch/torch.h)
     "python3 -c 'import torch; print(torch.__path__[0])'")
 endif()
 
+# Some releases (2.11) also bring the headers of an old Protocol Buffers, which would hide those of
+# this machine. So the compiler sees a folder with links to all headers but these.
+set(MMZ_TORCH_LINKS ${CMAKE_BINARY_DIR}/torch_include)
+file(REMOVE_RECURSE ${MMZ_TORCH_LINKS})
+file(MAKE_DIRECTORY ${MMZ_TORCH_LINKS})
+file(GLOB MMZ_TORCH_HEADERS RELATIVE ${MMZ_TORCH_INCLUDE} ${MMZ_TORCH_INCLUDE}/*)
+list(REMOVE_ITEM MMZ_TORCH_HEADERS google)
+foreach(name ${MMZ_TORCH_HEADERS})
+  file(CREATE_LINK ${MMZ_TORCH_INCLUDE}/${name} ${MMZ_TORCH_LINKS}/${name} SYMBOLIC)
+endforeach()
+
 add_library(torch INTERFACE)
 file(GLOB MMZ_NVIDIA_INCLUDES ${MALLOCMUZERO_TORCH_WHEEL}/../nvidia/*/include)
 target_include_directories(torch SYSTEM INTERFACE
-  ${MMZ_TORCH_INCLUDE} ${MMZ_TORCH_INCLUDE}/torch/csrc/api/include ${MMZ_NVIDIA_INCLUDES})
+  ${MMZ_TORCH_LINKS} ${MMZ_TORCH_LINKS}/torch/csrc/api/include ${MMZ_NVIDIA_INCLUDES})
 set(MMZ_TORCH_LIBRARIES "")
 foreach(name c10 torch_cpu c10_cuda torch_cuda)
   find_library(MMZ_TORCH_${name} ${name} PATHS ${MALLOCMUZERO_TORCH_WHEEL}/lib NO_DEFAULT_PATH)
