@@ -42,6 +42,7 @@ constexpr CommandInfo kCommands[] = {
     {"bench replay", "Measure how fast a replay shard stores and hands out random items", nullptr},
     {"bench search", "Measure the simulations per second of a search with random weights", nullptr},
     {"bench self-play", "Measure whole games against the search alone", nullptr},
+    {"bench learner", "Measure the updates per second of a learner, from random batches", nullptr},
     {"bench play", "Play one game of each program with a network alone, without solvers", nullptr},
     {"bench values", "Measure how well a checkpoint's values rank games that it has not seen",
      nullptr},

@@ -213,7 +213,7 @@ absl::StatusOr<SearchSpeed> MeasureSearchSpeed(const SearchSpeedOptions& options
   if (!network.ok()) return network.status();
   MMZ_RETURN_IF_ERROR(SetRandomWeights(**network));
   const absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> snapshot =
-      (*network)->Snapshot({.precision = options.precision});
+      (*network)->Snapshot(options.evaluation);
   if (!snapshot.ok()) return snapshot.status();
 
   KeepFreedMemory();

@@ -14,7 +14,7 @@ namespace mallocmuzero::bench {
 struct SearchSpeedOptions {
   // ValidateNetworkConfig must say OK.
   v1::NetworkConfig network;
-  Precision precision = Precision::kFloat32;
+  EvaluationOptions evaluation;
 
   uint32_t simulations = 1;
   uint32_t batch = 1;    // searches in step on one thread
@@ -31,9 +31,9 @@ struct SearchSpeed {
   double tree_share = 0;    // of the time of `search`, not in the network; 0 to 1
 };
 
-// Searches with random weights on the CPU, from random observations. InvalidArgument, one line, if
-// there is no such search or it takes more memory than a measurement should; ResourceExhausted if
-// there is no such memory.
+// Searches with random weights, from random observations. InvalidArgument, one line, if there is no
+// such search or device, or if the search takes more memory than a measurement should;
+// ResourceExhausted if there is no such memory.
 absl::StatusOr<SearchSpeed> MeasureSearchSpeed(const SearchSpeedOptions& options);
 
 }  // namespace mallocmuzero::bench

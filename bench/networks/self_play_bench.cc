@@ -42,14 +42,14 @@ std::vector<GameTask> MakeTasks(const PlayedProgram& program, const SelfPlayBenc
 
 // Plays, and fills in how fast.
 absl::Status MeasureSelfPlay(const PlayedProgram& program, const Network& network,
-                             Precision precision, const SelfPlayBenchOptions& options,
-                             v1::SelfPlayBenchReport& report) {
+                             const EvaluationOptions& evaluation,
+                             const SelfPlayBenchOptions& options, v1::SelfPlayBenchReport& report) {
   v1::SearchOptions search_options = DefaultSearchOptions();
   search_options.set_simulations(options.simulations);
   const absl::StatusOr<SearchConfig> search = MakeSearchConfig(search_options);
   if (!search.ok()) return search.status();
   const absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> snapshot =
-      network.Snapshot({.precision = precision});
+      network.Snapshot(evaluation);
   if (!snapshot.ok()) return snapshot.status();
   const std::vector<GameTask> tasks = MakeTasks(program, options);
   using Clock = std::chrono::steady_clock;
@@ -79,6 +79,9 @@ absl::StatusOr<v1::SelfPlayBenchReport> BenchSelfPlay(const SelfPlayBenchOptions
   if (!config.ok()) return config.status();
   const absl::StatusOr<Precision> precision = ParsePrecision(options.precision);
   if (!precision.ok()) return precision.status();
+  const absl::StatusOr<Device> device = ParseDevice(options.device);
+  if (!device.ok()) return device.status();
+  const EvaluationOptions evaluation = {.precision = *precision, .device = *device};
   const absl::StatusOr<std::unique_ptr<Network>> network = Network::Create(*config, 0);
   if (!network.ok()) return network.status();
 
@@ -86,18 +89,19 @@ absl::StatusOr<v1::SelfPlayBenchReport> BenchSelfPlay(const SelfPlayBenchOptions
   report.set_program((*programs)[0].name());
   report.set_network(options.network);
   report.set_precision(options.precision);
+  report.set_device(options.device);
   report.set_batch(options.batch);
   report.set_simulations(options.simulations);
   report.set_threads(options.threads);
   report.set_seconds(options.seconds);
   const absl::StatusOr<SearchSpeed> search = MeasureSearchSpeed({.network = *config,
-                                                                 .precision = *precision,
+                                                                 .evaluation = evaluation,
                                                                  .simulations = options.simulations,
                                                                  .batch = options.batch,
                                                                  .threads = options.threads,
                                                                  .seconds = options.seconds});
   if (!search.ok()) return search.status();
-  MMZ_RETURN_IF_ERROR(MeasureSelfPlay((*programs)[0], **network, *precision, options, report));
+  MMZ_RETURN_IF_ERROR(MeasureSelfPlay((*programs)[0], **network, evaluation, options, report));
   report.set_search_per_second(search->search);
   report.set_share_of_search(report.simulations_per_second() / search->search);
   return report;

@@ -15,13 +15,14 @@ struct SelfPlayBenchOptions {
   std::string program;  // path
   std::string network = "tiny";
   std::string precision = "fp32";
+  std::string device = "cpu";
   uint32_t simulations = 32;  // for each decision
   uint32_t batch = 128;       // games in flight on one thread
   uint32_t threads = 1;
   double seconds = 5;  // of self-play, and of each of three measurements of the search
 };
 
-// Errors name the file, or say which networks and precisions there are.
+// Errors name the file, or say which networks, precisions and devices there are.
 absl::StatusOr<v1::SelfPlayBenchReport> BenchSelfPlay(const SelfPlayBenchOptions& options);
 
 // More games of `decisions` decisions than `threads` threads play in `seconds` with `batch` games

@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "bench/networks/search_speed.h"
 #include "cli/agent/commands.h"
+#include "cli/agent/device_flag.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
@@ -39,6 +40,7 @@ struct SearchFlags {
   uint32_t simulations = 32;
   uint32_t batch = 128;
   std::string precision = "fp32";
+  std::string device = "cpu";
   uint32_t threads = 1;
   double seconds = 5;
   bool json = false;
@@ -69,10 +71,12 @@ absl::StatusOr<v1::SearchBenchReport> MakeReport(const SearchFlags& flags) {
   MMZ_RETURN_IF_ERROR(ValidateNetworkConfig(*config));
   const absl::StatusOr<Precision> precision = ParsePrecision(flags.precision);
   if (!precision.ok()) return precision.status();
+  const absl::StatusOr<Device> device = ParseDevice(flags.device);
+  if (!device.ok()) return device.status();
   MMZ_RETURN_IF_ERROR(CheckSeconds(flags.seconds, kMostSearchSeconds));
   const absl::StatusOr<bench::SearchSpeed> speed =
       bench::MeasureSearchSpeed({.network = *config,
-                                 .precision = *precision,
+                                 .evaluation = {.precision = *precision, .device = *device},
                                  .simulations = flags.simulations,
                                  .batch = flags.batch,
                                  .threads = flags.threads,
@@ -84,6 +88,7 @@ absl::StatusOr<v1::SearchBenchReport> MakeReport(const SearchFlags& flags) {
   report.set_support(config->bins());
   report.set_actions(config->actions());
   report.set_precision(flags.precision);
+  report.set_device(flags.device);
   report.set_batch(flags.batch);
   report.set_simulations(flags.simulations);
   report.set_threads(flags.threads);
@@ -102,12 +107,12 @@ std::string ReportText(const v1::SearchBenchReport& report) {
   table.AddRow({"search", FormatCount(report.simulations_per_second())});
   table.AddRow({"network only", FormatCount(report.network_only_per_second())});
   table.AddRow({"tree only", FormatCount(report.tree_only_per_second())});
-  return absl::StrCat(report.network(), " network, ", report.hidden(), " hidden, ",
-                      report.support(), " bins, ", report.actions(), " actions, ",
-                      report.precision(), "; batch ", report.batch(), ", ", report.simulations(),
-                      " simulations, ", view::FormatCounted(report.threads(), "thread"), "\n\n",
-                      table.ToText(), "\n", FormatPercent(report.tree_share()),
-                      " of the search is not in the network.\n");
+  return absl::StrCat(
+      report.network(), " network, ", report.hidden(), " hidden, ", report.support(), " bins, ",
+      report.actions(), " actions, ", report.precision(), ", ", report.device(), "; batch ",
+      report.batch(), ", ", report.simulations(), " simulations, ",
+      view::FormatCounted(report.threads(), "thread"), "\n\n", table.ToText(), "\n",
+      FormatPercent(report.tree_share()), " of the search is not in the network.\n");
 }
 
 absl::StatusOr<ExitCode> RunSearch(const SearchFlags& flags) {
@@ -159,6 +164,7 @@ void AddBenchSearchCommand(CLI::App& parent, CommandBody& body) {
                    "The number format in which the network computes.")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str();
+  AddDeviceFlag(*command, flags->device);
   command->add_option("--seconds", flags->seconds, "The time of each of the three measurements.")
       ->type_name("SECONDS")
       ->capture_default_str();

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "bench/networks/self_play_bench.h"
 #include "cli/agent/commands.h"
+#include "cli/agent/device_flag.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
@@ -33,14 +34,14 @@ std::string ReportText(const v1::SelfPlayBenchReport& report) {
       {{"measured", Table::Align::kLeft}, {"simulations per second", Table::Align::kRight}});
   table.AddRow({"self-play", FormatCount(report.simulations_per_second())});
   table.AddRow({"search alone", FormatCount(report.search_per_second())});
-  return absl::StrCat(report.program(), ", ", report.network(), " network, ", report.precision(),
-                      "; batch ", report.batch(), ", ", report.simulations(), " simulations\n\n",
-                      table.ToText(), "\n", FormatCount(report.decisions_per_second()),
-                      " decisions a second; self-play reaches ",
-                      FormatPercent(report.share_of_search()),
-                      " of the search alone. Its time: ", FormatPercent(report.game_share()),
-                      " rules and observations, ", FormatPercent(report.network_share()),
-                      " networks, ", FormatPercent(report.tree_share()), " trees.\n");
+  return absl::StrCat(
+      report.program(), ", ", report.network(), " network, ", report.precision(), ", ",
+      report.device(), "; batch ", report.batch(), ", ", report.simulations(), " simulations\n\n",
+      table.ToText(), "\n", FormatCount(report.decisions_per_second()),
+      " decisions a second; self-play reaches ", FormatPercent(report.share_of_search()),
+      " of the search alone. Its time: ", FormatPercent(report.game_share()),
+      " rules and observations, ", FormatPercent(report.network_share()), " networks, ",
+      FormatPercent(report.tree_share()), " trees.\n");
 }
 
 absl::StatusOr<ExitCode> RunSelfPlay(const SelfPlayFlags& flags) {
@@ -70,6 +71,7 @@ void AddBenchSelfPlayCommand(CLI::App& parent, CommandBody& body) {
                    "The number format in which the network computes.")
       ->check(CLI::IsMember({"fp32", "bf16"}))
       ->capture_default_str();
+  AddDeviceFlag(*command, flags->options.device);
   command
       ->add_option("--simulations", flags->options.simulations,
                    "The number of simulations in one search.")

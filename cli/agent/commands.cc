@@ -24,9 +24,9 @@ void AddAgentCommands(CLI::App& app, CommandBody& body) {
   AddLaunchSlurmCommand(*launch, body);
   CLI::App* bench = AddSubcommand(app, "bench");
   bench->require_subcommand(1);
-  for (const AddCommand add : {AddBenchActorsCommand, AddBenchReplayCommand, AddBenchSearchCommand,
-                               AddBenchSelfPlayCommand, AddBenchPlayCommand, AddBenchValuesCommand,
-                               AddBenchServeCommand}) {
+  for (const AddCommand add : {AddBenchActorsCommand, AddBenchLearnerCommand, AddBenchReplayCommand,
+                               AddBenchSearchCommand, AddBenchSelfPlayCommand, AddBenchPlayCommand,
+                               AddBenchValuesCommand, AddBenchServeCommand}) {
     add(*bench, body);
   }
 }

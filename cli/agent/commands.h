@@ -28,6 +28,7 @@ void AddUpCommand(CLI::App& app, CommandBody& body);
 
 // Subcommands of `bench`.
 void AddBenchActorsCommand(CLI::App& parent, CommandBody& body);
+void AddBenchLearnerCommand(CLI::App& parent, CommandBody& body);
 void AddBenchPlayCommand(CLI::App& parent, CommandBody& body);
 void AddBenchReplayCommand(CLI::App& parent, CommandBody& body);
 void AddBenchSearchCommand(CLI::App& parent, CommandBody& body);
