@@ -8,6 +8,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 #ifdef USE_C10D_NCCL
+#include <ATen/cuda/CUDAContext.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #endif
 #include <torch/version.h>
@@ -24,8 +25,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -33,6 +36,7 @@
 #include "base/status_macros.h"
 #include "learner/meeting_store.h"
 #include "model/modules.h"
+#include "model/torch_errors.h"
 #include "rpc/host_port.h"
 
 namespace mallocmuzero {
@@ -46,10 +50,8 @@ absl::Status Guarded(absl::string_view what, const std::function<void()>& call) 
     call();
     return absl::OkStatus();
   } catch (const std::exception& error) {
-    // The other lines are a stack trace.
-    const absl::string_view message = error.what();
     return absl::UnavailableError(
-        absl::StrCat("learner processes: ", what, ": ", message.substr(0, message.find('\n'))));
+        absl::StrCat("learner processes: ", what, ": ", FirstLine(error)));
   }
 }
 
@@ -70,6 +72,46 @@ std::shared_ptr<gloo::transport::Device> GlooDevice(const HostPort& rendezvous) 
              ? c10d::ProcessGroupGloo::createDeviceForHostname(
                    rendezvous.host == "localhost" ? "127.0.0.1" : rendezvous.host)
              : c10d::ProcessGroupGloo::createDefaultDevice();
+}
+
+c10::intrusive_ptr<MeetingStore> MakeStore(const DataParallelOptions& options,
+                                           const HostPort& address) {
+  c10d::TCPStoreOptions store;
+  store.port = address.port;
+  store.isServer = options.rank == 0;
+  store.numWorkers = options.processes;
+  // The store's own wait ends late and without an error; the wait of the group does not.
+  store.waitWorkers = false;
+  store.timeout = absl::ToChronoMilliseconds(options.meeting_timeout);
+  return c10::make_intrusive<MeetingStore>(
+      c10::make_intrusive<c10d::TCPStore>(address.host, store));
+}
+
+// Says which two processes have the same device; empty if each has its own. All processes that have
+// a device call it. NCCL would refuse such processes, but without their numbers.
+std::string SharedDevice(const DataParallelOptions& options, MeetingStore& store) {
+  if (options.device_id.empty()) return "";
+  const auto key = [](absl::string_view name, uint32_t rank) {
+    return absl::StrCat("device/", name, "/", rank);
+  };
+  store.set(key("id", options.rank), {options.device_id.begin(), options.device_id.end()});
+  std::string shared;
+  absl::flat_hash_map<std::string, uint32_t> rank_of;
+  std::vector<std::string> all_read;
+  for (uint32_t rank = 0; rank < options.processes; ++rank) {
+    const std::vector<uint8_t> bytes = store.get(key("id", rank));
+    const auto [first, is_new] = rank_of.try_emplace(std::string(bytes.begin(), bytes.end()), rank);
+    if (!is_new && shared.empty()) {
+      shared = absl::StrCat("learner.devices: processes ", first->second, " and ", rank,
+                            " both have the device ", first->first,
+                            ", a device of its own expected for each");
+    }
+    all_read.push_back(key("read", rank));
+  }
+  // Process 0 serves the store, so it leaves last.
+  store.set(key("read", options.rank), {1});
+  if (options.rank == 0) store.wait(all_read);
+  return shared;
 }
 
 }  // namespace
@@ -98,6 +140,29 @@ struct DataParallel::Group {
     how.timeout = timeout;
     backend->broadcast(there, how)->wait(timeout);
     if (!there[0].is_same(tensor)) tensor.copy_(there[0]);
+  }
+
+  // Sets `backend` to one over the store. Waits for the other processes.
+  void Join(const DataParallelOptions& options, const HostPort& address) {
+    const int rank = options.rank;
+    const int size = options.processes;
+#ifdef USE_C10D_NCCL
+    if (options.device == Device::kCuda) {
+      WaitForNccl();
+      auto nccl = c10d::ProcessGroupNCCL::Options::create();
+      nccl->timeout = timeout;
+      backend = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, std::move(nccl));
+      device = torch::kCUDA;
+      return;
+    }
+#endif
+    // This also limits the time to connect; later calls have time limits of their own.
+    auto gloo = c10d::ProcessGroupGloo::Options::create(
+        absl::ToChronoMilliseconds(options.meeting_timeout));
+    gloo->devices.push_back(GlooDevice(address));
+    gloo->threads = 1;
+    backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, std::move(gloo));
+    LeaveStore(options.rank);
   }
 
   // All processes have met and do not need the store any more. Process 0 serves it and leaves last.
@@ -130,38 +195,13 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
   const MeetingWatch watch;  // outlives a store that is left after an error
   auto group = std::make_unique<Group>();
   group->timeout = absl::ToChronoMilliseconds(options.timeout);
-  const std::chrono::milliseconds meeting = absl::ToChronoMilliseconds(options.meeting_timeout);
+  std::string shared_device;
   MMZ_RETURN_IF_ERROR(Guarded(absl::StrCat("meeting at ", options.address), [&] {
-    c10d::TCPStoreOptions store;
-    store.port = address->port;
-    store.isServer = options.rank == 0;
-    store.numWorkers = options.processes;
-    // The store's own wait ends late and without an error; the wait of the group below does not.
-    store.waitWorkers = false;
-    store.timeout = meeting;
-    group->store = c10::make_intrusive<MeetingStore>(
-        c10::make_intrusive<c10d::TCPStore>(address->host, store));
-    const int rank = options.rank;
-    const int size = options.processes;
-#ifdef USE_C10D_NCCL
-    if (options.device == Device::kCuda) {
-      WaitForNccl();
-      auto nccl = c10d::ProcessGroupNCCL::Options::create();
-      nccl->timeout = group->timeout;
-      group->backend =
-          c10::make_intrusive<c10d::ProcessGroupNCCL>(group->store, rank, size, std::move(nccl));
-      group->device = torch::kCUDA;
-      return;
-    }
-#endif
-    // This also limits the time to connect; the calls below have time limits of their own.
-    auto gloo = c10d::ProcessGroupGloo::Options::create(meeting);
-    gloo->devices.push_back(GlooDevice(*address));
-    gloo->threads = 1;
-    group->backend =
-        c10::make_intrusive<c10d::ProcessGroupGloo>(group->store, rank, size, std::move(gloo));
-    group->LeaveStore(options.rank);
+    group->store = MakeStore(options, *address);
+    shared_device = SharedDevice(options, *group->store);
+    if (shared_device.empty()) group->Join(options, *address);
   }));
+  if (!shared_device.empty()) return absl::InvalidArgumentError(shared_device);
   return std::unique_ptr<DataParallel>(new DataParallel(options, std::move(group)));
 }
 
@@ -169,6 +209,21 @@ DataParallel::DataParallel(const DataParallelOptions& options, std::unique_ptr<G
     : options_(options), group_(std::move(group)) {}
 
 DataParallel::~DataParallel() = default;
+
+std::string DataParallel::DeviceId(Device device) {
+#ifdef USE_C10D_NCCL
+  if (device == Device::kCuda) {
+    const auto& uuid = at::cuda::getCurrentDeviceProperties()->uuid;
+    // With this variable an operator tells NCCL which machine this is. NCCL then also takes one GPU
+    // of two such machines for two.
+    const char* machine = std::getenv("NCCL_HOSTID");
+    return absl::StrCat("GPU-", absl::BytesToHexString({uuid.bytes, sizeof(uuid.bytes)}),
+                        machine == nullptr ? "" : absl::StrCat(" of ", machine));
+  }
+#endif
+  (void)device;
+  return "";
+}
 
 bool DataParallel::MustRestart(Device device) {
 #ifdef USE_C10D_NCCL

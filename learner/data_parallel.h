@@ -31,6 +31,9 @@ struct DataParallelOptions {
   // kCuda uses NCCL if LibTorch was built with it. Otherwise Gloo is used.
   Device device = Device::kCpu;
 
+  // The DeviceId of `device`. Two processes must not have the same one, unless it is empty.
+  std::string device_id;
+
   // Called at the begin of each call that waits for the other processes, if it is not null.
   std::function<void()> on_call;
 };
@@ -41,9 +44,13 @@ struct DataParallelOptions {
 // thread-safe.
 class DataParallel {
  public:
-  // InvalidArgument if the options are out of range; Unavailable if the other processes do not
-  // come.
+  // InvalidArgument if the options are out of range or two processes have the same device;
+  // Unavailable if the other processes do not come.
   static absl::StatusOr<std::unique_ptr<DataParallel>> Connect(const DataParallelOptions& options);
+
+  // The name of the GPU that this process computes on, which is unique in the world; "" for the
+  // CPU.
+  static std::string DeviceId(Device device);
 
   // Whether processes that have lost one cannot meet again and must be started anew. NCCL may leave
   // the GPU in a state that only a new process mends.

@@ -85,9 +85,24 @@ int ExitStatus(pid_t pid) {
   return status;
 }
 
-absl::StatusOr<std::unique_ptr<DataParallel>> Connect(uint32_t rank, const std::string& address) {
-  return DataParallel::Connect(
-      {.rank = rank, .processes = 2, .address = address, .timeout = absl::Seconds(20)});
+absl::StatusOr<std::unique_ptr<DataParallel>> Connect(uint32_t rank, const std::string& address,
+                                                      Device device = Device::kCpu,
+                                                      const std::string& device_id = "") {
+  return DataParallel::Connect({.rank = rank,
+                                .processes = 2,
+                                .address = address,
+                                .timeout = absl::Seconds(20),
+                                .device = device,
+                                .device_id = device_id});
+}
+
+// Connects over NCCL. Two processes can share the GPU of a test because NCCL takes them for
+// processes of two machines.
+absl::StatusOr<std::unique_ptr<DataParallel>> ConnectOverNccl(uint32_t rank,
+                                                              const std::string& address) {
+  setenv("NCCL_HOSTID", absl::StrCat("machine-", rank).c_str(), 1);
+  setenv("NCCL_SOCKET_IFNAME", "lo", 1);
+  return Connect(rank, address, Device::kCuda, DataParallel::DeviceId(Device::kCuda));
 }
 
 v1::LearnerOptions Options() {
@@ -128,11 +143,11 @@ struct Trained {
   std::unique_ptr<Learner> learner;
 };
 
-Trained MakeLearner() {
+Trained MakeLearner(Device device = Device::kCpu) {
   SetComputeThreads(1);
   Trained trained;
   trained.network = *Network::Create(*NetworkPreset("tiny"), 1);
-  trained.learner = *Learner::Create(*trained.network, Options(), Device::kCpu);
+  trained.learner = *Learner::Create(*trained.network, Options(), device);
   return trained;
 }
 
@@ -141,17 +156,18 @@ std::vector<UpdateResult> TrainHalf(uint32_t rank, Learner& learner, DataParalle
   std::vector<UpdateResult> results;
   for (int i = 0; i < kUpdates; ++i) {
     absl::StatusOr<UpdateResult> result =
-        learner.Update(RandomBatch(i), rank * kRows, kRows, processes);
+        learner.Update(RandomBatch(i), rank * kRows, kRows, &processes);
     EXPECT_TRUE(result.ok()) << result.status();
     results.push_back(result.value_or(UpdateResult()));
   }
   return results;
 }
 
-TEST(DataParallelPeer, DISABLED_Trains) {
-  const auto processes = Connect(1, std::getenv(kAddressVariable));
+using Connected = absl::StatusOr<std::unique_ptr<DataParallel>>;
+
+void TrainAsPeer(const Connected& processes, Device device) {
   ASSERT_TRUE(processes.ok()) << processes.status();
-  const Trained trained = MakeLearner();
+  const Trained trained = MakeLearner(device);
   TrainHalf(1, *trained.learner, **processes);
   std::string state;
   ASSERT_TRUE((*processes)->Broadcast(state).ok());
@@ -161,12 +177,30 @@ TEST(DataParallelPeer, DISABLED_Trains) {
   EXPECT_THAT(numbers, ::testing::ElementsAre(2, -3));
 }
 
-TEST(DataParallelPeer, DISABLED_Sleeps) {
-  const auto processes = Connect(1, std::getenv(kAddressVariable));
+void SleepAsPeer(const Connected& processes) {
   ASSERT_TRUE(processes.ok()) << processes.status();
   double number = 1;
   ASSERT_TRUE((*processes)->Maximum(absl::MakeSpan(&number, 1)).ok());
   pause();
+}
+
+TEST(DataParallelPeer, DISABLED_Trains) {
+  TrainAsPeer(Connect(1, std::getenv(kAddressVariable)), Device::kCpu);
+}
+
+TEST(DataParallelPeer, DISABLED_TrainsOverNccl) {
+  TrainAsPeer(ConnectOverNccl(1, std::getenv(kAddressVariable)), Device::kCuda);
+}
+
+TEST(DataParallelPeer, DISABLED_Sleeps) { SleepAsPeer(Connect(1, std::getenv(kAddressVariable))); }
+
+TEST(DataParallelPeer, DISABLED_SleepsOverNccl) {
+  SleepAsPeer(ConnectOverNccl(1, std::getenv(kAddressVariable)));
+}
+
+TEST(DataParallelPeer, DISABLED_HasTheDeviceOfProcess0) {
+  const Connected processes = Connect(1, std::getenv(kAddressVariable), Device::kCpu, "GPU-5");
+  _exit(absl::IsInvalidArgument(processes.status()) ? 0 : 1);
 }
 
 TEST(DataParallelPeer, DISABLED_MeetsAProcessThatIsLost) {
@@ -174,22 +208,22 @@ TEST(DataParallelPeer, DISABLED_MeetsAProcessThatIsLost) {
   _exit(processes.ok() ? 2 : 3);
 }
 
-TEST(DataParallel, TwoProcessesMakeTheUpdateOfTheJointBatch) {
-  const std::string address = FreeAddress();
-  const pid_t peer = StartPeer("Trains", address);
-  const auto processes = Connect(0, address);
+// This process and `peer`, which runs TrainAsPeer, against one process with all rows on the CPU.
+// Losses may differ by `loss_error` and weights by `weight_error`.
+void ExpectTheUpdatesOfTheJointBatch(const Connected& processes, pid_t peer, Device device,
+                                     double loss_error, double weight_error) {
   ASSERT_TRUE(processes.ok()) << processes.status();
-  const Trained half = MakeLearner();
+  const Trained half = MakeLearner(device);
   const std::vector<UpdateResult> results = TrainHalf(0, *half.learner, **processes);
 
   const Trained joint = MakeLearner();
   for (int i = 0; i < kUpdates; ++i) {
-    const UpdateResult expected = joint.learner->Update(RandomBatch(i), 0, 2 * kRows);
+    const UpdateResult expected = *joint.learner->Update(RandomBatch(i), 0, 2 * kRows);
     EXPECT_GT(expected.gradient_norm, Options().max_gradient_norm());
-    EXPECT_NEAR(results[i].gradient_norm, expected.gradient_norm, 1e-4);
-    EXPECT_NEAR(results[i].total_loss, expected.total_loss, 1e-4);
-    EXPECT_NEAR(results[i].policy_loss, expected.policy_loss, 1e-4);
-    EXPECT_NEAR(results[i].consistency_loss.value(), expected.consistency_loss.value(), 1e-4);
+    EXPECT_NEAR(results[i].gradient_norm, expected.gradient_norm, loss_error);
+    EXPECT_NEAR(results[i].total_loss, expected.total_loss, loss_error);
+    EXPECT_NEAR(results[i].policy_loss, expected.policy_loss, loss_error);
+    EXPECT_NEAR(results[i].consistency_loss.value(), expected.consistency_loss.value(), loss_error);
     EXPECT_EQ(results[i].value_errors.size(), kRows);
   }
   const std::vector<NamedTensor> got = half.network->ExportWeights();
@@ -206,7 +240,7 @@ TEST(DataParallel, TwoProcessesMakeTheUpdateOfTheJointBatch) {
       worst = std::max(worst, static_cast<double>(std::abs(a - b)));
     }
   }
-  EXPECT_LT(worst, 1e-5);
+  EXPECT_LT(worst, weight_error);
 
   std::string state(100'000, 'x');
   EXPECT_TRUE((*processes)->Broadcast(state).ok());
@@ -216,27 +250,73 @@ TEST(DataParallel, TwoProcessesMakeTheUpdateOfTheJointBatch) {
   EXPECT_EQ(ExitStatus(peer), 0);
 }
 
+TEST(DataParallel, TwoProcessesMakeTheUpdateOfTheJointBatch) {
+  const std::string address = FreeAddress();
+  const pid_t peer = StartPeer("Trains", address);
+  ExpectTheUpdatesOfTheJointBatch(Connect(0, address), peer, Device::kCpu, 1e-4, 1e-5);
+}
+
+TEST(DataParallel, TwoProcessesOnAGpuMakeTheUpdateOfTheJointBatch) {
+  if (!HasCuda()) GTEST_SKIP() << "LibTorch finds no CUDA device here";
+  const std::string address = FreeAddress();
+  const pid_t peer = StartPeer("TrainsOverNccl", address);
+  // AdamW moves a weight by up to the learning rate for a gradient of any size.
+  ExpectTheUpdatesOfTheJointBatch(ConnectOverNccl(0, address), peer, Device::kCuda, 1e-3,
+                                  kUpdates * Options().learning_rate());
+}
+
+// This process loses `peer`, which runs SleepAsPeer, in an update.
+void ExpectThatALossIsAnError(const Connected& processes, pid_t peer, Device device) {
+  ASSERT_TRUE(processes.ok()) << processes.status();
+  double number = 0;
+  ASSERT_TRUE((*processes)->Maximum(absl::MakeSpan(&number, 1)).ok());
+  EXPECT_EQ(number, 1);
+  kill(peer, SIGKILL);
+  EXPECT_EQ(ExitStatus(peer), SIGKILL);
+  const Trained trained = MakeLearner(device);
+  const absl::Time start = absl::Now();
+  const absl::Status lost =
+      trained.learner->Update(RandomBatch(0), 0, kRows, processes->get()).status();
+  EXPECT_TRUE(absl::IsUnavailable(lost)) << lost;
+  EXPECT_LT(absl::Now() - start, absl::Seconds(15));  // the loss is detected before the timeout
+  EXPECT_EQ(trained.learner->step(), 0);
+}
+
 TEST(DataParallel, ALostProcessIsAnErrorAndTheNextOneIsWelcome) {
   const std::string address = FreeAddress();
   for (int life = 0; life < 2; ++life) {
     const pid_t peer = StartPeer("Sleeps", address);
-    const auto processes = Connect(0, address);
-    ASSERT_TRUE(processes.ok()) << processes.status();
-    double number = 0;
-    ASSERT_TRUE((*processes)->Maximum(absl::MakeSpan(&number, 1)).ok());
-    EXPECT_EQ(number, 1);
-    kill(peer, SIGKILL);
-    EXPECT_EQ(ExitStatus(peer), SIGKILL);
-    const Trained trained = MakeLearner();
-    const absl::Time start = absl::Now();
-    const absl::Status lost =
-        trained.learner->Update(RandomBatch(0), 0, kRows, **processes).status();
-    EXPECT_TRUE(absl::IsUnavailable(lost)) << lost;
-    EXPECT_LT(absl::Now() - start, absl::Seconds(15));  // the loss is detected before the timeout
-    EXPECT_EQ(trained.learner->step(), 0);
+    ExpectThatALossIsAnError(Connect(0, address), peer, Device::kCpu);
   }
 }
 
+TEST(DataParallel, ALostProcessOnAGpuIsAnError) {
+  if (!HasCuda()) GTEST_SKIP() << "LibTorch finds no CUDA device here";
+  const std::string address = FreeAddress();
+  const pid_t peer = StartPeer("SleepsOverNccl", address);
+  ExpectThatALossIsAnError(ConnectOverNccl(0, address), peer, Device::kCuda);
+}
+
+TEST(DataParallel, NamesTwoProcessesThatHaveOneDevice) {
+  const std::string address = FreeAddress();
+  const pid_t peer = StartPeer("HasTheDeviceOfProcess0", address);
+  const Connected processes = Connect(0, address, Device::kCpu, "GPU-5");
+  EXPECT_EQ(processes.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(processes.status().message(),
+            "learner.devices: processes 0 and 1 both have the device GPU-5, a device of its own "
+            "expected for each");
+  EXPECT_EQ(ExitStatus(peer), 0);
+}
+
+TEST(DataParallel, ProcessesWithDevicesOfTheirOwnMeet) {
+  const std::string address = FreeAddress();
+  const pid_t peer = StartPeer("HasTheDeviceOfProcess0", address);
+  const Connected processes = Connect(0, address, Device::kCpu, "GPU-4");
+  EXPECT_TRUE(processes.ok()) << processes.status();
+  EXPECT_EQ(ExitStatus(peer), 1 << 8);
+}
+
+#if TORCH_VERSION_MAJOR < 2  // LibTorch 2 has no thread that waits for messages.
 TEST(DataParallel, AProcessThatLosesProcess0WhileTheyMeetEndsWithOneLine) {
   // Stands for process 0. The first connection of a process is for its calls, and the second one is
   // for the thread that waits for messages.
@@ -264,6 +344,7 @@ TEST(DataParallel, AProcessThatLosesProcess0WhileTheyMeetEndsWithOneLine) {
   close(calls);
   close(server);
 }
+#endif
 
 TEST(DataParallel, MeetsAtAnIpv6Address) {
   // A port that is free for IPv4 is normally free for IPv6 too.
