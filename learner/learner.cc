@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -29,6 +30,7 @@
 #include "learner/data_parallel.h"
 #include "learner/optimizer_state.h"
 #include "model/modules.h"
+#include "model/torch_errors.h"
 #include "model/value_codec.h"
 
 namespace mallocmuzero {
@@ -105,6 +107,20 @@ class Autocast {
   at::ScalarType type_before_ = torch::kFloat32;
 };
 
+// LibTorch throws what goes wrong on a device. Names what was to be computed.
+absl::Status OnDevice(absl::string_view what, const std::function<void()>& compute) {
+  try {
+    compute();
+    return absl::OkStatus();
+  } catch (const c10::OutOfMemoryError& error) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the device has too little memory for ", what, ": ", FirstLine(error)));
+  } catch (const std::exception& error) {
+    return absl::InternalError(
+        absl::StrCat("the device cannot compute ", what, ": ", FirstLine(error)));
+  }
+}
+
 // OK if the device has the arithmetic of mixed precision.
 absl::Status CheckBfloat16(torch::Device device) {
   try {
@@ -112,11 +128,10 @@ absl::Status CheckBfloat16(torch::Device device) {
     torch::matmul(ones.to(device), ones.to(device)).to(torch::kCPU);
     return absl::OkStatus();
   } catch (const std::exception& error) {
-    const absl::string_view message = error.what();
     return absl::InvalidArgumentError(
         absl::StrCat("learner.mixed_precision: false expected, as this device has no products of "
                      "bfloat16 matrices: ",
-                     message.substr(0, message.find('\n'))));
+                     FirstLine(error)));
   }
 }
 
@@ -255,7 +270,10 @@ absl::StatusOr<std::unique_ptr<Learner>> Learner::Create(Network& network,
     MMZ_RETURN_IF_ERROR(CheckBfloat16(device == Device::kCuda ? torch::kCUDA : torch::kCPU));
   }
   if (options.consistency_weight() > 0) network.AddConsistencyHead();
-  return std::unique_ptr<Learner>(new Learner(network, options, device));
+  std::unique_ptr<Learner> learner;
+  MMZ_RETURN_IF_ERROR(
+      OnDevice("the networks", [&] { learner.reset(new Learner(network, options, device)); }));
+  return learner;
 }
 
 Learner::Learner(Network& network, const v1::LearnerOptions& options, Device device)
@@ -265,15 +283,18 @@ Learner::Learner(Network& network, const v1::LearnerOptions& options, Device dev
 
 Learner::~Learner() = default;
 
-UpdateResult Learner::Update(const UnrollBatch& batch, size_t first, size_t rows) {
-  UpdateResult result = ComputeGradients(batch, first, rows);
-  Step(result);
+absl::StatusOr<UpdateResult> Learner::Update(const UnrollBatch& batch, size_t first, size_t rows,
+                                             DataParallel* processes) {
+  UpdateResult result;
+  MMZ_RETURN_IF_ERROR(OnDevice(absl::StrCat("the losses of ", rows, " rows (learner.batch_size)"),
+                               [&] { result = ComputeGradients(batch, first, rows); }));
+  if (processes != nullptr) MMZ_RETURN_IF_ERROR(Average(*processes, result));
+  MMZ_RETURN_IF_ERROR(OnDevice("the new weights", [&] { Step(result); }));
   return result;
 }
 
-absl::StatusOr<UpdateResult> Learner::Update(const UnrollBatch& batch, size_t first, size_t rows,
-                                             DataParallel& processes) {
-  UpdateResult result = ComputeGradients(batch, first, rows);
+// Gives all processes the mean of their gradients and losses.
+absl::Status Learner::Average(DataParallel& processes, UpdateResult& result) {
   double losses[] = {result.total_loss, result.policy_loss, result.value_loss, result.reward_loss,
                      result.consistency_loss.value_or(0)};
   MMZ_RETURN_IF_ERROR(processes.Average(torch_->network, absl::MakeSpan(losses)));
@@ -282,8 +303,7 @@ absl::StatusOr<UpdateResult> Learner::Update(const UnrollBatch& batch, size_t fi
   result.value_loss = losses[2];
   result.reward_loss = losses[3];
   if (result.consistency_loss.has_value()) result.consistency_loss = losses[4];
-  Step(result);
-  return result;
+  return absl::OkStatus();
 }
 
 UpdateResult Learner::ComputeGradients(const UnrollBatch& batch, size_t first, size_t rows) {

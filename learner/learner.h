@@ -69,7 +69,7 @@ class Learner {
  public:
   // Trains `network`, which must outlive it, on a device. Adds a consistency head to the network if
   // the options train one. InvalidArgument if the options are out of range or there is no such
-  // device.
+  // device; ResourceExhausted if the device has too little memory.
   static absl::StatusOr<std::unique_ptr<Learner>> Create(Network& network,
                                                          const v1::LearnerOptions& options,
                                                          Device device);
@@ -78,13 +78,16 @@ class Learner {
   Learner& operator=(const Learner&) = delete;
 
   // One update from the rows [first, first + rows) of a batch.
-  UpdateResult Update(const UnrollBatch& batch, size_t first, size_t rows);
-
-  // The same update by several processes, each with the same number of rows. The weights change as
-  // if one process had all rows. Losses are those of all rows; value_errors are those of this
-  // process's rows. An error is that of `processes`; then nothing has changed.
+  //
+  // With `processes`, which may be null, several processes make the update together, each with the
+  // same number of rows. The weights change as if one process had all rows. Losses are those of all
+  // rows; value_errors are those of this process's rows.
+  //
+  // Errors: Unavailable if `processes` has lost one, ResourceExhausted if the device has too little
+  // memory for the rows. Then no weight has changed. Internal if the device failed; then the
+  // weights may have changed in part.
   absl::StatusOr<UpdateResult> Update(const UnrollBatch& batch, size_t first, size_t rows,
-                                      DataParallel& processes);
+                                      DataParallel* processes = nullptr);
 
   // The number of updates so far.
   uint64_t step() const { return step_; }
@@ -98,6 +101,7 @@ class Learner {
   struct Torch;  // learner.cc
 
   UpdateResult ComputeGradients(const UnrollBatch& batch, size_t first, size_t rows);
+  absl::Status Average(DataParallel& processes, UpdateResult& result);
   void Step(UpdateResult& result);
 
   Learner(Network& network, const v1::LearnerOptions& options, Device device);

@@ -69,8 +69,7 @@ absl::StatusOr<std::vector<LearningBatch>> MakeBatches(const BatchMaker& maker,
 absl::StatusOr<UpdateResult> UpdateFrom(LearningBatch& batch, double largest_weight,
                                         Learner& learner, DataParallel* processes) {
   batch.DivideWeightsBy(largest_weight);
-  if (processes == nullptr) return learner.Update(*batch.block, batch.first, batch.rows);
-  return learner.Update(*batch.block, batch.first, batch.rows, *processes);
+  return learner.Update(*batch.block, batch.first, batch.rows, processes);
 }
 
 }  // namespace mallocmuzero

@@ -47,7 +47,7 @@ void UpdateFromRandomRows(uint64_t seed, TrainedNetwork& trained, size_t unroll 
   for (size_t row = 0; row < kRowCount; ++row) {
     batch.policies[row * (unroll + 1) * kActionCount + random() % kActionCount] = 1;
   }
-  trained.learner().Update(batch, 0, kRowCount);
+  ASSERT_TRUE(trained.learner().Update(batch, 0, kRowCount).ok());
 }
 
 std::string BytesOf(const std::vector<NamedTensor>& tensors) {

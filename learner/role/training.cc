@@ -133,6 +133,7 @@ absl::Status Training::Join(absl::Duration meeting) {
                              .meeting_timeout = meeting,
                              .timeout = absl::Seconds(config_.group_timeout_seconds()),
                              .device = trained_->device(),
+                             .device_id = DataParallel::DeviceId(trained_->device()),
                              .on_call = hooks_.joint_call});
   if (!group.ok()) return group.status();
   group_ = *std::move(group);
@@ -157,9 +158,9 @@ void Training::NoteApart(absl::string_view why) {
   if (figures_.group_error.empty()) figures_.group_error = std::string(why);
 }
 
-// Returns an error if the processes must start anew.
+// Returns an error if the processes must start anew, or if `why` is not the loss of a process.
 absl::Status Training::LeaveAfterLoss(const absl::Status& why, const absl::Notification& stop) {
-  if (group_ == nullptr) return why;
+  if (group_ == nullptr || !absl::IsUnavailable(why)) return why;
   // The group ends first, so that the other processes notice the loss at once, too.
   group_ = nullptr;
   book_shared_ = false;
