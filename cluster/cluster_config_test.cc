@@ -137,14 +137,18 @@ TEST_F(ClusterConfig, ReportsTextAndMeaningTogether) {
       "}\n"
       "actor {\n"
       "  games_in_flight: 0\n"
-      "}\n");
-  ASSERT_EQ(mistakes.size(), 4) << absl::StrJoin(mistakes, "\n");
+      "  device: 'tpu'\n"
+      "}\n"
+      "reanalyse { device: 'gpu' }\n");
+  ASSERT_EQ(mistakes.size(), 6) << absl::StrJoin(mistakes, "\n");
   EXPECT_EQ(mistakes[0],
             "1: learner.workloads: missing; a program or a folder of programs expected");
   EXPECT_EQ(mistakes[1], "2: learner.searched_share: 2 given, 0 to 1 expected");
   EXPECT_THAT(mistakes[2],
               StartsWith("3: nonsense_of_some_length: no such field; here may be name"));
   EXPECT_EQ(mistakes[3], "6: actor.games_in_flight: 0 given, 1 to 65536 expected");
+  EXPECT_EQ(mistakes[4], "7: actor.device: 'tpu' given, 'cpu' or 'cuda' expected");
+  EXPECT_EQ(mistakes[5], "9: reanalyse.device: 'gpu' given, 'cpu' or 'cuda' expected");
 }
 
 TEST_F(ClusterConfig, EndsAtAMistakeOfStructure) {

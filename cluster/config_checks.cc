@@ -53,6 +53,11 @@ void ComplainOf(const std::vector<WrongField>& wrong, const ConfigSection& secti
   }
 }
 
+void CheckDevice(const std::string& device, const ConfigSection& section) {
+  if (device.empty() || device == "cpu" || device == "cuda") return;
+  section.Complain("device", absl::StrCat("'", device, "' given, 'cpu' or 'cuda' expected"));
+}
+
 // Checks section after section. Remembers names and folders of earlier sections, which later ones
 // must not use again.
 class Checker {
@@ -240,11 +245,13 @@ void Checker::CheckActors() {
   if (config_.actor().spool_dir().empty()) {
     actor.Complain("spool_dir", "empty; a folder expected for games that no shard has taken yet");
   }
+  CheckDevice(config_.actor().device(), actor);
   const ConfigSection reanalyse = root_.Nested("reanalyse");
   CheckRanges(reanalyse,
               {{"count", 0, 10000}, {"threads", 0, kMostThreads}, {"games_in_flight", 1, 65536}});
   addresses_.CheckMetrics(config_.reanalyse().metrics_address(), config_.reanalyse().count(),
                           machine, reanalyse);
+  CheckDevice(config_.reanalyse().device(), reanalyse);
 }
 
 }  // namespace

@@ -58,11 +58,14 @@ absl::Status Guarded(absl::string_view what, const std::function<void()>& call) 
 #ifdef USE_C10D_NCCL
 // Makes wait() block until NCCL is done and return an error if a process is lost. Without this,
 // wait() returns at once, and a thread of LibTorch aborts the whole process when another one is
-// lost. An operator's own setting stays. The second name is that of older releases.
+// lost. An operator's own setting stays.
 void WaitForNccl() {
-  for (const char* variable : {"TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT"}) {
-    setenv(variable, "1", /*overwrite=*/0);
-  }
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 2)
+  constexpr char kVariable[] = "TORCH_NCCL_BLOCKING_WAIT";
+#else
+  constexpr char kVariable[] = "NCCL_BLOCKING_WAIT";
+#endif
+  setenv(kVariable, "1", /*overwrite=*/0);
 }
 #endif
 

@@ -6,6 +6,7 @@
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <torch/version.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -57,13 +58,6 @@ std::string FreeAddress() {
   std::string name;
   close(BindToFreePort(name));
   return name;
-}
-
-// Closes a connection so that its peer gets an error, as after kill -9 with unread messages.
-void Reset(int connection) {
-  const linger at_once = {.l_onoff = 1, .l_linger = 0};
-  EXPECT_EQ(setsockopt(connection, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
-  close(connection);
 }
 
 // Starts another process that runs one of the tests DataParallelPeer below. These are the code of
@@ -317,6 +311,13 @@ TEST(DataParallel, ProcessesWithDevicesOfTheirOwnMeet) {
 }
 
 #if TORCH_VERSION_MAJOR < 2  // LibTorch 2 has no thread that waits for messages.
+// Closes a connection so that its peer gets an error, as after kill -9 with unread messages.
+void Reset(int connection) {
+  const linger at_once = {.l_onoff = 1, .l_linger = 0};
+  EXPECT_EQ(setsockopt(connection, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)), 0);
+  close(connection);
+}
+
 TEST(DataParallel, AProcessThatLosesProcess0WhileTheyMeetEndsWithOneLine) {
   // Stands for process 0. The first connection of a process is for its calls, and the second one is
   // for the thread that waits for messages.

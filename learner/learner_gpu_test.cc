@@ -25,6 +25,8 @@ using testing::MakeSmallLearner;
 using testing::SmallLearner;
 using testing::SmallOptions;
 
+constexpr int kUpdates = 6;
+
 class LearnerOnGpu : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -52,7 +54,8 @@ TEST_F(LearnerOnGpu, MakesTheUpdatesOfTheCpu) {
     const SmallLearner gpu = MakeSmallLearner(options, Device::kCuda);
     const SmallLearner cpu = MakeSmallLearner(options);
     EXPECT_EQ(gpu.WeightBytes(), cpu.WeightBytes());
-    for (int i = 0; i < 5; ++i) {
+    // The third update is the first one whose kernels are recorded.
+    for (int i = 0; i < kUpdates; ++i) {
       const UpdateResult got = gpu.learner->Update(MakeLearnableBatch(i), 0, 16).value();
       const UpdateResult wanted = cpu.learner->Update(MakeLearnableBatch(i), 0, 16).value();
       EXPECT_NEAR(got.total_loss, wanted.total_loss, 1e-3);
@@ -64,8 +67,8 @@ TEST_F(LearnerOnGpu, MakesTheUpdatesOfTheCpu) {
                   ::testing::Pointwise(::testing::FloatNear(1e-3F), wanted.value_errors));
     }
     // AdamW divides by the gradient's size, so a tiny gradient of another sign moves a weight by
-    // the whole learning rate. That may happen at each of the five updates.
-    EXPECT_LT(WorstDifference(gpu, cpu), 5 * options.learning_rate());
+    // the whole learning rate. That may happen at each update.
+    EXPECT_LT(WorstDifference(gpu, cpu), kUpdates * options.learning_rate());
     EXPECT_GT(WorstDifference(gpu, MakeSmallLearner(options)), 0);
   }
 }
@@ -119,6 +122,19 @@ TEST_F(LearnerOnGpu, ChangesNothingAfterAGradientThatIsNotFinite) {
   EXPECT_EQ(gpu.WeightBytes(), before);
   EXPECT_GT(gpu.learner->Update(MakeLearnableBatch(1), 0, 16).value().gradient_norm, 0);
   EXPECT_NE(gpu.WeightBytes(), before);
+}
+
+TEST_F(LearnerOnGpu, TakesBatchesOfOtherShapes) {
+  const SmallLearner gpu = MakeSmallLearner(SmallOptions(), Device::kCuda);
+  const SmallLearner cpu = MakeSmallLearner();
+  const UnrollBatch batch = MakeLearnableBatch(1, 32);
+  for (const size_t rows : {16, 16, 16, 32, 32, 16, 8, 16}) {
+    const UpdateResult got = gpu.learner->Update(batch, 0, rows).value();
+    const UpdateResult wanted = cpu.learner->Update(batch, 0, rows).value();
+    EXPECT_NEAR(got.total_loss, wanted.total_loss, 1e-3) << rows;
+    EXPECT_NEAR(got.gradient_norm, wanted.gradient_norm, 1e-3) << rows;
+    EXPECT_EQ(got.value_errors.size(), rows);
+  }
 }
 
 TEST_F(LearnerOnGpu, ItsNetworkPlaysOnBothDevices) {

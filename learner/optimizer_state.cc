@@ -1,7 +1,5 @@
 #include "learner/optimizer_state.h"
 
-#include <torch/version.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -21,15 +19,6 @@ using torch::optim::AdamW;
 using torch::optim::AdamWParamState;
 using Type = v1::CheckpointHeader::Tensor;
 using TensorsByName = absl::flat_hash_map<std::string, const NamedTensor*>;
-
-// The key of a parameter's state in LibTorch's optimiser.
-auto StateKey(const torch::Tensor& parameter) {
-#if TORCH_VERSION_MAJOR >= 2
-  return static_cast<void*>(parameter.unsafeGetTensorImpl());
-#else
-  return c10::guts::to_string(parameter.unsafeGetTensorImpl());
-#endif
-}
 
 std::string PrefixOf(const std::string& parameter) {
   return absl::StrCat("optimizer/", parameter, "/");

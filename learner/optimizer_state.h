@@ -1,5 +1,5 @@
-// The state of the optimiser as checkpoints store it. Only learner.cc may include this header,
-// because it includes LibTorch's.
+// The state of the optimiser as checkpoints store it. Only files of the learner may include
+// this header, because it includes LibTorch's.
 
 #ifndef MALLOCMUZERO_LEARNER_OPTIMIZER_STATE_H_
 #define MALLOCMUZERO_LEARNER_OPTIMIZER_STATE_H_
@@ -8,6 +8,7 @@
 #include <ATen/core/ivalue.h>
 #include <torch/nn/module.h>
 #include <torch/optim/adamw.h>
+#include <torch/version.h>
 
 #include <vector>
 
@@ -16,6 +17,15 @@
 #include "model/tensors.h"
 
 namespace mallocmuzero {
+
+// The key of a parameter's state in LibTorch's optimiser.
+inline auto StateKey(const torch::Tensor& parameter) {
+#if TORCH_VERSION_MAJOR >= 2
+  return static_cast<void*>(parameter.unsafeGetTensorImpl());
+#else
+  return c10::guts::to_string(parameter.unsafeGetTensorImpl());
+#endif
+}
 
 // For each parameter of `net` that has got an update: the number of its updates and its moments,
 // as optimizer/PARAMETER/PART.

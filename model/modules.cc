@@ -40,11 +40,6 @@ void SetZero(nn::Linear layer) {
   layer->bias.zero_();
 }
 
-torch::Tensor Centers(const ValueCodec& codec, const torch::Device& device) {
-  const absl::Span<const float> centers = codec.centers();
-  return torch::tensor(at::ArrayRef<float>(centers.data(), centers.size())).to(device);
-}
-
 }  // namespace
 
 torch::Tensor NormalizeLatent(const torch::Tensor& latent) {
@@ -143,9 +138,15 @@ torch::Tensor EncodeTwoHot(const ValueCodec& codec, const torch::Tensor& numbers
       .scatter_(-1, index + 1, upper_weight);
 }
 
-torch::Tensor DecodeLogits(const ValueCodec& codec, const torch::Tensor& logits) {
+torch::Tensor BinCenters(const ValueCodec& codec, const torch::Device& device) {
+  const absl::Span<const float> centers = codec.centers();
+  return torch::tensor(at::ArrayRef<float>(centers.data(), centers.size())).to(device);
+}
+
+torch::Tensor DecodeLogits(const ValueCodec& codec, const torch::Tensor& centers,
+                           const torch::Tensor& logits) {
   const torch::Tensor probabilities = torch::softmax(logits, -1, torch::kFloat32);
-  const torch::Tensor z = torch::matmul(probabilities, Centers(codec, logits.device()));
+  const torch::Tensor z = torch::matmul(probabilities, centers);
   return torch::sign(z) * torch::expm1(torch::abs(z)) * codec.resolution();
 }
 

@@ -134,8 +134,13 @@ TORCH_MODULE(MuZeroNet);
 // The distributions [..., bins] of numbers [...], float32, on their device.
 torch::Tensor EncodeTwoHot(const ValueCodec& codec, const torch::Tensor& numbers);
 
-// The numbers [...] that logits [..., bins] express, float32.
-torch::Tensor DecodeLogits(const ValueCodec& codec, const torch::Tensor& logits);
+// The centres of the bins [bins], float32, on a device.
+torch::Tensor BinCenters(const ValueCodec& codec, const torch::Device& device);
+
+// The numbers [...] that logits [..., bins] express, float32. `centers` are the BinCenters on the
+// device of the logits.
+torch::Tensor DecodeLogits(const ValueCodec& codec, const torch::Tensor& centers,
+                           const torch::Tensor& logits);
 
 // A copy for checkpoints. InvalidArgument for types other than float32, int64 and uint8.
 absl::StatusOr<NamedTensor> ToNamedTensor(absl::string_view name, const torch::Tensor& tensor);

@@ -101,7 +101,8 @@ TEST(Modules, LatentModelGivesWhatTheModulesGive) {
   const auto near = [](const torch::Tensor& tensor) {
     return Pointwise(FloatNear(1e-5F), Numbers(tensor));
   };
-  EXPECT_THAT(values, near(DecodeLogits(codec, initial.value_logits)));
+  EXPECT_THAT(values,
+              near(DecodeLogits(codec, BinCenters(codec, torch::kCPU), initial.value_logits)));
   EXPECT_THAT(logits, near(initial.policy_logits));
 
   torch::Tensor latent = initial.latent;
@@ -113,8 +114,10 @@ TEST(Modules, LatentModelGivesWhatTheModulesGive) {
                                                  {slot + 2, slot + 6, 1},
                                                  {slot + 3, slot + 7, 2}},
                          out);
-    EXPECT_THAT(values, near(DecodeLogits(codec, next.value_logits)));
-    EXPECT_THAT(rewards, near(DecodeLogits(codec, next.reward_logits)));
+    EXPECT_THAT(values,
+                near(DecodeLogits(codec, BinCenters(codec, torch::kCPU), next.value_logits)));
+    EXPECT_THAT(rewards,
+                near(DecodeLogits(codec, BinCenters(codec, torch::kCPU), next.reward_logits)));
     EXPECT_THAT(logits, near(next.policy_logits));
     latent = next.latent;
   }
@@ -224,7 +227,8 @@ TEST(Modules, TwoHotTensorsAgreeWithPlainArithmetic) {
     EXPECT_THAT(row[expected.lower], FloatNear(1 - expected.upper_weight, 1e-5F)) << numbers[k];
     EXPECT_THAT(row[expected.lower + 1], FloatNear(expected.upper_weight, 1e-5F)) << numbers[k];
   }
-  const std::vector<float> decoded = Numbers(DecodeLogits(codec, torch::log(distributions)));
+  const std::vector<float> decoded =
+      Numbers(DecodeLogits(codec, BinCenters(codec, torch::kCPU), torch::log(distributions)));
   for (size_t k = 1; k + 1 < numbers.size(); ++k) {
     EXPECT_THAT(decoded[k], FloatNear(numbers[k], 1e-5F * std::abs(numbers[k]) + 1e-8F));
   }

@@ -77,10 +77,12 @@ struct NetworkSnapshot::Weights {
   // Evaluates the heads of latent states [batch, latent]; rewards only if `out` has room for them.
   void Predict(const torch::Tensor& latent, const Evaluations& out) const;
 
-  // Decodes logits [heads, batch, columns] of values and, if there are two heads, of rewards.
-  void Decode(const torch::Tensor& logits, const Evaluations& out) const;
-  torch::Tensor MeansByTorch(const torch::Tensor& logits) const;
-  torch::Tensor MeansOnCpu(const torch::Tensor& logits) const;
+  // Writes the policies' logits [batch, actions], and decodes logits [heads, batch, columns] of
+  // values and, if there are two heads, of rewards.
+  void WriteOnCpu(const torch::Tensor& policies, const torch::Tensor& logits,
+                  const Evaluations& out) const;
+  void WriteFromGpu(const torch::Tensor& policies, const torch::Tensor& logits,
+                    const Evaluations& out) const;
 
   v1::NetworkConfig config;
   ValueCodec codec;
@@ -122,8 +124,7 @@ NetworkSnapshot::Weights::Weights(const v1::NetworkConfig& config, const Evaluat
   representation->eval();
   PrepareDynamics(parameters);
   PrepareHeads(parameters);
-  const std::vector<float> bins(codec.centers().begin(), codec.centers().end());
-  centers = torch::tensor(bins).to(device);
+  centers = BinCenters(codec, device);
 }
 
 void NetworkSnapshot::Weights::PrepareDynamics(const Parameters& parameters) {
@@ -198,7 +199,7 @@ void NetworkSnapshot::Weights::Predict(const torch::Tensor& latent, const Evalua
   const torch::Tensor features = torch::addmm(hidden.bias, latent, hidden.weight).relu_();
   const torch::Tensor for_reward = features.narrow(1, 0, width);
   const torch::Tensor for_prediction = features.narrow(1, width, width);
-  CopyOut(torch::addmm(policy.bias, for_prediction, policy.weight), out.logits);
+  const torch::Tensor policies = torch::addmm(policy.bias, for_prediction, policy.weight);
 
   const int64_t heads = out.rewards.empty() ? 1 : 2;
   torch::Tensor logits = torch::empty({heads, batch, columns}, features.options());
@@ -208,22 +209,13 @@ void NetworkSnapshot::Weights::Predict(const torch::Tensor& latent, const Evalua
     torch::Tensor rewards = logits.select(0, 1);
     torch::addmm_out(rewards, reward.bias, for_reward, reward.weight);
   }
-  Decode(logits, out);
+  logits.is_cuda() ? WriteFromGpu(policies, logits, out) : WriteOnCpu(policies, logits, out);
 }
 
-void NetworkSnapshot::Weights::Decode(const torch::Tensor& logits, const Evaluations& out) const {
-  const torch::Tensor means = logits.is_cuda() ? MeansByTorch(logits) : MeansOnCpu(logits);
-  const float* numbers = means.data_ptr<float>();
-  for (float& number : out.values) number = codec.FromScale(*numbers++);
-  for (float& number : out.rewards) number = codec.FromScale(*numbers++);
-}
-
-torch::Tensor NetworkSnapshot::Weights::MeansByTorch(const torch::Tensor& logits) const {
-  const torch::Tensor bins = logits.narrow(-1, 0, config.bins());
-  return torch::matmul(torch::softmax(bins, -1, torch::kFloat32), centers).to(torch::kCPU);
-}
-
-torch::Tensor NetworkSnapshot::Weights::MeansOnCpu(const torch::Tensor& logits) const {
+void NetworkSnapshot::Weights::WriteOnCpu(const torch::Tensor& policies,
+                                          const torch::Tensor& logits,
+                                          const Evaluations& out) const {
+  CopyOut(policies, out.logits);
   torch::Tensor means = torch::empty({logits.size(0), logits.size(1)}, torch::kFloat32);
   const absl::Span<float> to(means.data_ptr<float>(), means.numel());
   if (type == torch::kBFloat16) {
@@ -232,7 +224,26 @@ torch::Tensor NetworkSnapshot::Weights::MeansOnCpu(const torch::Tensor& logits) 
   } else {
     BinMeans(logits.data_ptr<float>(), columns, codec.centers(), to);
   }
-  return means;
+  const float* numbers = to.data();
+  for (float& number : out.values) number = codec.FromScale(*numbers++);
+  for (float& number : out.rewards) number = codec.FromScale(*numbers++);
+}
+
+// One copy brings all results, because each copy waits for the GPU.
+void NetworkSnapshot::Weights::WriteFromGpu(const torch::Tensor& policies,
+                                            const torch::Tensor& logits,
+                                            const Evaluations& out) const {
+  const torch::Tensor bins = logits.narrow(-1, 0, config.bins());
+  const torch::Tensor means = torch::matmul(torch::softmax(bins, -1, torch::kFloat32), centers);
+  const torch::Tensor all =
+      torch::cat({policies.to(torch::kFloat32), means.t()}, 1).to(torch::kCPU).contiguous();
+  const int64_t actions = policies.size(1);
+  const float* row = all.data_ptr<float>();  // logits, value, and reward if there are two heads
+  for (int64_t k = 0; k < all.size(0); ++k, row += all.size(1)) {
+    std::copy_n(row, actions, &out.logits[k * actions]);
+    out.values[k] = codec.FromScale(row[actions]);
+    if (!out.rewards.empty()) out.rewards[k] = codec.FromScale(row[actions + 1]);
+  }
 }
 
 namespace {
@@ -257,9 +268,9 @@ class SnapshotLatentModel final : public LatentModel {
     if (roots.empty()) return;
     const c10::InferenceMode inference;
     const NetworkSnapshot::Weights& weights = snapshot_->weights();
-    children_.assign(roots.begin(), roots.end());
+    indices_.assign(roots.begin(), roots.end());
     const torch::Tensor latent = weights.Represent(observations);
-    latents_.index_copy_(0, Indices(children_), latent);
+    latents_.index_copy_(0, Indices(1)[0], latent);
     weights.Predict(latent, {.values = out.values, .rewards = {}, .logits = out.logits});
     for (float& reward : out.rewards) reward = 0;
   }
@@ -269,30 +280,26 @@ class SnapshotLatentModel final : public LatentModel {
     if (steps.empty()) return;
     const c10::InferenceMode inference;
     const NetworkSnapshot::Weights& weights = snapshot_->weights();
-    parents_.clear();
-    children_.clear();
-    taken_.clear();
-    for (const LatentStep& step : steps) {
-      parents_.push_back(step.parent);
-      children_.push_back(step.child);
-      taken_.push_back(step.action);
-    }
-    const torch::Tensor latent =
-        weights.Advance(latents_.index_select(0, Indices(parents_)), Indices(taken_));
-    latents_.index_copy_(0, Indices(children_), latent);
+    indices_.clear();
+    for (const LatentStep& step : steps) indices_.push_back(step.parent);
+    for (const LatentStep& step : steps) indices_.push_back(step.child);
+    for (const LatentStep& step : steps) indices_.push_back(step.action);
+    const std::vector<torch::Tensor> indices = Indices(3);
+    const torch::Tensor latent = weights.Advance(latents_.index_select(0, indices[0]), indices[2]);
+    latents_.index_copy_(0, indices[1], latent);
     weights.Predict(latent, out);
   }
 
  private:
-  torch::Tensor Indices(const std::vector<int64_t>& indices) const {
-    return View<int64_t>(indices, {std::ssize(indices)}, torch::kInt64).to(latents_.device());
+  // The indices on the device, which take one copy, in `parts` of the same size.
+  std::vector<torch::Tensor> Indices(int64_t parts) const {
+    const int64_t size = std::ssize(indices_) / parts;
+    return View<int64_t>(indices_, {parts, size}, torch::kInt64).to(latents_.device()).unbind();
   }
 
   std::shared_ptr<const NetworkSnapshot> snapshot_;
   torch::Tensor latents_;  // [slots, latent]
-  std::vector<int64_t> parents_;
-  std::vector<int64_t> children_;
-  std::vector<int64_t> taken_;
+  std::vector<int64_t> indices_;
 };
 
 }  // namespace

@@ -136,8 +136,9 @@ std::vector<GameTask> TrainingRun::MakeTasks() const {
 }
 
 absl::StatusOr<bool> TrainingRun::Iterate(const RunLimits& limits, v1::TrainMetrics& metrics) {
+  // The batches of these few games are small, and a CPU is done before a GPU has begun.
   const absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> network =
-      trained_.network().Snapshot({.device = trained_.device()});
+      trained_.network().Snapshot({.device = Device::kCpu});
   if (!network.ok()) return network.status();
   const std::vector<GameTask> tasks = MakeTasks();
   const uint64_t step = trained_.step();

@@ -72,15 +72,30 @@ uint64_t RunOf(const std::string& unique_name, uint64_t seed) {
   return run;
 }
 
+// InvalidArgument, naming the field, if this machine does not have the device.
+absl::StatusOr<Device> ReadDevice(const v1::ClusterConfig& config, bool reanalyse) {
+  const std::string& name = reanalyse ? config.reanalyse().device() : config.actor().device();
+  const absl::string_view role = reanalyse ? "reanalyse" : "actor";
+  if (name.empty()) return Device::kCpu;
+  const absl::StatusOr<Device> device = ParseDevice(name);
+  if (!device.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(role, ".", device.status().message()));
+  }
+  if (*device == Device::kCuda && !HasCuda()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(role, ".device: cuda given, but LibTorch finds no CUDA device here"));
+  }
+  return device;
+}
+
 // The networks of a checkpoint file that the learner has sent.
-absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> ReadNetwork(const std::string& bytes) {
+absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> ReadNetwork(const std::string& bytes,
+                                                                   Device device) {
   const absl::StatusOr<Checkpoint> checkpoint = ParseCheckpoint(bytes, "the learner's weights");
   if (!checkpoint.ok()) return checkpoint.status();
   const absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(*checkpoint);
   if (!network.ok()) return network.status();
-  EvaluationOptions options;
-  options.device = HasCuda() ? Device::kCuda : Device::kCpu;
-  return (*network)->Snapshot(options);
+  return (*network)->Snapshot({.device = device});
 }
 
 }  // namespace
@@ -148,6 +163,7 @@ class ActorRole::Impl {
   const std::string name_;
   const uint64_t run_;
   const uint32_t threads_;
+  Device device_ = Device::kCpu;  // that evaluates the networks
   ActorState state_;
   CandidateGames candidate_;
   ActorMetrics metrics_;
@@ -176,6 +192,9 @@ absl::Status ActorRole::Impl::Start() {
     return absl::InvalidArgumentError(
         absl::StrCat(reanalyse_ ? "reanalyse" : "actor", ".games_in_flight: 1 or more expected"));
   }
+  const absl::StatusOr<Device> device = ReadDevice(config_, reanalyse_);
+  if (!device.ok()) return device.status();
+  device_ = *device;
   MMZ_RETURN_IF_ERROR(StartWriter());
   if (reanalyse_) MMZ_RETURN_IF_ERROR(StartSampler());
   learner_ = std::make_unique<LearnerClient>(
@@ -295,7 +314,7 @@ void ActorRole::Impl::TakeShards(const v1::ShardRoster& roster) {
 
 absl::Status ActorRole::Impl::TakeWeights(const v1::CheckpointNotice& notice,
                                           const std::string& bytes) {
-  absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> network = ReadNetwork(bytes);
+  absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> network = ReadNetwork(bytes, device_);
   if (!network.ok()) return network.status();
   candidate_.SetNetwork(*network, notice);
   state_.SetNetwork(*std::move(network), notice.step());
@@ -304,7 +323,7 @@ absl::Status ActorRole::Impl::TakeWeights(const v1::CheckpointNotice& notice,
 
 absl::Status ActorRole::Impl::TakeCandidate(const v1::CheckpointNotice& notice,
                                             const std::string& bytes) {
-  absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> network = ReadNetwork(bytes);
+  absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> network = ReadNetwork(bytes, device_);
   if (!network.ok()) return network.status();
   candidate_.SetNetwork(*std::move(network), notice);
   return absl::OkStatus();

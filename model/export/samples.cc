@@ -73,10 +73,10 @@ std::vector<NamedTensor> EvaluateDecisions(const Network& network,
       {kLatent, initial.latent},
       {kPolicyLogits, initial.policy_logits},
       {kValueLogits, initial.value_logits},
-      {"value", DecodeLogits(codec, initial.value_logits)},
+      {"value", DecodeLogits(codec, BinCenters(codec, torch::kCPU), initial.value_logits)},
       {kNextLatent, next.latent},
       {kRewardLogits, next.reward_logits},
-      {"reward", DecodeLogits(codec, next.reward_logits)}};
+      {"reward", DecodeLogits(codec, BinCenters(codec, torch::kCPU), next.reward_logits)}};
   std::vector<NamedTensor> named;
   for (const auto& [name, tensor] : tensors) named.push_back(ToNamedTensor(name, tensor).value());
   return named;

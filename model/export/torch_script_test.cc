@@ -67,10 +67,10 @@ TEST_F(TorchScript, GivesWhatTheModulesGiveForEveryBatch) {
         {latent.at(0), initial.latent},
         {root.at(0), initial.policy_logits},
         {root.at(1), initial.value_logits},
-        {root.at(2), DecodeLogits(codec, initial.value_logits)},
+        {root.at(2), DecodeLogits(codec, BinCenters(codec, torch::kCPU), initial.value_logits)},
         {step.at(0), next.latent},
         {step.at(1), next.reward_logits},
-        {step.at(2), DecodeLogits(codec, next.reward_logits)}};
+        {step.at(2), DecodeLogits(codec, BinCenters(codec, torch::kCPU), next.reward_logits)}};
     for (const auto& [exported, expected] : pairs) {
       EXPECT_EQ(exported.sizes(), expected.sizes());
       EXPECT_LT((exported - expected).abs().max().item<float>(), 1e-5F) << batch;
