@@ -45,8 +45,8 @@ struct BatchTensors {
 // Computes the losses that Learner minimises, and their gradients.
 class LossFunction {
  public:
-  // The numbers at the begin of a report, before the error of each row's first value. `total` is
-  // the sum that is minimised; the others are its parts, before they are weighted.
+  // The numbers at the begin of a report. The error of each row's first value follows them. kTotal
+  // is the sum that is minimised, and the others are its parts without their weights.
   enum Part { kTotal, kPolicy, kValue, kReward, kConsistency, kParts };
 
   // `network` must outlive it and stay on `device`.

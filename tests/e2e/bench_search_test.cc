@@ -119,6 +119,49 @@ TEST(BenchSelfPlay, SaysWhatShareOfTheSearchIsLeft) {
   EXPECT_NEAR(game + network + tree, 1, 1e-9);
 }
 
+TEST(BenchLearner, SaysHowManyUpdatesASecond) {
+  const RunResult result = RunMallocmuzero(
+      {"bench", "learner", "--rows", "8", "--unroll-steps", "2", "--seconds", "0.2", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+  EXPECT_EQ(report["network"], "tiny");
+  EXPECT_EQ(report["device"], "cpu");
+  const double updates = report["updates_per_second"];
+  EXPECT_GT(updates, 0);
+  EXPECT_NEAR(report["rows_per_second"], 8 * updates, 1e-6 * updates);
+  EXPECT_LE(report["update_p50_ms"], report["update_p99_ms"]);
+  // The mean time of an update lies between the least and the greatest.
+  EXPECT_GT(2 * double{report["update_p99_ms"]}, 1000 / updates);
+}
+
+// Hides the GPUs that this machine may have.
+class WithoutGpu : public ::testing::Test {
+ protected:
+  void SetUp() override { setenv("CUDA_VISIBLE_DEVICES", "", 1); }
+  void TearDown() override { unsetenv("CUDA_VISIBLE_DEVICES"); }
+};
+
+TEST_F(WithoutGpu, BenchmarksOnAGpuAreRefused) {
+  for (const char* command : {"learner", "search"}) {
+    const RunResult result = RunMallocmuzero({"bench", command, "--device", "cuda"});
+    EXPECT_EQ(result.exit_code, 2);
+    ExpectOneErrorLine(result, "no CUDA device");
+  }
+}
+
+TEST_F(WithoutGpu, AnActorThatIsToUseOneIsRefused) {
+  const TemporaryFolder folder;
+  const std::string config =
+      folder.Write("c.textproto",
+                   "learner { workloads: 'c.textproto' }\n"
+                   "actor { device: 'cuda' }\nreanalyse { device: 'cuda' }\n");
+  for (const char* more : {"--index=0", "--reanalyse"}) {
+    const RunResult result = RunMallocmuzero({"actor", "--config", config, more});
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_THAT(result.err, HasSubstr(".device: cuda given, but LibTorch finds no CUDA device"));
+  }
+}
+
 TEST(BenchSelfPlay, RefusesWhatCannotBeMeasured) {
   const RunResult result =
       RunMallocmuzero({"bench", "self-play", "--program", "absent.program", "--seconds", "1"});
