@@ -204,6 +204,7 @@ absl::StatusOr<bool> Training::AllAreReady(Updater& updater) {
 absl::Status Training::Update(Updater& updater) {
   const absl::Time start = absl::Now();
   const absl::StatusOr<Updater::Done> done = updater.Update(group_.get());
+  device_failed_ = absl::IsInternal(done.status());
   if (!done.ok()) return done.status();
   NoteUpdate(*done);
   Spend(&TrainingTimes::updating, start);

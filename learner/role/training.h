@@ -114,8 +114,8 @@ class Training {
   // start anew.
   absl::Status Run(BatchSource& batches, const absl::Notification& stop);
 
-  // Saves the final state after Run, in process 0 only. Errors name the file, or say that another
-  // process has taken over the run.
+  // Saves the final state after Run, in process 0 only; after a failure of the device the last
+  // checkpoint stays. Errors name the file, or say that another process has taken over the run.
   absl::Status SaveAtEnd();
 
   // The number of rows of each batch that this process trains on.
@@ -162,6 +162,7 @@ class Training {
   v1::TrainState state_;                   // of the last Restore, and the present iteration
   uint64_t noted_updates_ = 0;             // number of updates in the losses of figures_
   bool book_shared_ = false;               // ShareBook was called since the processes connected
+  bool device_failed_ = false;             // the weights may have changed in part
   double noted_simulations_ = 0;           // in this process's lines of metrics so far
   double noted_updating_ = 0;              // seconds in these lines so far
   absl::Time began_;                       // by the steady clock, as the next two

@@ -130,7 +130,7 @@ absl::Status Training::SaveAtEnd() {
   if (!directory_.has_value()) return absl::OkStatus();
   MMZ_RETURN_IF_ERROR(hooks_.may_write());
   KeepScored();
-  return Save();
+  return device_failed_ ? absl::OkStatus() : Save();  // the last checkpoint is whole
 }
 
 void Training::KeepScored() {
