@@ -3,6 +3,7 @@
 // These come first: the next headers use their declarations, and clang needs the full definition of
 // IValue where other headers only declare it.
 #include <ATen/core/ivalue.h>
+#include <c10/util/Logging.h>
 #include <torch/types.h>
 
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -68,6 +69,16 @@ void WaitForNccl() {
   setenv(kVariable, "1", /*overwrite=*/0);
 }
 #endif
+
+// LibTorch's threads log a lost process with a stack trace, and say that they end this process. An
+// error tells the loss, so these lines are left out unless TORCH_CPP_LOG_LEVEL asks for them.
+void QuietLibTorch() {
+#if TORCH_VERSION_MAJOR >= 2 && !defined(C10_USE_GLOG)
+  if (std::getenv("TORCH_CPP_LOG_LEVEL") != nullptr) return c10::initLogging();
+  constexpr int kFatal = 3;
+  FLAGS_caffe2_log_level = kFatal;
+#endif
+}
 
 // The address that Gloo listens on. By default it uses the address of the machine's name.
 std::shared_ptr<gloo::transport::Device> GlooDevice(const HostPort& rendezvous) {
@@ -195,6 +206,7 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
     return absl::InvalidArgumentError(
         absl::StrCat("learner.rendezvous_address: ", options.address, ": host:port expected"));
   }
+  QuietLibTorch();
   const MeetingWatch watch;  // outlives a store that is left after an error
   auto group = std::make_unique<Group>();
   group->timeout = absl::ToChronoMilliseconds(options.timeout);

@@ -13,7 +13,7 @@
 
 namespace mallocmuzero {
 
-// Records the kernels of some work as a CUDA graph. An update of the learner has some 2,000 small
+// Records the kernels of some work as a CUDA graph. An update of the learner has hundreds of small
 // kernels, and the processor takes longer to launch them one by one than the GPU takes to run them.
 // Not thread-safe.
 class RecordedKernels {
