@@ -19,7 +19,16 @@ std::vector<PeerLog::Line> PeerLog::Note(absl::Span<const PeerState> peers, absl
   std::vector<Line> lines;
   for (const PeerState& state : peers) {
     Peer& peer = peers_[state.name];
+    const auto tell = [&](const std::string& trouble) {
+      peer.told = trouble;
+      peer.told_at = now;
+      lines.push_back({LogLevel::kWarning, absl::StrCat(state.name, ": ", trouble, "; tries on")});
+    };
     const bool was_away = std::exchange(peer.away, !state.trouble.empty());
+    if (std::exchange(peer.losses, state.losses) < state.losses) {
+      if (!was_away) peer.lost_at = now;
+      tell(state.last_loss);
+    }
     if (!peer.away) {
       if (!std::exchange(peer.told, {}).empty()) {
         const absl::Duration lost = absl::Trunc(now - peer.lost_at, absl::Seconds(1));
@@ -30,10 +39,7 @@ std::vector<PeerLog::Line> PeerLog::Note(absl::Span<const PeerState> peers, absl
     }
     if (!was_away) peer.lost_at = now;
     if (peer.told == state.trouble || now - peer.told_at < kQuiet) continue;
-    peer.told = state.trouble;
-    peer.told_at = now;
-    lines.push_back(
-        {LogLevel::kWarning, absl::StrCat(state.name, ": ", state.trouble, "; tries on")});
+    tell(state.trouble);
   }
   return lines;
 }

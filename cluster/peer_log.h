@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_CLUSTER_PEER_LOG_H_
 #define MALLOCMUZERO_CLUSTER_PEER_LOG_H_
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -22,9 +23,9 @@ class PeerLog {
     std::string text;
   };
 
-  // Returns the lines about changes since the last call. `peers` must list all peers. Reports at
-  // most one loss or change of trouble of a peer a minute, and the return only after a reported
-  // loss.
+  // Returns the lines about changes since the last call. `peers` must list all peers. Reports each
+  // counted loss, otherwise at most one change of trouble of a peer a minute, and the return only
+  // after a reported loss.
   std::vector<Line> Note(absl::Span<const PeerState> peers, absl::Time now);
 
  private:
@@ -33,6 +34,7 @@ class PeerLog {
     absl::Time told_at = absl::InfinitePast();  // the last report of a loss
     std::string told;                           // the reported trouble of this loss; empty if none
     bool away = false;
+    uint64_t losses = 0;  // as in PeerState
   };
 
   std::map<std::string, Peer> peers_;  // by name

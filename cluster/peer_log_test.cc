@@ -1,5 +1,6 @@
 #include "cluster/peer_log.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,16 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr char kRefused[] = "Connection refused";
+constexpr char kKilled[] = "it has ended and started again";
 
 class PeerLogTest : public testing::Test {
  protected:
   // The texts of the lines at `seconds` after the start, for a shard with this trouble.
-  std::vector<std::string> At(int seconds, const std::string& trouble) {
-    const std::vector<PeerState> peers = {{.name = "shard a", .trouble = trouble}};
+  std::vector<std::string> At(int seconds, const std::string& trouble, uint64_t losses = 0) {
+    const std::vector<PeerState> peers = {{.name = "shard a",
+                                           .trouble = trouble,
+                                           .losses = losses,
+                                           .last_loss = losses > 0 ? kKilled : ""}};
     std::vector<std::string> texts;
     for (const PeerLog::Line& line :
          log_.Note(peers, absl::FromUnixSeconds(1'000'000) + absl::Seconds(seconds))) {
@@ -49,6 +54,18 @@ TEST_F(PeerLogTest, OneThatComesAndGoesIsTalkedOfOnceAMinute) {
   EXPECT_THAT(At(4, kRefused), IsEmpty());
   EXPECT_THAT(At(60, kRefused), ElementsAre("shard a: Connection refused; tries on"));
   EXPECT_THAT(At(64, ""), ElementsAre("shard a is there again after 1m"));
+}
+
+TEST_F(PeerLogTest, TellsALossThatWasMendedBetweenTwoLooks) {
+  EXPECT_THAT(At(0, kRefused), ElementsAre("shard a: Connection refused; tries on"));
+  EXPECT_THAT(At(1, ""), ElementsAre("shard a is there again after 1s"));
+  EXPECT_THAT(At(2, "", 1), ElementsAre("shard a: it has ended and started again; tries on",
+                                        "shard a is there again after 0"));
+  EXPECT_THAT(At(3, "", 1), IsEmpty());
+  // A loss that is not mended yet is told once, too.
+  EXPECT_THAT(At(4, kKilled, 2), ElementsAre("shard a: it has ended and started again; tries on"));
+  EXPECT_THAT(At(5, kKilled, 2), IsEmpty());
+  EXPECT_THAT(At(7, "", 2), ElementsAre("shard a is there again after 3s"));
 }
 
 TEST_F(PeerLogTest, AnotherReasonIsNews) {

@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_RPC_PEER_STATE_H_
 #define MALLOCMUZERO_RPC_PEER_STATE_H_
 
+#include <cstdint>
 #include <string>
 
 namespace mallocmuzero {
@@ -13,6 +14,11 @@ struct PeerState {
   // Why the peer cannot be reached, in a few words. Empty if it was reached at the last attempt or
   // if there was no attempt yet.
   std::string trouble;
+
+  // The number of times that the peer was lost, and why at the last time; 0 where this is not
+  // counted. It tells of losses that were mended between two looks.
+  uint64_t losses = 0;
+  std::string last_loss;
 };
 
 }  // namespace mallocmuzero

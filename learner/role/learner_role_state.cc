@@ -26,8 +26,11 @@ constexpr size_t kMostDemonstrations = 16;
 std::vector<PeerState> LearnerRole::Impl::peers() const {
   std::vector<PeerState> peers = sampler_->peers();
   if (watch_ != nullptr) {
-    peers.push_back(
-        {.name = "the group of learner processes", .trouble = training_->figures().group_error});
+    const TrainingFigures figures = training_->figures();
+    peers.push_back({.name = "the group of learner processes",
+                     .trouble = figures.group_error,
+                     .losses = figures.group_losses,
+                     .last_loss = figures.last_group_loss});
   }
   return peers;
 }

@@ -167,6 +167,11 @@ absl::Status Training::LeaveAfterLoss(const absl::Status& why, const absl::Notif
   const std::string lost = absl::StrCat(hooks_.lost(stop), " (", why.message(), ")");
   if (stop.HasBeenNotified()) return absl::OkStatus();
   NoteApart(lost);
+  {
+    const absl::MutexLock lock(&mutex_);
+    ++figures_.group_losses;
+    figures_.last_group_loss = lost;
+  }
   const bool must_restart =
       config_.restart_together() || DataParallel::MustRestart(trained_->device());
   if (!must_restart) return absl::OkStatus();

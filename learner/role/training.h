@@ -55,8 +55,10 @@ struct TrainingFigures {
   absl::Time last_save = absl::InfinitePast();
   uint64_t failed_saves = 0;
   absl::Time saving_since = absl::InfiniteFuture();  // infinite if no save is under way
-  std::string save_error;   // why the last save failed; empty if it succeeded
-  std::string group_error;  // why the other processes are not connected; empty if they are
+  std::string save_error;       // why the last save failed; empty if it succeeded
+  std::string group_error;      // why the other processes are not connected; empty if they are
+  uint64_t group_losses = 0;    // how often a process was lost
+  std::string last_group_loss;  // why, at the last time
 };
 
 // The totals of all actors since this process started.
