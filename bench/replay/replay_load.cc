@@ -133,7 +133,6 @@ int RunServer(int socket, const ReplayLoadOptions& options) {
   std::array<char, 64> address{};
   (*shard)->address().copy(address.data(), address.size() - 1);
   if (!SendAll(socket, address.data(), address.size())) return 1;
-  // All but as many as the first measurement brings in any case.
   if (options.items > 0) {
     InsertItems((*shard)->address(), options.item_bytes, UINT16_MAX, options.items);
   }
