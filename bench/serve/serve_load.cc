@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -165,17 +166,21 @@ class Load {
       if (kind == 2) message.resize(random.Below(message.size()));
       const absl::Time start = absl::Now();
       const Answer answer = client.Call(message, options_.timeout);
-      Count(answer, kind == 0 ? Overhead(message, absl::Now() - start) : -1);
+      const double taken = absl::ToDoubleSeconds(absl::Now() - start);
+      const bool has_overhead = kind == 0 && answer.status.ok();
+      Count(answer, has_overhead ? std::optional(taken - SearchSeconds(message, answer.result))
+                                 : std::nullopt);
     }
   }
 
-  static double Overhead(const std::string& message, absl::Duration taken) {
+  // The time of the search, or the budget if it took longer.
+  static double SearchSeconds(const std::string& message, const v1::FoundMapping& result) {
     v1::FindMappingRequest request;
     if (!request.ParseFromString(message)) return 0;
-    return absl::ToDoubleSeconds(taken) - request.budget_seconds();
+    return std::min(request.budget_seconds(), result.seconds());
   }
 
-  void Count(const Answer& answer, double overhead) ABSL_LOCKS_EXCLUDED(mutex_) {
+  void Count(const Answer& answer, std::optional<double> overhead) ABSL_LOCKS_EXCLUDED(mutex_) {
     const absl::MutexLock lock(&mutex_);
     if (absl::IsUnavailable(answer.status)) {
       lost_ = answer.status;
@@ -186,7 +191,7 @@ class Load {
     report_.set_requests(report_.requests() + 1);
     report_.set_games(report_.games() + answer.result.games());
     report_.set_simulations(report_.simulations() + answer.result.simulations());
-    if (answer.status.ok() && overhead >= 0) overheads_.push_back(overhead);
+    if (overhead.has_value()) overheads_.push_back(*overhead);
     if (report_.requests() == warm_ + 1) report_.set_first_server_bytes(ServerBytes());
   }
 
