@@ -10,6 +10,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/serve.grpc.pb.h"
@@ -87,6 +89,25 @@ TEST(ServeLoad, CountsTheTimeThatASearchTakesBeyondItsBudgetAsOverhead) {
   const absl::StatusOr<v1::ServeBenchReport> report = LoadServer(options);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_THAT(report->overhead_p50_ms(), AllOf(Gt(0), Lt(100'000)));
+}
+
+TEST(ServeLoad, EndsACallThatIsNotAnsweredWhenItIsStopped) {
+  absl::Notification called;
+  const FakeServer server([&](grpc::ServerContext& context, v1::FoundMapping&) {
+    called.Notify();
+    // Without a stop the server answers after a minute.
+    absl::Notification never;
+    for (int k = 0; k < 600 && !context.IsCancelled(); ++k) {
+      never.WaitForNotificationWithTimeout(absl::Milliseconds(100));
+    }
+    return grpc::Status::OK;
+  });
+  ServeLoadOptions options = OptionsFor(server);
+  options.stop = [&] { return called.HasBeenNotified(); };
+  const absl::StatusOr<v1::ServeBenchReport> report = LoadServer(options);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->requests(), 0);
+  EXPECT_LT(report->seconds(), 30);
 }
 
 }  // namespace
