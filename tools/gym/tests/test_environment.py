@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import pickle
 import subprocess
@@ -13,14 +12,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from games import SMALL, play_randomly, random_action
+from games import BINARY, ROOT, SMALL, play_randomly, random_action
 from gymnasium.utils.env_checker import check_env
 from mallocmuzero_gym import COPY, DROP, NO_COPY, MallocEnv, find_programs
-
-_ROOT = pathlib.Path(__file__).resolve().parents[3]
-_BINARY = pathlib.Path(
-    os.environ.get("MALLOCMUZERO_BINARY", _ROOT / "build" / "bin" / "mallocmuzero")
-)
 
 
 @pytest.mark.parametrize("observation", ["full", "brief"])
@@ -48,12 +42,12 @@ def test_pays_what_the_simulator_says(seed: int, tmp_path: pathlib.Path) -> None
 
     mapping = tmp_path / "game.mapping"
     env.save_mapping(mapping)
-    program = next((_ROOT / "workloads" / env.program.chip).glob(f"{env.program.name}.program"))
+    program = next((ROOT / "workloads" / env.program.chip).glob(f"{env.program.name}.program"))
     files = ("--program", str(program), "--mapping", str(mapping))
-    command = [str(_BINARY), "simulate", *files, "--json"]
+    command = [str(BINARY), "simulate", *files, "--json"]
     report = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     assert report["total_cycles"] == pytest.approx(cycles, rel=1e-9)
-    subprocess.run([str(_BINARY), "validate", *files], check=True, capture_output=True)
+    subprocess.run([str(BINARY), "validate", *files], check=True, capture_output=True)
 
 
 def test_plays_the_same_game_after_the_same_seed() -> None:
@@ -228,10 +222,18 @@ def test_refuses_a_file_that_is_no_program(tmp_path: pathlib.Path) -> None:
 
 
 def test_plays_a_program_file() -> None:
-    path = _ROOT / "workloads" / "tpu_v6e" / "dcn_v2_4_b8192.program"
+    path = ROOT / "workloads" / "tpu_v6e" / "dcn_v2_4_b8192.program"
     env = MallocEnv(program=path)
     assert env.reset(seed=0)[1]["program"] == "tpu_v6e/dcn_v2_4_b8192"
     assert env.programs[0] is find_programs(path)[0]
+
+
+def test_reads_a_program_file_again_once_it_has_changed(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "step.program"
+    names = ["dcn_v2_4_b8192", "gpt_4x1024_b16x512"]
+    for name in names:
+        path.write_bytes((ROOT / "workloads" / "tpu_v6e" / f"{name}.program").read_bytes())
+        assert MallocEnv(program=path).programs[0].name == name
 
 
 def test_takes_loaded_programs_and_sends_them_to_other_processes() -> None:
