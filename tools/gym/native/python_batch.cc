@@ -1,6 +1,7 @@
 #include "tools/gym/native/python_batch.h"
 
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -41,11 +42,15 @@ GameBatch MakeBatch(const std::vector<PythonProgram>& programs, int64_t games,
   std::vector<SharedProgram> shared;
   for (const PythonProgram& program : programs) shared.push_back(program.played);
   const uint32_t threads = options.threads;
-  return GameBatch(
-      std::move(shared), games,
-      {.observation = options.brief ? ObservationKind::kBrief : ObservationKind::kFull,
-       .illegal = options.raise_illegal ? IllegalAction::kError : IllegalAction::kNearest,
-       .threads = threads});
+  try {
+    return GameBatch(
+        std::move(shared), games,
+        {.observation = options.brief ? ObservationKind::kBrief : ObservationKind::kFull,
+         .illegal = options.raise_illegal ? IllegalAction::kError : IllegalAction::kNearest,
+         .threads = threads});
+  } catch (const std::system_error& error) {
+    Raise(PyExc_RuntimeError, absl::StrCat("cannot start ", threads, " threads: ", error.what()));
+  }
 }
 
 }  // namespace

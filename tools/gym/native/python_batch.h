@@ -53,6 +53,7 @@ class PythonBatch {
 
   void Reset(int64_t game, int64_t program);
   void ChooseNext(int64_t game, int64_t program);
+  // Raises ValueError for an argument out of range, RuntimeError if the system has no more threads.
 
   // Lets other threads of Python run meanwhile.
   void Step(const Actions& actions);

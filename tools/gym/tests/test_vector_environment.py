@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pathlib
+import subprocess
+import sys
 import threading
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
-from games import SMALL, random_action
+from games import BINARY, ROOT, SMALL, random_action
 from gymnasium.vector import SyncVectorEnv
 from mallocmuzero_gym import MallocEnv, MallocVectorEnv
 
@@ -130,6 +133,25 @@ def test_refuses_games_that_do_not_exist() -> None:
     for game in (-1, 2):
         with pytest.raises(IndexError, match="does not exist: expected 0 to 1"):
             envs.snapshot(game)
+
+
+def test_refuses_more_threads_than_the_system_has_room_for() -> None:
+    """It runs in another process, since that process may use little memory only."""
+    program = f"""
+import pathlib, resource
+from mallocmuzero_gym import MallocVectorEnv
+MallocVectorEnv(2, program={SMALL[0]!r})
+pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
+most = pages * resource.getpagesize() + (256 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+try:
+    MallocVectorEnv(2, program={SMALL[0]!r}, threads=1024)
+except RuntimeError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "1024 threads" in run.stdout
 
 
 def test_lets_other_threads_of_python_run() -> None:
