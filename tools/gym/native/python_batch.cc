@@ -124,7 +124,10 @@ const Game& PythonBatch::GameAt(int64_t game) const {
   return batch_.game(CheckedGame(game));
 }
 
-int64_t PythonBatch::ProgramOf(int64_t game) const { return batch_.program(CheckedGame(game)); }
+int64_t PythonBatch::ProgramOf(int64_t game) const {
+  CheckIsIdle();
+  return batch_.program(CheckedGame(game));
+}
 
 size_t PythonBatch::CheckedGame(int64_t game) const {
   return CheckedIndex("game", game, batch_.games());

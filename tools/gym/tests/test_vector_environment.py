@@ -135,6 +135,24 @@ def test_refuses_games_that_do_not_exist() -> None:
             envs.snapshot(game)
 
 
+def test_refuses_calls_while_another_thread_steps() -> None:
+    envs = MallocVectorEnv(8192, program=SMALL[0], observation="brief", threads=1)
+    envs.reset(seed=0)
+    calls = (envs.playing, envs.snapshot)
+    refused = [0, 0]
+    thread = threading.Thread(target=lambda: [envs.step(np.zeros(8192, int)) for _ in range(5)])
+    thread.start()
+    while thread.is_alive():
+        for k, call in enumerate(calls):
+            try:
+                call(0)
+            except RuntimeError as error:
+                assert str(error) == "another thread is stepping these games"
+                refused[k] += 1
+    thread.join()
+    assert all(refused), refused
+
+
 def test_refuses_more_threads_than_the_system_has_room_for() -> None:
     """It runs in another process, since that process may use little memory only."""
     program = f"""
