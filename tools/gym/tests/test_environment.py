@@ -138,6 +138,19 @@ def test_a_snapshot_outlives_its_environment() -> None:
     assert not snapshot.finished
 
 
+def test_a_set_has_equal_snapshots_once() -> None:
+    env = MallocEnv(program=SMALL[0])
+    env.reset(seed=0)
+    first = env.snapshot()
+    env.step(DROP)
+    second = env.snapshot()
+    env.restore(first)
+    assert first != second
+    assert {first, second, env.snapshot()} == {first, second}
+    others: list[Any] = [None, "dcn_v2", env.actions.tolist()]
+    assert all(first != other for other in others)
+
+
 def _illegal_action(env: MallocEnv) -> int:
     """Plays on until there is an illegal action; returns it."""
     while True:
