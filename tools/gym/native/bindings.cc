@@ -176,7 +176,7 @@ void BindBatch(nb::module_& module) {
       .def(
           "save_mapping",
           [](const PythonBatch& it, int64_t game, const std::string& path) {
-            RaiseIfError(SaveMapping(it.GameAt(game), path));
+            SavePythonMapping(it.GameAt(game), path);
           },
           "game"_a, "path"_a);
 }

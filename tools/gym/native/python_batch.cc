@@ -9,6 +9,7 @@
 #include "absl/types/span.h"
 #include "base/status_at.h"
 #include "simulator/core/program.h"
+#include "tools/gym/native/show_game.h"
 
 namespace mallocmuzero::gym {
 namespace {
@@ -73,6 +74,16 @@ PythonProgram LoadPythonProgram(const std::string& path) {
     Raise(PyExc_ValueError, absl::StrCat(path, ": the program leaves nothing to decide"));
   }
   return {.played = *std::move(played), .path = path};
+}
+
+void SavePythonMapping(const Game& game, const std::string& path) {
+  if (path.find('\0') != std::string::npos) {
+    Raise(PyExc_ValueError, "the path has a null character");
+  }
+  const absl::Status status = SaveMapping(game, path);
+  const bool can_tell = absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
+  if (!status.ok() && !can_tell) Raise(PyExc_OSError, std::string(status.message()));
+  RaiseIfError(status);
 }
 
 PythonBatch::PythonBatch(const std::vector<PythonProgram>& programs, int64_t games,

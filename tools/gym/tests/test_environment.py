@@ -209,6 +209,20 @@ def test_only_a_finished_game_has_a_mapping(tmp_path: pathlib.Path) -> None:
         env.save_mapping(tmp_path / "game.mapping")
 
 
+def test_says_why_a_mapping_cannot_be_saved(tmp_path: pathlib.Path) -> None:
+    env = MallocEnv(program=SMALL[0])
+    play_randomly(env, 0)
+    for path in (tmp_path, tmp_path / "no folder" / "game.mapping", pathlib.Path("/dev/full")):
+        with pytest.raises(OSError, match=str(path)) as refused:
+            env.save_mapping(path)
+        assert "\n" not in str(refused.value)
+    with pytest.raises(FileNotFoundError):
+        env.save_mapping(tmp_path / "no folder" / "game.mapping")
+    with pytest.raises(ValueError, match="null"):
+        env.save_mapping(f"{tmp_path}/game\0.mapping")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -112,7 +112,10 @@ class MallocEnv(gymnasium.Env[Observation, np.int64]):
         return self._observe(), self._first_info()
 
     def save_mapping(self, path: str | os.PathLike[str]) -> None:
-        """Writes the mapping of a finished game to a file, which `mallocmuzero` reads."""
+        """Writes the mapping of a finished game to a file, which `mallocmuzero` reads.
+
+        Raises OSError if the file cannot be written, and RuntimeError if the game is not finished.
+        """
         self._batch.save_mapping(0, os.fspath(path))
 
     def render(self) -> str | None:
