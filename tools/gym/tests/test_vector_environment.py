@@ -56,6 +56,22 @@ def test_plays_as_single_environments_do(flat: bool, threads: int) -> None:
     assert ends > games, "no game ended twice, so nothing started anew"
 
 
+def test_says_which_games_have_a_gain(tmp_path: pathlib.Path) -> None:
+    """A program without a default has no gain, as in single environments."""
+    bare = tmp_path / "bare.program"
+    captures = ROOT / "workloads" / "captures" / "tpu_v6e" / "dcn_v2_4_b8192"
+    files = ["--all-hbm", str(captures / "all_hbm.hlo.zst"), "--output", str(bare)]
+    command = [str(BINARY), "import", "--hardware", "tpu_v6e", *files]
+    subprocess.run(command, check=True, capture_output=True)
+    programs: list[Any] = [bare, SMALL[0]]
+    ours = MallocVectorEnv(8, program=programs)
+    theirs = SyncVectorEnv([lambda: MallocEnv(program=programs)] * 8)
+    info, expected = ours.reset(seed=0)[1], theirs.reset(seed=0)[1]
+    assert 0 < expected["_gain"].sum() < 8
+    np.testing.assert_array_equal(info["_gain"], expected["_gain"])
+    np.testing.assert_array_equal(np.isnan(info["gain"]), ~expected["_gain"])
+
+
 def test_is_what_make_vec_makes() -> None:
     envs = gymnasium.make_vec("mallocmuzero/Malloc-v0", num_envs=3, program=SMALL[0])
     assert isinstance(envs, MallocVectorEnv)

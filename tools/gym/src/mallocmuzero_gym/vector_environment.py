@@ -155,7 +155,9 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
             "illegal": self._arrays["illegal"].astype(np.bool_),
         }
         # Gymnasium's wrappers expect an array _KEY that says which games have the entry KEY.
-        return info | {f"_{key}": np.ones(self.num_envs, np.bool_) for key in info}
+        info |= {f"_{key}": np.ones(self.num_envs, np.bool_) for key in info}
+        info["_gain"] = ~np.isnan(info["gain"])
+        return info
 
     def program_names(self) -> list[str]:
         """Returns the names of the programs that the games play."""
