@@ -70,6 +70,12 @@ def test_plays_the_same_game_after_the_same_seed() -> None:
     np.testing.assert_array_equal(games[0][0], games[1][0])
 
 
+def test_takes_a_seed_of_numpy() -> None:
+    env = MallocEnv(program="dcn_v2")
+    names = [env.reset(seed=seed)[1]["program"] for seed in range(5)]
+    assert [env.reset(seed=seed)[1]["program"] for seed in np.arange(5)] == names
+
+
 def test_draws_all_of_several_programs() -> None:
     env = MallocEnv(program="dcn_v2")
     env.reset(seed=0)

@@ -56,6 +56,28 @@ def test_plays_as_single_environments_do(flat: bool, threads: int) -> None:
     assert ends > games, "no game ended twice, so nothing started anew"
 
 
+def test_takes_seeds_of_numpy() -> None:
+    envs = MallocVectorEnv(8, program="dcn_v2")
+    envs.reset(seed=3)
+    names = envs.program_names()
+    seeds: list[Any] = [np.int64(3), np.arange(3, 11), tuple(range(3, 11))]
+    for seed in seeds:
+        envs.reset(seed=0)
+        envs.reset(seed=seed)
+        assert envs.program_names() == names
+
+
+@pytest.mark.parametrize("seed", [0.5, [0, 1, 2], "ab", [0, -1], [0, 0.5], -1])
+def test_a_refused_seed_changes_nothing(seed: Any) -> None:
+    envs = MallocVectorEnv(2, program="dcn_v2")
+    _, info = envs.reset(seed=0)
+    envs.step(_random_actions(info, np.random.default_rng(0)))
+    before = [envs.snapshot(game) for game in range(2)]
+    with pytest.raises((ValueError, TypeError, gymnasium.error.Error)):
+        envs.reset(seed=seed)
+    assert [envs.snapshot(game) for game in range(2)] == before
+
+
 def test_says_which_games_have_a_gain(tmp_path: pathlib.Path) -> None:
     """A program without a default has no gain, as in single environments."""
     bare = tmp_path / "bare.program"

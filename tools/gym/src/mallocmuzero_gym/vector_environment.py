@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -15,11 +16,22 @@ from gymnasium.vector.utils import batch_space
 
 from mallocmuzero_gym import _game
 from mallocmuzero_gym.corpus import Named, find_programs
-from mallocmuzero_gym.environment import DEFAULT_PROGRAM, choose_program, full_name, make_batch
+from mallocmuzero_gym.environment import (
+    DEFAULT_PROGRAM,
+    draw_program,
+    full_name,
+    make_batch,
+    named_program,
+    whole_seed,
+)
 from mallocmuzero_gym.observations import Observation, ObservationFormat
 
 # A thread with fewer games than these would mostly wait.
 _GAMES_OF_A_THREAD = 32
+
+Seeds: TypeAlias = (
+    int | np.integer[Any] | Sequence[SupportsIndex | None] | npt.NDArray[np.integer[Any]] | None
+)
 
 _Step = tuple[
     Observation,
@@ -78,15 +90,19 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
     def reset(
         self,
         *,
-        seed: int | Sequence[int | None] | None = None,
+        seed: Seeds = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Observation, dict[str, Any]]:
         """Starts all games. `seed` is for game 0, and counts up; or there is one for each game."""
-        for game, own_seed in enumerate(self._seeds(seed)):
-            if own_seed is not None:
-                self._random[game] = seeding.np_random(own_seed)[0]
-            chosen = choose_program(self.programs, self._random[game], options)
-            self._batch.reset(game, chosen)
+        # Everything is checked before the first game changes.
+        seeds = self._seeds(seed)
+        seeded = {k: seeding.np_random(s)[0] for k, s in enumerate(seeds) if s is not None}
+        named = named_program(self.programs, options)
+        for game, random in seeded.items():
+            self._random[game] = random
+        for game in range(self.num_envs):
+            program = draw_program(self.programs, self._random[game]) if named is None else named
+            self._batch.reset(game, program)
         return self._observe(), self._info()
 
     def step(self, actions: npt.ArrayLike) -> _Step:
@@ -94,7 +110,7 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
         checked = self._checked(actions)
         if len(self.programs) > 1:
             for game in np.flatnonzero(self._arrays["terminated"]).tolist():
-                self._batch.choose_next(game, choose_program(self.programs, self._random[game]))
+                self._batch.choose_next(game, draw_program(self.programs, self._random[game]))
         self._batch.step(checked)
         return (
             self._observe(),
@@ -124,14 +140,15 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
         """Returns what reset() returns, of the present state: after restore(), for example."""
         return self._observe(), self._info()
 
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+    def _seeds(self, seed: Seeds) -> Sequence[int | None]:
         if seed is None:
             return [None] * self.num_envs
-        if isinstance(seed, int):
-            return range(seed, seed + self.num_envs)
+        if isinstance(seed, int | np.integer):
+            first = operator.index(seed)
+            return range(first, first + self.num_envs)
         if len(seed) != self.num_envs:
             raise ValueError(f"seed: expected a number or {self.num_envs} of them, not {len(seed)}")
-        return seed
+        return [whole_seed(own) for own in seed]
 
     def _checked(self, actions: npt.ArrayLike) -> npt.NDArray[np.int64]:
         array = np.asarray(actions)
