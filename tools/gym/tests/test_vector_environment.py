@@ -78,6 +78,29 @@ def test_a_refused_seed_changes_nothing(seed: Any) -> None:
     assert [envs.snapshot(game) for game in range(2)] == before
 
 
+def test_draws_the_same_programs_after_a_refused_step() -> None:
+    """Games that have ended draw their next program once, however often the step is refused."""
+    names = []
+    for refused in (0, 3):
+        envs = MallocVectorEnv(4, program="dcn_v2", illegal_actions="raise")
+        _, info = envs.reset(seed=1)
+        random = np.random.default_rng(0)
+        starts: list[list[str]] = []
+        for _ in range(300):
+            actions = _random_actions(info, random)
+            if not info["action_mask"].any(axis=1).all():
+                for _ in range(refused):
+                    with pytest.raises(ValueError, match="does not exist"):
+                        envs.step([*actions[:3], 7])
+                starts.append([])
+            *_, info = envs.step(actions)
+            if starts and not starts[-1]:
+                starts[-1] = envs.program_names()
+        names.append(starts)
+    assert names[0] == names[1]
+    assert len(names[0]) > 10
+
+
 def test_says_which_games_have_a_gain(tmp_path: pathlib.Path) -> None:
     """A program without a default has no gain, as in single environments."""
     bare = tmp_path / "bare.program"

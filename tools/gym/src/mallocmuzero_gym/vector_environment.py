@@ -82,6 +82,8 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
         self._batch = make_batch(self.programs, num_envs, self._format, illegal_actions, threads)
         self._arrays = _game.arrays(self._batch)
         self._random = [seeding.np_random()[0] for _ in range(num_envs)]
+        # By game: the program with which it starts anew, from the draw until the start.
+        self._drawn: dict[int, int] = {}
         self.single_observation_space = self._format.space()
         self.single_action_space = gymnasium.spaces.Discrete(3)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -100,18 +102,23 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
         named = named_program(self.programs, options)
         for game, random in seeded.items():
             self._random[game] = random
+            self._drawn.pop(game, None)
         for game in range(self.num_envs):
-            program = draw_program(self.programs, self._random[game]) if named is None else named
-            self._batch.reset(game, program)
+            self._batch.reset(game, self._draw(game) if named is None else named)
+        if named is None:
+            self._drawn.clear()
         return self._observe(), self._info()
 
     def step(self, actions: npt.ArrayLike) -> _Step:
         """Takes an action in each game. No game is truncated."""
         checked = self._checked(actions)
-        if len(self.programs) > 1:
-            for game in np.flatnonzero(self._arrays["terminated"]).tolist():
-                self._batch.choose_next(game, draw_program(self.programs, self._random[game]))
+        several = len(self.programs) > 1
+        ended = np.flatnonzero(self._arrays["terminated"]).tolist() if several else []
+        for game in ended:
+            self._batch.choose_next(game, self._draw(game))
         self._batch.step(checked)
+        for game in ended:
+            del self._drawn[game]
         return (
             self._observe(),
             self._arrays["rewards"].copy(),
@@ -149,6 +156,12 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
         if len(seed) != self.num_envs:
             raise ValueError(f"seed: expected a number or {self.num_envs} of them, not {len(seed)}")
         return [whole_seed(own) for own in seed]
+
+    def _draw(self, game: int) -> int:
+        """Draws the next program of a game, once: a call that is refused draws none twice."""
+        if game not in self._drawn:
+            self._drawn[game] = draw_program(self.programs, self._random[game])
+        return self._drawn[game]
 
     def _checked(self, actions: npt.ArrayLike) -> npt.NDArray[np.int64]:
         array = np.asarray(actions)
