@@ -82,7 +82,7 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
         self._batch = make_batch(self.programs, num_envs, self._format, illegal_actions, threads)
         self._arrays = _game.arrays(self._batch)
         self._random = [seeding.np_random()[0] for _ in range(num_envs)]
-        # By game: the program with which it starts anew, from the draw until the start.
+        # Programs that were drawn for games, by game, until the games start with them.
         self._drawn: dict[int, int] = {}
         self.single_observation_space = self._format.space()
         self.single_action_space = gymnasium.spaces.Discrete(3)
