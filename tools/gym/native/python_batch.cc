@@ -101,11 +101,13 @@ void PythonBatch::ChooseNext(int64_t game, int64_t program) {
 }
 
 void PythonBatch::Step(const Actions& actions) {
+  // Other threads may write to the array after the actions were checked.
+  const std::vector<int64_t> kept(actions.data(), actions.data() + actions.shape(0));
   if (stepping_.exchange(true)) CheckIsIdle();
   absl::Status status;
   {
     const nb::gil_scoped_release other_threads_run;
-    status = batch_.Step(absl::MakeConstSpan(actions.data(), actions.shape(0)));
+    status = batch_.Step(kept);
   }
   stepping_ = false;
   RaiseIfError(status);

@@ -214,6 +214,26 @@ def test_refuses_calls_while_another_thread_steps() -> None:
     assert all(refused), refused
 
 
+def test_plays_the_actions_of_the_call_if_the_array_changes_meanwhile() -> None:
+    envs = MallocVectorEnv(8192, program=SMALL[0], observation="brief", threads=1)
+    envs.reset(seed=0)
+    actions = np.zeros(8192, np.int64)
+    outcomes: list[Any] = []
+    thread = threading.Thread(target=lambda: outcomes.append(envs.step(actions)))
+    thread.start()
+    changed = False
+    while thread.is_alive():
+        try:
+            envs.snapshot(0)
+        except RuntimeError:  # the step has begun
+            actions[:] = 7
+            changed = True
+    thread.join()
+    assert changed
+    assert outcomes, "the step was refused"
+    assert not outcomes[0][-1]["illegal"].any()
+
+
 def test_refuses_more_threads_than_the_system_has_room_for() -> None:
     """It runs in another process, since that process may use little memory only."""
     program = f"""
