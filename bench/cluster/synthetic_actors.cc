@@ -202,8 +202,8 @@ LearnerClientHooks SyntheticActors::Impl::Hooks(Actor& actor) {
       .reported =
           [this, &actor](const v1::ActorReport& /*report*/, const absl::Status& status,
                          const v1::ActorOrders& orders) {
-            if (!status.ok()) return;
-            {
+            if (!status.ok() && !absl::IsDeadlineExceeded(status)) return;
+            if (status.ok()) {
               const absl::MutexLock lock(&actor.mutex);
               actor.weights = {orders.program_weights().begin(), orders.program_weights().end()};
             }
@@ -289,7 +289,7 @@ void SyntheticActors::Impl::PlayFor(uint32_t thread, uint32_t threads) {
     for (size_t a = thread; games != nullptr && a < actors_.size(); a += threads) {
       Actor& actor = *actors_[a];
       if (now < actor.due || stop_.HasBeenNotified()) continue;
-      // Games that a full spool has delayed by more than a second are not made up for.
+      // A late thread makes up for the games of a second. A game without room is left out.
       actor.due = std::max(actor.due + between, now - absl::Seconds(1));
       played = PlayGame(actor, *games, random) || played;
     }

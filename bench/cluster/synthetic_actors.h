@@ -32,7 +32,8 @@ struct SyntheticOptions {
   bool fetch_weights = true;
 };
 
-// The totals of all actors since the start. Latencies are those of reports to the learner.
+// The totals of all actors since the start. Latencies are those of reports to the learner. A report
+// that misses its deadline counts with the time until then, other failed reports do not count.
 struct SyntheticStats {
   uint64_t games = 0;  // handed to the writers
   uint64_t decisions = 0;

@@ -9,15 +9,18 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "env/action.h"
+#include "env/observation_layout.h"
 #include "learner/batch_maker.h"
 #include "learner/learner.h"
 #include "mallocmuzero/v1/network.pb.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "model/network.h"
 #include "train/train_config.h"
+#include "view/format.h"
 
 namespace mallocmuzero::bench {
 namespace {
@@ -29,6 +32,18 @@ constexpr int kWarmUpUpdates = 10;
 
 // Batches in memory, used in turn. Rows of one batch would stay in the processor's caches.
 constexpr size_t kBatches = 4;
+
+// InvalidArgument if the observations of all batches take more memory than a measurement should.
+absl::Status CheckBatchMemory(const LearnerBenchOptions& options) {
+  constexpr double kMost = 16.0 * 1024 * 1024 * 1024;
+  const double observations = options.rows * (options.consistency ? 1.0 + options.unroll_steps : 1);
+  const double bytes = kBatches * sizeof(float) * kObservationSize * observations;
+  if (bytes <= kMost) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(options.rows, " --rows with ", options.unroll_steps,
+                   " steps and --consistency take ", view::FormatBytes(bytes), ", at most ",
+                   view::FormatBytes(kMost), " are used; make one of them smaller"));
+}
 
 UnrollBatch RandomBatch(const LearnerBenchOptions& options, Random& random) {
   UnrollBatch batch;
@@ -84,6 +99,7 @@ absl::StatusOr<std::vector<double>> MeasureUpdates(Learner& learner,
 absl::StatusOr<v1::LearnerBenchReport> BenchLearner(const LearnerBenchOptions& options) {
   const absl::StatusOr<Device> device = ParseDevice(options.device);
   if (!device.ok()) return device.status();
+  MMZ_RETURN_IF_ERROR(CheckBatchMemory(options));
   const absl::StatusOr<v1::TrainConfig> config = DefaultTrainConfig(options.network);
   if (!config.ok()) return config.status();
   const absl::StatusOr<std::unique_ptr<Network>> network = Network::Create(config->network(), 0);

@@ -24,7 +24,7 @@ struct LearnerBenchOptions {
 
 // Updates a fresh network from batches of random numbers that are ready in memory, so that the
 // time does not include drawing positions and playing games again. InvalidArgument, one line, if
-// this machine has no such device.
+// this machine has no such device, or if the batches take more memory than a measurement should.
 absl::StatusOr<v1::LearnerBenchReport> BenchLearner(const LearnerBenchOptions& options);
 
 }  // namespace mallocmuzero::bench

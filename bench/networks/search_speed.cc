@@ -1,6 +1,5 @@
 #include "bench/networks/search_speed.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstddef>
@@ -21,6 +20,7 @@
 #include "actor/search/trivial_model.h"
 #include "base/random.h"
 #include "base/status_macros.h"
+#include "bench/networks/sampled_times.h"
 #include "model/latent_model.h"
 #include "model/tensors.h"
 #include "view/format.h"
@@ -127,17 +127,15 @@ template <class Loop>
 LoopSpeed Repeat(Loop& loop, double seconds) {
   loop.Run();
   LoopSpeed speed;
-  std::vector<double> times;
+  SampledTimes times;
   const Clock::time_point start = Clock::now();
   do {
     const BatchTime time = loop.Run();
-    times.push_back(time.all);
+    times.Add(time.all);
     speed.total.all += time.all;
     speed.total.network += time.network;
   } while (SecondsSince(start) < seconds);
-  const auto median = times.begin() + times.size() / 2;
-  std::nth_element(times.begin(), median, times.end());
-  speed.batches_per_second = 1 / *median;
+  speed.batches_per_second = 1 / times.Median();
   return speed;
 }
 

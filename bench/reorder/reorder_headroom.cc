@@ -103,6 +103,10 @@ absl::Status Measure(const Flags& flags, const std::string& name) {
                                 absl::StrCat(flags.workloads, "/captures/", name));
   if (!loaded.ok()) return loaded.status();
   Reorderer& reorderer = **loaded;
+  const Baseline* baseline = reorderer.original().baseline();
+  if (baseline == nullptr || !(baseline->compiled_cycles > 0)) {
+    return absl::InvalidArgumentError("a program with a default expected, to compare with");
+  }
   const auto original = reorderer.Build(reorderer.OriginalOrder());
   if (!original.ok()) return original.status();
 
@@ -128,8 +132,7 @@ absl::Status Measure(const Flags& flags, const std::string& name) {
                             search_seconds + flags.solve_seconds, control));
   MMZ_RETURN_IF_ERROR(SaveOrder(flags, reorderer, name, **reordered, after.best_plan));
 
-  const Baseline* baseline = reorderer.original().baseline();
-  const double compiled = baseline != nullptr ? baseline->compiled_cycles : 0;
+  const double compiled = baseline->compiled_cycles;
   const auto gain = [&](double cycles) { return 100 * (compiled - cycles) / compiled; };
   int moved = 0;
   for (int32_t k = 0; k < reorderer.graph().size(); ++k) moved += found->order[k] != k ? 1 : 0;

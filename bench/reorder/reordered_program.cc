@@ -160,10 +160,10 @@ absl::StatusOr<std::unique_ptr<PlayableOrder>> Reorderer::Build(const Order& ord
   *program.mutable_latency()->mutable_classes() = latency.classes();
   for (const InstructionIndex i : from)
     *program.mutable_latency()->add_instructions() = ElementOf(latency.instructions(), i);
-  if (order == OriginalOrder()) {
-    *program.mutable_baseline() = original_.proto().baseline();
-  } else {
+  if (order != OriginalOrder()) {
     KeepPrefetch(program, from, *accesses);
+  } else if (original_.proto().has_baseline()) {
+    *program.mutable_baseline() = original_.proto().baseline();
   }
   SealProgram(program);
   absl::StatusOr<Program> checked = Program::FromProto(std::move(program));

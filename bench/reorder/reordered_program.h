@@ -95,8 +95,8 @@ class Reorderer {
   std::vector<hlo::InstructionIndex> place_;
 };
 
-// The most bytes of HBM in use at the same time if nothing is in fast memory. Parameters, constants
-// and results count for the whole run, all other buffers while they live.
+// The most bytes of HBM in use at the same time if nothing is in fast memory. Parameters and
+// constants count for the whole run, results until its end, all other buffers while they live.
 int64_t PeakHbmBytes(const Program& program);
 
 }  // namespace mallocmuzero::reorder

@@ -10,6 +10,7 @@
 #include "env/solvers/solution.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "simulator/core/fingerprint.h"
 #include "simulator/core/simulate.h"
 #include "simulator/validate/validate.h"
 
@@ -90,6 +91,29 @@ TEST(ReorderedProgram, ConstructedOrdersAreLegalAndGreedyPlaysThemValidly) {
       const Plan plan(reorderer->original().access_count(), Action::kCopy);
       EXPECT_EQ((*built)->ToOriginal((*built)->FromOriginal(plan)), plan);
     }
+  }
+}
+
+TEST(ReorderedProgram, AProgramWithoutADefaultHasNoneInAnyOrder) {
+  const std::string folder = MALLOCMUZERO_SOURCE_DIR "/workloads";
+  const auto whole = LoadProgram(absl::StrCat(folder, "/", kPrograms[0], ".program"));
+  ASSERT_TRUE(whole.ok()) << whole.status();
+  v1::Program proto = whole->proto();
+  proto.clear_baseline();
+  SealProgram(proto);
+  const std::string path = ::testing::TempDir() + "/without_default.program";
+  ASSERT_TRUE(WriteMessage(path, proto).ok());
+  const auto reorderer = Reorderer::Load(path, absl::StrCat(folder, "/captures/", kPrograms[0]));
+  ASSERT_TRUE(reorderer.ok()) << reorderer.status();
+  const UnitModel model((*reorderer)->original(), (*reorderer)->graph());
+  const OrderMoves moves((*reorderer)->graph(), model);
+  Order order = (*reorderer)->OriginalOrder();
+  Random random(1);
+  for (int k = 0; k < 2; ++k) {
+    const auto built = (*reorderer)->Build(order);
+    ASSERT_TRUE(built.ok()) << built.status();
+    EXPECT_FALSE((*built)->program.proto().has_baseline());
+    moves.Change(order, random);
   }
 }
 

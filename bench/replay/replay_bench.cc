@@ -41,14 +41,16 @@ absl::StatusOr<v1::ReplayBenchReport> BenchReplay(const ReplayBenchOptions& opti
     std::filesystem::remove_all(data_dir, error);
   };
   const uint64_t items = options.items > 0 ? options.items : DefaultItems(options.item_bytes);
-  const absl::StatusOr<ReplayLoad> load = MeasureReplayLoad({.mode = ModeOf(options.mode),
-                                                             .data_dir = data_dir,
-                                                             .item_bytes = options.item_bytes,
-                                                             .clients = options.clients,
-                                                             .items = items,
-                                                             .seconds = options.seconds,
-                                                             .open_storage = options.open_storage,
-                                                             .stop = options.stop});
+  const absl::StatusOr<ReplayLoad> load =
+      MeasureReplayLoad({.mode = ModeOf(options.mode),
+                         .data_dir = data_dir,
+                         .item_bytes = options.item_bytes,
+                         .clients = options.clients,
+                         .items = items,
+                         .seconds = options.seconds,
+                         .patience_seconds = options.patience_seconds,
+                         .open_storage = options.open_storage,
+                         .stop = options.stop});
   if (!load.ok()) return load.status();
   v1::ReplayBenchReport report;
   report.set_item_bytes(static_cast<double>(options.item_bytes));

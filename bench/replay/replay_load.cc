@@ -19,6 +19,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -29,8 +30,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/steady_clock.h"
 #include "bench/replay/replay_load_client.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "metrics/process_usage.h"
@@ -57,13 +60,15 @@ bool ReceiveAll(int socket, void* data, size_t bytes) {
   return recv(socket, data, bytes, MSG_WAITALL) == bytes;
 }
 
-// As ReceiveAll, in the process that may be stopped. Returns false when it is stopped.
-bool AwaitAll(const ReplayLoadOptions& options, int socket, void* data, size_t bytes) {
-  pollfd wait = {.fd = socket, .events = POLLIN, .revents = 0};
+// As ReceiveAll, in the process that may be stopped. Returns false when it is stopped, or when the
+// other end of `server` is closed; -1: no such socket.
+bool AwaitAll(const ReplayLoadOptions& options, int socket, int server, void* data, size_t bytes) {
+  std::array<pollfd, 2> waits = {{{.fd = socket, .events = POLLIN, .revents = 0},
+                                  {.fd = server, .events = POLLIN, .revents = 0}}};
   while (!options.stop()) {
-    const int ready = poll(&wait, 1, kLookMilliseconds);
-    if (ready > 0) return ReceiveAll(socket, data, bytes);
-    if (ready < 0 && errno != EINTR) return false;
+    const int ready = poll(waits.data(), waits.size(), kLookMilliseconds);
+    if (waits[0].revents != 0 && ready > 0) return ReceiveAll(socket, data, bytes);
+    if (ready > 0 || (ready < 0 && errno != EINTR)) return false;
   }
   return false;
 }
@@ -113,6 +118,36 @@ v1::ReplayShard ShardOf(const ReplayLoadOptions& options) {
   return config;
 }
 
+// Ends the process, and says why, once a shard has taken no inserts for some time: its clients
+// would wait for ever.
+class ShardWatch {
+ public:
+  // The shard must outlive it.
+  ShardWatch(const ReplayShard& shard, absl::Duration patience)
+      : thread_([this, &shard, patience] { Watch(shard, patience); }) {}
+  ~ShardWatch() {
+    stop_.Notify();
+    thread_.join();
+  }
+  ShardWatch(const ShardWatch&) = delete;
+  ShardWatch& operator=(const ShardWatch&) = delete;
+
+ private:
+  void Watch(const ReplayShard& shard, absl::Duration patience) {
+    absl::Time took = SteadyNow();
+    while (!stop_.WaitForNotificationWithTimeout(absl::Milliseconds(kLookMilliseconds))) {
+      const absl::Status status = shard.Ready();
+      if (status.ok()) took = SteadyNow();
+      if (SteadyNow() - took < patience) continue;
+      std::fprintf(stderr, "the shard takes no items: %s\n", std::string(status.message()).c_str());
+      _exit(1);
+    }
+  }
+
+  absl::Notification stop_;
+  std::thread thread_;
+};
+
 // The body of the server process: says its port, then serves until it is told to end.
 int RunServer(int socket, const ReplayLoadOptions& options) {
   std::unique_ptr<Storage> storage;  // null: the shard's own
@@ -130,10 +165,10 @@ int RunServer(int socket, const ReplayLoadOptions& options) {
     std::fprintf(stderr, "%s\n", shard.status().ToString().c_str());
     return 1;
   }
+  const ShardWatch watch(**shard, absl::Seconds(options.patience_seconds));
   std::array<char, 64> address{};
   (*shard)->address().copy(address.data(), address.size() - 1);
   if (!SendAll(socket, address.data(), address.size())) return 1;
-  // All but as many as the first measurement brings in any case.
   if (options.items > 0) {
     InsertItems((*shard)->address(), options.item_bytes, UINT16_MAX, options.items);
   }
@@ -229,8 +264,8 @@ absl::StatusOr<LoadRate> Measure(const ReplayLoadOptions& options, Order order, 
   TimeHistogram times;
   for (const std::unique_ptr<Child>& client : clients) {
     ClientResult result;
-    if (!AwaitAll(options, client->socket(), &result, sizeof(result))) {
-      return HasEnded(options, "client");
+    if (!AwaitAll(options, client->socket(), server.socket(), &result, sizeof(result))) {
+      return HasEnded(options, "client or server");
     }
     rate.per_second += result.per_second;
     times.Add(result.times);
@@ -250,8 +285,8 @@ absl::StatusOr<ReplayLoad> MeasureReplayLoad(const ReplayLoadOptions& options) {
   if (!server.ok()) return server.status();
   std::array<char, 64> address{};
   char filled = 0;
-  if (!AwaitAll(options, (*server)->socket(), address.data(), address.size()) ||
-      !AwaitAll(options, (*server)->socket(), &filled, sizeof(filled))) {
+  if (!AwaitAll(options, (*server)->socket(), -1, address.data(), address.size()) ||
+      !AwaitAll(options, (*server)->socket(), -1, &filled, sizeof(filled))) {
     return HasEnded(options, "server");
   }
   Children clients;

@@ -24,9 +24,10 @@ struct ReplayLoadOptions {
   std::string data_dir;   // of durable modes: empty or not there; deleted in the end
   size_t item_bytes = 0;  // of the payload, random
   uint32_t clients = 0;
-  uint64_t items = 0;        // that the shard holds, and has before it is measured
-  double seconds = 0;        // of each of the two measurements, after one of warming up
-  OpenStorage open_storage;  // null: the storage of the mode
+  uint64_t items = 0;            // that the shard holds, and has before it is measured
+  double seconds = 0;            // of each of the two measurements, after one of warming up
+  double patience_seconds = 10;  // with a shard that takes no inserts, such as with a full disk
+  OpenStorage open_storage;      // null: the storage of the mode
   std::function<bool()> stop = [] { return false; };  // asked often; true: as soon as possible
 };
 

@@ -26,10 +26,11 @@ class TimeHistogram {
     for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
   }
 
-  // The middle of the step in which it is.
+  // The middle of the step in which it is; 0 if nothing was added.
   double QuantileMs(double quantile) const {
     uint64_t sum = 0;
     for (const uint64_t count : counts_) sum += count;
+    if (sum == 0) return 0;
     uint64_t left = RoundToZero(quantile * static_cast<double>(sum));
     size_t i = 0;
     while (i + 1 < counts_.size() && left >= counts_[i]) left -= counts_[i++];

@@ -8,6 +8,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <functional>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -34,6 +37,9 @@ constexpr double kWarmUpShare = 0.05;
 
 constexpr uint32_t kMostChanges = 8;  // of bytes of one message
 
+// How often a client that waits for an answer looks whether it is to stop.
+constexpr std::chrono::milliseconds kLook(100);
+
 // The answer to one request.
 struct Answer {
   absl::Status status;
@@ -55,37 +61,47 @@ class RawClient {
   RawClient(const RawClient&) = delete;
   RawClient& operator=(const RawClient&) = delete;
 
-  Answer Call(const std::string& message, absl::Duration timeout) {
+  // Once `stop` returns true the call is cancelled.
+  Answer Call(const std::string& message, absl::Duration timeout,
+              const std::function<bool()>& stop) {
     grpc::ClientContext context;
     PrepareCall(context, security_, timeout);
+    const auto await = [&] { return Await(context, stop); };
     const std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call =
         stub_.PrepareCall(&context, kMethod, &queue_);
     call->StartCall(nullptr);
-    bool going = Await();
+    bool going = await();
     if (going) {
       const grpc::Slice slice(message);
       call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
-      going = Await();
+      going = await();
     }
     Answer answer;
     while (going) {
       grpc::ByteBuffer bytes;
       call->Read(&bytes, nullptr);
-      going = Await();
+      going = await();
       if (going) Take(bytes, answer);
     }
     grpc::Status status;
     call->Finish(&status, nullptr);
-    Await();
+    await();
     answer.status = FromGrpc(status);
     return answer;
   }
 
  private:
-  bool Await() {
+  bool Await(grpc::ClientContext& context, const std::function<bool()>& stop) {
     void* tag = nullptr;
     bool ok = false;
-    return queue_.Next(&tag, &ok) && ok;
+    for (;;) {
+      const auto look = std::chrono::system_clock::now() + kLook;
+      const auto next = queue_.AsyncNext(&tag, &ok, look);
+      if (next != grpc::CompletionQueue::TIMEOUT) {
+        return next == grpc::CompletionQueue::GOT_EVENT && ok;
+      }
+      if (stop && stop()) context.TryCancel();
+    }
   }
 
   static void Take(grpc::ByteBuffer& bytes, Answer& answer) {
@@ -157,25 +173,32 @@ class Load {
     RawClient client(options_.address, *options_.security);
     for (;;) {
       const uint64_t request = next_++;
-      if (request >= options_.requests || over_ || (options_.stop && options_.stop())) return;
+      if (request >= options_.requests || over_ || IsStopped()) return;
       Random random(options_.seed + request);
       std::string message = options_.messages[request % options_.messages.size()];
       const uint32_t kind = options_.mutate ? random.Below(3) : 0;
       if (kind == 1) message = Mutated(std::move(message), random);
       if (kind == 2) message.resize(random.Below(message.size()));
       const absl::Time start = absl::Now();
-      const Answer answer = client.Call(message, options_.timeout);
-      Count(answer, kind == 0 ? Overhead(message, absl::Now() - start) : -1);
+      const Answer answer = client.Call(message, options_.timeout, options_.stop);
+      if (absl::IsCancelled(answer.status) && IsStopped()) return;  // it has no answer
+      const double taken = absl::ToDoubleSeconds(absl::Now() - start);
+      const bool has_overhead = kind == 0 && answer.status.ok();
+      Count(answer, has_overhead ? std::optional(taken - SearchSeconds(message, answer.result))
+                                 : std::nullopt);
     }
   }
 
-  static double Overhead(const std::string& message, absl::Duration taken) {
+  bool IsStopped() const { return options_.stop && options_.stop(); }
+
+  // The time of the search, or the budget if it took longer.
+  static double SearchSeconds(const std::string& message, const v1::FoundMapping& result) {
     v1::FindMappingRequest request;
     if (!request.ParseFromString(message)) return 0;
-    return absl::ToDoubleSeconds(taken) - request.budget_seconds();
+    return std::min(request.budget_seconds(), result.seconds());
   }
 
-  void Count(const Answer& answer, double overhead) ABSL_LOCKS_EXCLUDED(mutex_) {
+  void Count(const Answer& answer, std::optional<double> overhead) ABSL_LOCKS_EXCLUDED(mutex_) {
     const absl::MutexLock lock(&mutex_);
     if (absl::IsUnavailable(answer.status)) {
       lost_ = answer.status;
@@ -186,7 +209,7 @@ class Load {
     report_.set_requests(report_.requests() + 1);
     report_.set_games(report_.games() + answer.result.games());
     report_.set_simulations(report_.simulations() + answer.result.simulations());
-    if (answer.status.ok() && overhead >= 0) overheads_.push_back(overhead);
+    if (overhead.has_value()) overheads_.push_back(*overhead);
     if (report_.requests() == warm_ + 1) report_.set_first_server_bytes(ServerBytes());
   }
 

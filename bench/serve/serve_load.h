@@ -39,7 +39,9 @@ struct ServeLoadOptions {
   // The server's process, whose memory is measured; 0: none.
   pid_t server = 0;
 
-  std::function<bool()> stop;  // true ends the load; may be empty
+  // Asked often, by all clients. True ends the load, and the calls that have no answer yet. May be
+  // empty.
+  std::function<bool()> stop;
 };
 
 // Sends the requests and waits for all answers. Unavailable if the server does not answer.

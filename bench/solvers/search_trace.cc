@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/random.h"
@@ -25,6 +26,8 @@
 
 namespace mallocmuzero {
 namespace {
+
+constexpr uint32_t kMostLayers = 100'000;
 
 // A training step of `layers` layers of random sizes: each layer reads weights and makes an
 // activation, and later, in the opposite order, reads both again. About 9 accesses a layer.
@@ -67,11 +70,13 @@ double ProcessorSeconds() {
 }
 
 absl::StatusOr<Program> ReadOrMake(absl::string_view name) {
+  absl::string_view number = name;
+  if (!absl::ConsumePrefix(&number, "layers:")) return LoadProgram(std::string(name));
   uint32_t layers = 0;
-  if (absl::ConsumePrefix(&name, "layers:") && absl::SimpleAtoi(name, &layers)) {
+  if (absl::SimpleAtoi(number, &layers) && layers >= 1 && layers <= kMostLayers) {
     return TrainingStep(layers);
   }
-  return LoadProgram(std::string(name));
+  return absl::InvalidArgumentError(absl::StrCat(name, ": 1 to ", kMostLayers, " layers expected"));
 }
 
 absl::Status Trace(absl::string_view name, uint64_t seed, double seconds) {
@@ -104,7 +109,8 @@ absl::Status Trace(absl::string_view name, uint64_t seed, double seconds) {
 int main(int argc, char** argv) {
   uint64_t seed = 0;
   double seconds = 0;
-  if (argc != 4 || !absl::SimpleAtoi(argv[2], &seed) || !absl::SimpleAtod(argv[3], &seconds)) {
+  if (argc != 4 || !absl::SimpleAtoi(argv[2], &seed) || !absl::SimpleAtod(argv[3], &seconds) ||
+      !(seconds >= 0)) {
     std::fputs("usage: search_trace PROGRAM|layers:N SEED SECONDS\n", stderr);
     return 2;
   }

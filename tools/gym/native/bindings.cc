@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/escaping.h"
 #include "base/enums.h"
 #include "env/action.h"
@@ -125,9 +126,15 @@ void BindSnapshot(nb::module_& module) {
       .def_prop_ro("actions", [](const Snapshot& it) { return ActionsOf(it.game); })
       .def_prop_ro("cycles", [](const Snapshot& it) { return it.game.cycles(); })
       .def_prop_ro("finished", [](const Snapshot& it) { return it.game.finished(); })
-      .def("__eq__", [](const Snapshot& it, const Snapshot& other) {
-        return it.program == other.program && it.game == other.game;
-      });
+      // Without is_operator a comparison with another type would raise.
+      .def(
+          "__eq__",
+          [](const Snapshot& it, const Snapshot& other) {
+            return it.program == other.program && it.game == other.game;
+          },
+          nb::is_operator())
+      .def("__hash__",
+           [](const Snapshot& it) { return absl::HashOf(it.program.get(), it.game.history()); });
 }
 
 void BindBatch(nb::module_& module) {
@@ -169,7 +176,7 @@ void BindBatch(nb::module_& module) {
       .def(
           "save_mapping",
           [](const PythonBatch& it, int64_t game, const std::string& path) {
-            RaiseIfError(SaveMapping(it.GameAt(game), path));
+            SavePythonMapping(it.GameAt(game), path);
           },
           "game"_a, "path"_a);
 }

@@ -1,6 +1,7 @@
 #include "tools/gym/native/python_batch.h"
 
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -8,6 +9,7 @@
 #include "absl/types/span.h"
 #include "base/status_at.h"
 #include "simulator/core/program.h"
+#include "tools/gym/native/show_game.h"
 
 namespace mallocmuzero::gym {
 namespace {
@@ -41,11 +43,15 @@ GameBatch MakeBatch(const std::vector<PythonProgram>& programs, int64_t games,
   std::vector<SharedProgram> shared;
   for (const PythonProgram& program : programs) shared.push_back(program.played);
   const uint32_t threads = options.threads;
-  return GameBatch(
-      std::move(shared), games,
-      {.observation = options.brief ? ObservationKind::kBrief : ObservationKind::kFull,
-       .illegal = options.raise_illegal ? IllegalAction::kError : IllegalAction::kNearest,
-       .threads = threads});
+  try {
+    return GameBatch(
+        std::move(shared), games,
+        {.observation = options.brief ? ObservationKind::kBrief : ObservationKind::kFull,
+         .illegal = options.raise_illegal ? IllegalAction::kError : IllegalAction::kNearest,
+         .threads = threads});
+  } catch (const std::system_error& error) {
+    Raise(PyExc_RuntimeError, absl::StrCat("cannot start ", threads, " threads: ", error.what()));
+  }
 }
 
 }  // namespace
@@ -70,6 +76,16 @@ PythonProgram LoadPythonProgram(const std::string& path) {
   return {.played = *std::move(played), .path = path};
 }
 
+void SavePythonMapping(const Game& game, const std::string& path) {
+  if (path.find('\0') != std::string::npos) {
+    Raise(PyExc_ValueError, "the path has a null character");
+  }
+  const absl::Status status = SaveMapping(game, path);
+  const bool can_tell = absl::IsFailedPrecondition(status) || absl::IsNotFound(status);
+  if (!status.ok() && !can_tell) Raise(PyExc_OSError, std::string(status.message()));
+  RaiseIfError(status);
+}
+
 PythonBatch::PythonBatch(const std::vector<PythonProgram>& programs, int64_t games,
                          const PythonBatchOptions& options)
     : batch_(MakeBatch(programs, games, options)) {}
@@ -85,11 +101,13 @@ void PythonBatch::ChooseNext(int64_t game, int64_t program) {
 }
 
 void PythonBatch::Step(const Actions& actions) {
+  // Other threads may write to the array after the actions were checked.
+  const std::vector<int64_t> kept(actions.data(), actions.data() + actions.shape(0));
   if (stepping_.exchange(true)) CheckIsIdle();
   absl::Status status;
   {
     const nb::gil_scoped_release other_threads_run;
-    status = batch_.Step(absl::MakeConstSpan(actions.data(), actions.shape(0)));
+    status = batch_.Step(kept);
   }
   stepping_ = false;
   RaiseIfError(status);
@@ -119,7 +137,10 @@ const Game& PythonBatch::GameAt(int64_t game) const {
   return batch_.game(CheckedGame(game));
 }
 
-int64_t PythonBatch::ProgramOf(int64_t game) const { return batch_.program(CheckedGame(game)); }
+int64_t PythonBatch::ProgramOf(int64_t game) const {
+  CheckIsIdle();
+  return batch_.program(CheckedGame(game));
+}
 
 size_t PythonBatch::CheckedGame(int64_t game) const {
   return CheckedIndex("game", game, batch_.games());

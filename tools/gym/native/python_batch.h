@@ -33,6 +33,11 @@ struct PythonProgram {
 // played.
 PythonProgram LoadPythonProgram(const std::string& path);
 
+// Writes the mapping of a finished game to a file. Raises RuntimeError if the game is not finished,
+// ValueError if the path has a null character, FileNotFoundError if there is no such folder, and
+// OSError if the file cannot be written.
+void SavePythonMapping(const Game& game, const std::string& path);
+
 struct PythonBatchOptions {
   bool brief = false;
   bool raise_illegal = false;
@@ -48,6 +53,7 @@ class PythonBatch {
   // The result of step_game(): reward, terminated, cycles, gain, illegal.
   using Outcome = std::tuple<double, bool, double, double, bool>;
 
+  // Raises ValueError for an argument out of range, RuntimeError if the system has no more threads.
   PythonBatch(const std::vector<PythonProgram>& programs, int64_t games,
               const PythonBatchOptions& options);
 

@@ -5,12 +5,19 @@
 namespace mallocmuzero::gym {
 
 WorkerPool::WorkerPool(uint32_t threads) : threads_(std::max(threads, 1U)) {
-  for (uint32_t thread = 1; thread < threads_; ++thread) {
-    workers_.emplace_back([this, thread] { Work(thread); });
+  try {
+    for (uint32_t thread = 1; thread < threads_; ++thread) {
+      workers_.emplace_back([this, thread] { Work(thread); });
+    }
+  } catch (...) {
+    StopWorkers();  // a thread that nobody joins would end the process
+    throw;
   }
 }
 
-WorkerPool::~WorkerPool() {
+WorkerPool::~WorkerPool() { StopWorkers(); }
+
+void WorkerPool::StopWorkers() {
   {
     const absl::MutexLock lock(&mutex_);
     stopped_ = true;

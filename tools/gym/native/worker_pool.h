@@ -20,7 +20,8 @@ class WorkerPool {
   // The body of a loop over the elements from `begin` to `end` - 1, for thread number `thread`.
   using Body = absl::FunctionRef<void(uint32_t thread, size_t begin, size_t end)>;
 
-  // `threads` includes the thread that calls Run. With 1 the pool starts no thread.
+  // `threads` includes the thread that calls Run. With 1 the pool starts no thread. Throws
+  // std::system_error if the system has no more threads.
   explicit WorkerPool(uint32_t threads);
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -33,6 +34,7 @@ class WorkerPool {
   void Run(size_t count, Body body) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
+  void StopWorkers() ABSL_LOCKS_EXCLUDED(mutex_);
   void Work(uint32_t thread) ABSL_LOCKS_EXCLUDED(mutex_);
   void RunPart(uint32_t thread, size_t count, Body body) const;
 

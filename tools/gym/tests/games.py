@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import pathlib
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from mallocmuzero_gym import MallocEnv
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+# The program of the project that imports, prices and checks.
+BINARY = pathlib.Path(
+    os.environ.get("MALLOCMUZERO_BINARY", ROOT / "build" / "bin" / "mallocmuzero")
+)
 
 # Contended, short, and on two chips.
 SMALL = ["tpu_v6e/dcn_v2", "tpu_v4i/unet_32"]

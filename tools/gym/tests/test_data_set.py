@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import csv
+import json
 import pathlib
 
 import numpy as np
@@ -91,6 +92,17 @@ def test_has_trials_of_every_kind() -> None:
             assert trial.default_cycles is not None
             assert trial.gain == pytest.approx(1 - trial.cycles / trial.default_cycles)
         assert -10 < (trial.gain or 0) < 1
+
+
+def test_one_compile_of_a_run_has_the_options_of_the_best() -> None:
+    """Later compiles of a run may take as many cycles as the best one, with other options."""
+    runs = 0
+    for path in sorted((_ROOT / "docs" / "results").glob("tpu_*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            verified = json.loads(line).get("verified", {})
+            cycles = [compiled["compiled_cycles"] for compiled in verified.get("rounds", [])]
+            runs += bool(verified.get("options")) and verified["optimized_cycles"] in cycles
+    assert sum(bool(trial.options) for trial in load_trials("overrides")) == runs
 
 
 def test_selects_trials() -> None:

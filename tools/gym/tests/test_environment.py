@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import pathlib
 import pickle
 import subprocess
@@ -13,14 +12,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from games import SMALL, play_randomly, random_action
+from games import BINARY, ROOT, SMALL, play_randomly, random_action
 from gymnasium.utils.env_checker import check_env
 from mallocmuzero_gym import COPY, DROP, NO_COPY, MallocEnv, find_programs
-
-_ROOT = pathlib.Path(__file__).resolve().parents[3]
-_BINARY = pathlib.Path(
-    os.environ.get("MALLOCMUZERO_BINARY", _ROOT / "build" / "bin" / "mallocmuzero")
-)
 
 
 @pytest.mark.parametrize("observation", ["full", "brief"])
@@ -48,12 +42,12 @@ def test_pays_what_the_simulator_says(seed: int, tmp_path: pathlib.Path) -> None
 
     mapping = tmp_path / "game.mapping"
     env.save_mapping(mapping)
-    program = next((_ROOT / "workloads" / env.program.chip).glob(f"{env.program.name}.program"))
+    program = next((ROOT / "workloads" / env.program.chip).glob(f"{env.program.name}.program"))
     files = ("--program", str(program), "--mapping", str(mapping))
-    command = [str(_BINARY), "simulate", *files, "--json"]
+    command = [str(BINARY), "simulate", *files, "--json"]
     report = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     assert report["total_cycles"] == pytest.approx(cycles, rel=1e-9)
-    subprocess.run([str(_BINARY), "validate", *files], check=True, capture_output=True)
+    subprocess.run([str(BINARY), "validate", *files], check=True, capture_output=True)
 
 
 def test_plays_the_same_game_after_the_same_seed() -> None:
@@ -74,6 +68,12 @@ def test_plays_the_same_game_after_the_same_seed() -> None:
         games.append((np.stack(rows), names))
     assert games[0][1] == games[1][1]
     np.testing.assert_array_equal(games[0][0], games[1][0])
+
+
+def test_takes_a_seed_of_numpy() -> None:
+    env = MallocEnv(program="dcn_v2")
+    names = [env.reset(seed=seed)[1]["program"] for seed in range(5)]
+    assert [env.reset(seed=seed)[1]["program"] for seed in np.arange(5)] == names
 
 
 def test_draws_all_of_several_programs() -> None:
@@ -144,6 +144,19 @@ def test_a_snapshot_outlives_its_environment() -> None:
     assert not snapshot.finished
 
 
+def test_a_set_has_equal_snapshots_once() -> None:
+    env = MallocEnv(program=SMALL[0])
+    env.reset(seed=0)
+    first = env.snapshot()
+    env.step(DROP)
+    second = env.snapshot()
+    env.restore(first)
+    assert first != second
+    assert {first, second, env.snapshot()} == {first, second}
+    others: list[Any] = [None, "dcn_v2", env.actions.tolist()]
+    assert all(first != other for other in others)
+
+
 def _illegal_action(env: MallocEnv) -> int:
     """Plays on until there is an illegal action; returns it."""
     while True:
@@ -202,6 +215,20 @@ def test_only_a_finished_game_has_a_mapping(tmp_path: pathlib.Path) -> None:
         env.save_mapping(tmp_path / "game.mapping")
 
 
+def test_says_why_a_mapping_cannot_be_saved(tmp_path: pathlib.Path) -> None:
+    env = MallocEnv(program=SMALL[0])
+    play_randomly(env, 0)
+    for path in (tmp_path, tmp_path / "no folder" / "game.mapping", pathlib.Path("/dev/full")):
+        with pytest.raises(OSError, match=str(path)) as refused:
+            env.save_mapping(path)
+        assert "\n" not in str(refused.value)
+    with pytest.raises(FileNotFoundError):
+        env.save_mapping(tmp_path / "no folder" / "game.mapping")
+    with pytest.raises(ValueError, match="null"):
+        env.save_mapping(f"{tmp_path}/game\0.mapping")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -228,10 +255,18 @@ def test_refuses_a_file_that_is_no_program(tmp_path: pathlib.Path) -> None:
 
 
 def test_plays_a_program_file() -> None:
-    path = _ROOT / "workloads" / "tpu_v6e" / "dcn_v2_4_b8192.program"
+    path = ROOT / "workloads" / "tpu_v6e" / "dcn_v2_4_b8192.program"
     env = MallocEnv(program=path)
     assert env.reset(seed=0)[1]["program"] == "tpu_v6e/dcn_v2_4_b8192"
     assert env.programs[0] is find_programs(path)[0]
+
+
+def test_reads_a_program_file_again_once_it_has_changed(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "step.program"
+    names = ["dcn_v2_4_b8192", "gpt_4x1024_b16x512"]
+    for name in names:
+        path.write_bytes((ROOT / "workloads" / "tpu_v6e" / f"{name}.program").read_bytes())
+        assert MallocEnv(program=path).programs[0].name == name
 
 
 def test_takes_loaded_programs_and_sends_them_to_other_processes() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import pathlib
+import subprocess
+import sys
 import threading
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
-from games import SMALL, random_action
+from games import BINARY, ROOT, SMALL, random_action
 from gymnasium.vector import SyncVectorEnv
 from mallocmuzero_gym import MallocEnv, MallocVectorEnv
 
@@ -51,6 +54,67 @@ def test_plays_as_single_environments_do(flat: bool, threads: int) -> None:
             np.testing.assert_array_equal(part, expected_part)
         ends += int(outcome[1].sum())
     assert ends > games, "no game ended twice, so nothing started anew"
+
+
+def test_takes_seeds_of_numpy() -> None:
+    envs = MallocVectorEnv(8, program="dcn_v2")
+    envs.reset(seed=3)
+    names = envs.program_names()
+    seeds: list[Any] = [np.int64(3), np.arange(3, 11), tuple(range(3, 11))]
+    for seed in seeds:
+        envs.reset(seed=0)
+        envs.reset(seed=seed)
+        assert envs.program_names() == names
+
+
+@pytest.mark.parametrize("seed", [0.5, [0, 1, 2], "ab", [0, -1], [0, 0.5], -1])
+def test_a_refused_seed_changes_nothing(seed: Any) -> None:
+    envs = MallocVectorEnv(2, program="dcn_v2")
+    _, info = envs.reset(seed=0)
+    envs.step(_random_actions(info, np.random.default_rng(0)))
+    before = [envs.snapshot(game) for game in range(2)]
+    with pytest.raises((ValueError, TypeError, gymnasium.error.Error)):
+        envs.reset(seed=seed)
+    assert [envs.snapshot(game) for game in range(2)] == before
+
+
+def test_draws_the_same_programs_after_a_refused_step() -> None:
+    """Games that have ended draw their next program once, however often the step is refused."""
+    names = []
+    for refused in (0, 3):
+        envs = MallocVectorEnv(4, program="dcn_v2", illegal_actions="raise")
+        _, info = envs.reset(seed=1)
+        random = np.random.default_rng(0)
+        starts: list[list[str]] = []
+        for _ in range(300):
+            actions = _random_actions(info, random)
+            if not info["action_mask"].any(axis=1).all():
+                for _ in range(refused):
+                    with pytest.raises(ValueError, match="does not exist"):
+                        envs.step([*actions[:3], 7])
+                starts.append([])
+            *_, info = envs.step(actions)
+            if starts and not starts[-1]:
+                starts[-1] = envs.program_names()
+        names.append(starts)
+    assert names[0] == names[1]
+    assert len(names[0]) > 10
+
+
+def test_says_which_games_have_a_gain(tmp_path: pathlib.Path) -> None:
+    """A program without a default has no gain, as in single environments."""
+    bare = tmp_path / "bare.program"
+    captures = ROOT / "workloads" / "captures" / "tpu_v6e" / "dcn_v2_4_b8192"
+    files = ["--all-hbm", str(captures / "all_hbm.hlo.zst"), "--output", str(bare)]
+    command = [str(BINARY), "import", "--hardware", "tpu_v6e", *files]
+    subprocess.run(command, check=True, capture_output=True)
+    programs: list[Any] = [bare, SMALL[0]]
+    ours = MallocVectorEnv(8, program=programs)
+    theirs = SyncVectorEnv([lambda: MallocEnv(program=programs)] * 8)
+    info, expected = ours.reset(seed=0)[1], theirs.reset(seed=0)[1]
+    assert 0 < expected["_gain"].sum() < 8
+    np.testing.assert_array_equal(info["_gain"], expected["_gain"])
+    np.testing.assert_array_equal(np.isnan(info["gain"]), ~expected["_gain"])
 
 
 def test_is_what_make_vec_makes() -> None:
@@ -130,6 +194,63 @@ def test_refuses_games_that_do_not_exist() -> None:
     for game in (-1, 2):
         with pytest.raises(IndexError, match="does not exist: expected 0 to 1"):
             envs.snapshot(game)
+
+
+def test_refuses_calls_while_another_thread_steps() -> None:
+    envs = MallocVectorEnv(8192, program=SMALL[0], observation="brief", threads=1)
+    envs.reset(seed=0)
+    calls = (envs.playing, envs.snapshot)
+    refused = [0, 0]
+    thread = threading.Thread(target=lambda: [envs.step(np.zeros(8192, int)) for _ in range(5)])
+    thread.start()
+    while thread.is_alive():
+        for k, call in enumerate(calls):
+            try:
+                call(0)
+            except RuntimeError as error:
+                assert str(error) == "another thread is stepping these games"
+                refused[k] += 1
+    thread.join()
+    assert all(refused), refused
+
+
+def test_plays_the_actions_of_the_call_if_the_array_changes_meanwhile() -> None:
+    envs = MallocVectorEnv(8192, program=SMALL[0], observation="brief", threads=1)
+    envs.reset(seed=0)
+    actions = np.zeros(8192, np.int64)
+    outcomes: list[Any] = []
+    thread = threading.Thread(target=lambda: outcomes.append(envs.step(actions)))
+    thread.start()
+    changed = False
+    while thread.is_alive():
+        try:
+            envs.snapshot(0)
+        except RuntimeError:  # the step has begun
+            actions[:] = 7
+            changed = True
+    thread.join()
+    assert changed
+    assert outcomes, "the step was refused"
+    assert not outcomes[0][-1]["illegal"].any()
+
+
+def test_refuses_more_threads_than_the_system_has_room_for() -> None:
+    """It runs in another process, since that process may use little memory only."""
+    program = f"""
+import pathlib, resource
+from mallocmuzero_gym import MallocVectorEnv
+MallocVectorEnv(2, program={SMALL[0]!r})
+pages = int(pathlib.Path("/proc/self/statm").read_text().split()[0])
+most = pages * resource.getpagesize() + (256 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+try:
+    MallocVectorEnv(2, program={SMALL[0]!r}, threads=1024)
+except RuntimeError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert "1024 threads" in run.stdout
 
 
 def test_lets_other_threads_of_python_run() -> None:

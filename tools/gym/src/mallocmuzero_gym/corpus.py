@@ -106,9 +106,18 @@ def _check(what: str, value: str | None, known: Iterable[str]) -> None:
         raise ValueError(f"{what} {value!r}: expected one of {', '.join(known)}")
 
 
-@functools.cache
+# The programs that were loaded, by path, each with the version of its file.
+_loaded: dict[str, tuple[tuple[int, ...], Program]] = {}
+
+
 def _load(path: str) -> Program:
-    return Program(path)
+    """Returns the program of a file: the same one as before, unless the file has changed."""
+    status = pathlib.Path(path).stat()
+    version = (status.st_ino, status.st_size, status.st_mtime_ns)
+    known = _loaded.get(path)
+    if known is None or known[0] != version:
+        known = _loaded[path] = (version, Program(path))
+    return known[1]
 
 
 @functools.cache

@@ -6,7 +6,7 @@ import math
 import operator
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, SupportsIndex
 
 import gymnasium
 import numpy as np
@@ -84,11 +84,14 @@ class MallocEnv(gymnasium.Env[Observation, np.int64]):
         return legal
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+        self, *, seed: SupportsIndex | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Starts a game. `options["program"]` chooses the program, by its index in `programs`."""
-        super().reset(seed=seed)
-        self._batch.reset(0, choose_program(self.programs, self.np_random, options))
+        super().reset(seed=whole_seed(seed))
+        named = named_program(self.programs, options)
+        self._batch.reset(
+            0, draw_program(self.programs, self.np_random) if named is None else named
+        )
         return self._observe(), self._first_info()
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
@@ -112,7 +115,10 @@ class MallocEnv(gymnasium.Env[Observation, np.int64]):
         return self._observe(), self._first_info()
 
     def save_mapping(self, path: str | os.PathLike[str]) -> None:
-        """Writes the mapping of a finished game to a file, which `mallocmuzero` reads."""
+        """Writes the mapping of a finished game to a file, which `mallocmuzero` reads.
+
+        Raises OSError if the file cannot be written, and RuntimeError if the game is not finished.
+        """
         self._batch.save_mapping(0, os.fspath(path))
 
     def render(self) -> str | None:
@@ -161,19 +167,25 @@ def make_batch(
     )
 
 
-def choose_program(
-    programs: list[_game.Program],
-    random: np.random.Generator,
-    options: dict[str, Any] | None = None,
-) -> int:
-    """Returns the index of the program to play: options["program"], or else a random one."""
-    chosen = (options or {}).get("program")
-    if chosen is None:
-        return int(random.integers(len(programs))) if len(programs) > 1 else 0
-    index = operator.index(chosen)
+def whole_seed(seed: SupportsIndex | None) -> int | None:
+    """Returns a seed as Gymnasium takes it, which refuses the integers of NumPy."""
+    return None if seed is None else operator.index(seed)
+
+
+def named_program(programs: list[_game.Program], options: dict[str, Any] | None) -> int | None:
+    """Returns the index of the program that the options of reset() name; None if they name none."""
+    named = (options or {}).get("program")
+    if named is None:
+        return None
+    index = operator.index(named)
     if not 0 <= index < len(programs):
         raise ValueError(f"options['program'] {index}: expected 0 to {len(programs) - 1}")
     return index
+
+
+def draw_program(programs: list[_game.Program], random: np.random.Generator) -> int:
+    """Returns the index of a random program."""
+    return int(random.integers(len(programs))) if len(programs) > 1 else 0
 
 
 def full_name(program: _game.Program) -> str:

@@ -113,15 +113,16 @@ def _overrides(record: dict[str, Any], split: str) -> Iterator[Trial]:
     if "verified" not in record:
         return
     verified = record["verified"]
-    for compiled in verified["rounds"]:
-        cycles = compiled["compiled_cycles"]
-        best = cycles == verified["optimized_cycles"]
+    all_cycles = [compiled["compiled_cycles"] for compiled in verified["rounds"]]
+    for number, (compiled, cycles) in enumerate(zip(verified["rounds"], all_cycles, strict=True)):
+        # A later compile with as many cycles had other options.
+        is_best = cycles == verified["optimized_cycles"] and cycles not in all_cycles[:number]
         yield _trial(
             "overrides",
             record | {"default_cycles": verified["default_cycles"]},
             split,
             cycles,
-            options=verified["options"] if best else {},
+            options=verified["options"] if is_best else {},
             predicted_cycles=compiled["predicted_cycles"],
         )
 

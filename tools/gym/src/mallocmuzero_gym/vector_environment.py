@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -15,11 +16,22 @@ from gymnasium.vector.utils import batch_space
 
 from mallocmuzero_gym import _game
 from mallocmuzero_gym.corpus import Named, find_programs
-from mallocmuzero_gym.environment import DEFAULT_PROGRAM, choose_program, full_name, make_batch
+from mallocmuzero_gym.environment import (
+    DEFAULT_PROGRAM,
+    draw_program,
+    full_name,
+    make_batch,
+    named_program,
+    whole_seed,
+)
 from mallocmuzero_gym.observations import Observation, ObservationFormat
 
 # A thread with fewer games than these would mostly wait.
 _GAMES_OF_A_THREAD = 32
+
+Seeds: TypeAlias = (
+    int | np.integer[Any] | Sequence[SupportsIndex | None] | npt.NDArray[np.integer[Any]] | None
+)
 
 _Step = tuple[
     Observation,
@@ -70,6 +82,8 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
         self._batch = make_batch(self.programs, num_envs, self._format, illegal_actions, threads)
         self._arrays = _game.arrays(self._batch)
         self._random = [seeding.np_random()[0] for _ in range(num_envs)]
+        # Programs that were drawn for games, by game, until the games start with them.
+        self._drawn: dict[int, int] = {}
         self.single_observation_space = self._format.space()
         self.single_action_space = gymnasium.spaces.Discrete(3)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -78,24 +92,33 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
     def reset(
         self,
         *,
-        seed: int | Sequence[int | None] | None = None,
+        seed: Seeds = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Observation, dict[str, Any]]:
         """Starts all games. `seed` is for game 0, and counts up; or there is one for each game."""
-        for game, own_seed in enumerate(self._seeds(seed)):
-            if own_seed is not None:
-                self._random[game] = seeding.np_random(own_seed)[0]
-            chosen = choose_program(self.programs, self._random[game], options)
-            self._batch.reset(game, chosen)
+        # Everything is checked before the first game changes.
+        seeds = self._seeds(seed)
+        seeded = {k: seeding.np_random(s)[0] for k, s in enumerate(seeds) if s is not None}
+        named = named_program(self.programs, options)
+        for game, random in seeded.items():
+            self._random[game] = random
+            self._drawn.pop(game, None)
+        for game in range(self.num_envs):
+            self._batch.reset(game, self._draw(game) if named is None else named)
+        if named is None:
+            self._drawn.clear()
         return self._observe(), self._info()
 
     def step(self, actions: npt.ArrayLike) -> _Step:
         """Takes an action in each game. No game is truncated."""
         checked = self._checked(actions)
-        if len(self.programs) > 1:
-            for game in np.flatnonzero(self._arrays["terminated"]).tolist():
-                self._batch.choose_next(game, choose_program(self.programs, self._random[game]))
+        several = len(self.programs) > 1
+        ended = np.flatnonzero(self._arrays["terminated"]).tolist() if several else []
+        for game in ended:
+            self._batch.choose_next(game, self._draw(game))
         self._batch.step(checked)
+        for game in ended:
+            del self._drawn[game]
         return (
             self._observe(),
             self._arrays["rewards"].copy(),
@@ -124,14 +147,21 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
         """Returns what reset() returns, of the present state: after restore(), for example."""
         return self._observe(), self._info()
 
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+    def _seeds(self, seed: Seeds) -> Sequence[int | None]:
         if seed is None:
             return [None] * self.num_envs
-        if isinstance(seed, int):
-            return range(seed, seed + self.num_envs)
+        if isinstance(seed, int | np.integer):
+            first = operator.index(seed)
+            return range(first, first + self.num_envs)
         if len(seed) != self.num_envs:
             raise ValueError(f"seed: expected a number or {self.num_envs} of them, not {len(seed)}")
-        return seed
+        return [whole_seed(own) for own in seed]
+
+    def _draw(self, game: int) -> int:
+        """Draws the next program of a game, once: a call that is refused draws none twice."""
+        if game not in self._drawn:
+            self._drawn[game] = draw_program(self.programs, self._random[game])
+        return self._drawn[game]
 
     def _checked(self, actions: npt.ArrayLike) -> npt.NDArray[np.int64]:
         array = np.asarray(actions)
@@ -155,7 +185,9 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
             "illegal": self._arrays["illegal"].astype(np.bool_),
         }
         # Gymnasium's wrappers expect an array _KEY that says which games have the entry KEY.
-        return info | {f"_{key}": np.ones(self.num_envs, np.bool_) for key in info}
+        info |= {f"_{key}": np.ones(self.num_envs, np.bool_) for key in info}
+        info["_gain"] = ~np.isnan(info["gain"])
+        return info
 
     def program_names(self) -> list[str]:
         """Returns the names of the programs that the games play."""

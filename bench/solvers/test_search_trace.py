@@ -1,0 +1,41 @@
+"""Tests of search_trace, if it is built."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+_BINARY = pathlib.Path(__file__).resolve().parents[2] / "build" / "bin" / "search_trace"
+
+pytestmark = pytest.mark.skipif(not _BINARY.exists(), reason="search_trace is not built")
+
+
+def trace(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs search_trace for at most a minute."""
+    command = [str(_BINARY), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_prints_better_and_better_mappings() -> None:
+    lines = [json.loads(line) for line in trace("layers:20", "1", "0.2").stdout.splitlines()]
+    cycles = [line["cycles"] for line in lines]
+    assert cycles == sorted(cycles, reverse=True)
+    assert cycles[-1] < cycles[0]
+    assert lines[-1]["seconds"] >= 0.2
+
+
+@pytest.mark.parametrize("layers", ["0", "-1", "x", "", "4000000000"])
+def test_refuses_a_wrong_number_of_layers(layers: str) -> None:
+    refused = trace(f"layers:{layers}", "1", "0.1")
+    assert refused.returncode == 1
+    assert f"layers:{layers}: 1 to 100000 layers expected" in refused.stderr
+
+
+@pytest.mark.parametrize("seconds", ["nan", "-1", "1s"])
+def test_refuses_a_wrong_time(seconds: str) -> None:
+    refused = trace("layers:3", "1", seconds)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("usage:")
