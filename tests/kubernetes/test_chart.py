@@ -282,6 +282,20 @@ def test_policies_allow_the_calls_of_the_roles_and_no_others() -> None:
     assert not allowed(objects, stranger, shard, 7410)
 
 
+def test_policies_and_mounts_allow_the_commands_of_administrators() -> None:
+    objects = chart.render(VALUE_SETS["real"])
+    (shard,) = roles(objects, "replay")
+    first, _ = roles(objects, "learner")
+    text = (chart.ROOT / "docs" / "kubernetes.md").read_text()
+    (pod,) = re.findall(r"kubectl exec RELEASE-(\S+)-0 -- mallocmuzero shards ", text)
+    caller = chart.pod_templates(objects)[f"{chart.RELEASE}-{pod}"]
+    # The learner keeps the list of the shards; games move from shard to shard through the command.
+    assert allowed(objects, caller, shard, 7410)
+    assert allowed(objects, caller, first, 7400)
+    (container,) = caller["spec"]["containers"]
+    assert "admin-token" in {each["name"] for each in container["volumeMounts"]}
+
+
 @pytest.mark.parametrize("kind", ["KEDA", "HPA"])
 def test_the_autoscaler_asks_for_the_error_over_its_buffer(kind: str) -> None:
     objects = chart.render([*VALUE_SETS["real"], f"actor.autoscaling.kind={kind}"])
