@@ -6,9 +6,11 @@ import os
 import pathlib
 import re
 import subprocess
+from collections.abc import Iterator
 
 import chart
 import pytest
+import yaml
 from chart import VALUE_SETS, Object
 
 pytestmark = pytest.mark.skipif(
@@ -345,6 +347,7 @@ def test_pods_restart_for_other_settings_but_not_for_more_actors_or_shards() -> 
     ("settings", "reason"),
     [
         (["actor.replicaz=3"], "additional properties 'replicaz' not allowed"),
+        (["fullnameOverride=m", "nameOverride=two words"], "'two words' does not match pattern"),
         (["replay.shards=0"], "minimum: got 0, want 1"),
         (["replay.terminationGracePeriodSeconds=5"], "minimum: got 5, want 10"),
         (["security.allowInsecureNetwork=false"], "security: set tls.serverSecret"),
@@ -376,3 +379,66 @@ def test_objects_of_long_release_names_have_valid_names() -> None:
     assert names and all(len(name) <= 52 for name in names)
     hosts = re.findall(r'address: "([^.]*)\.', done.stdout)
     assert all(len(host) <= 63 for host in hosts)
+
+
+def template_as(release: str, *flags: str) -> subprocess.CompletedProcess[str]:
+    return chart.helm(
+        "template", release, str(chart.CHART), f"--kube-version={chart.KUBERNETES}", *flags
+    )
+
+
+# Fields of objects whose values are texts, or maps of texts.
+NAMES = {"name", "namespace", "secretName", "serviceAccountName", "storageClassName", "claimName"}
+NAMES |= {"priorityClassName", "release"}
+LABELS = {"labels", "matchLabels", "annotations"}
+
+
+def texts(value: object) -> Iterator[object]:
+    """All values that Kubernetes takes for texts."""
+    if isinstance(value, list):
+        for each in value:
+            yield from texts(each)
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            if key in NAMES and not isinstance(each, dict):
+                yield each
+            elif key in LABELS:
+                yield from each.values()
+            else:
+                yield from texts(each)
+
+
+def test_names_that_yaml_takes_for_numbers_stay_texts() -> None:
+    settings = {
+        "fullnameOverride": "on",
+        "nameOverride": "7",
+        "security.tls.serverSecret": "11",
+        "security.tls.clientSecret": "12",
+        "security.tokenSecret": "13",
+        "security.adminTokenSecret": "14",
+        "replay.storage.storageClassName": "15",
+        "learner.storage.storageClassName": "16",
+        "learner.priorityClassName": "17",
+        "learner.kind": "JobSet",
+        "learner.jobSet.queue": "18",
+        "actor.autoscaling.kind": "HPA",
+    }
+    done = template_as(
+        "42",
+        "--namespace=2026",
+        *chart.value_flags(["values-real.yaml"]),
+        *(f"--set-string={name}={value}" for name, value in settings.items()),
+    )
+    assert done.returncode == 0, done.stderr
+    found = list(texts(list(yaml.safe_load_all(done.stdout))))
+    assert [each for each in found if not isinstance(each, str)] == []
+    assert {"42", "2026", "on", "7", *map(str, range(11, 19))} <= set(found)
+
+
+@pytest.mark.parametrize("release", ["2fast", "run.1"])
+def test_releases_whose_services_would_have_wrong_names_are_refused(release: str) -> None:
+    values = chart.value_flags(VALUE_SETS["small"])
+    done = template_as(release, *values)
+    assert done.returncode != 0
+    assert f"the names of Services would begin with '{release}-mallocmuzero'" in done.stderr
+    assert template_as(release, *values, "--set=fullnameOverride=run").returncode == 0

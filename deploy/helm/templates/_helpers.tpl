@@ -11,10 +11,11 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Arguments: root, component. These labels never change, because selectors use them. */}}
+{{/* Arguments: root, component. These labels never change, because selectors use them. Names have quotes,
+     because YAML takes some, such as 42 and on, for something else than a text. */}}
 {{- define "mallocmuzero.selector" -}}
-app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ default .root.Chart.Name .root.Values.nameOverride | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 {{- with .component }}
 app.kubernetes.io/component: {{ . }}
 {{- end }}
@@ -72,6 +73,10 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 
 {{/* Refuses values that the schema cannot refuse. */}}
 {{- define "mallocmuzero.check" -}}
+{{- $name := include "mallocmuzero.fullname" . -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) -}}
+{{- fail (printf "fullnameOverride: the names of Services would begin with '%s'; lower-case letters, digits and hyphens expected, a letter first" $name) -}}
+{{- end -}}
 {{- $security := .Values.security -}}
 {{- $token := and $security.tokenSecret $security.allowClearTextToken -}}
 {{- if not (or $security.tls.serverSecret $token $security.allowInsecureNetwork) -}}

@@ -33,7 +33,7 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
-  serviceAccountName: {{ include "mallocmuzero.fullname" .root }}
+  serviceAccountName: {{ include "mallocmuzero.fullname" .root | quote }}
   automountServiceAccountToken: false
   enableServiceLinks: false
   terminationGracePeriodSeconds: {{ int .role.terminationGracePeriodSeconds }}
@@ -41,7 +41,7 @@ spec:
   restartPolicy: {{ . }}
   {{- end }}
   {{- with .role.priorityClassName }}
-  priorityClassName: {{ . }}
+  priorityClassName: {{ . | quote }}
   {{- end }}
   {{- with .root.Values.imagePullSecrets }}
   imagePullSecrets:
@@ -93,7 +93,7 @@ spec:
         {{- end }}
   volumes:
     - name: config
-      configMap: {name: {{ include "mallocmuzero.fullname" .root }}}
+      configMap: {name: {{ include "mallocmuzero.fullname" .root | quote }}}
     - name: tmp
       emptyDir: {}
     {{- with .data }}
@@ -159,14 +159,14 @@ spec:
 {{- define "mallocmuzero.secretVolumes" -}}
 {{- with .tlsSecret }}
 - name: tls
-  secret: {secretName: {{ . }}, defaultMode: 0440}
+  secret: {secretName: {{ . | quote }}, defaultMode: 0440}
 {{- end }}
 {{- with .root.Values.security.tokenSecret }}
 - name: token
-  secret: {secretName: {{ . }}, defaultMode: 0440}
+  secret: {secretName: {{ . | quote }}, defaultMode: 0440}
 {{- end }}
 {{- if and .admin .root.Values.security.adminTokenSecret }}
 - name: admin-token
-  secret: {secretName: {{ .root.Values.security.adminTokenSecret }}, defaultMode: 0440}
+  secret: {secretName: {{ .root.Values.security.adminTokenSecret | quote }}, defaultMode: 0440}
 {{- end }}
 {{- end -}}
