@@ -442,3 +442,26 @@ def test_releases_whose_services_would_have_wrong_names_are_refused(release: str
     assert done.returncode != 0
     assert f"the names of Services would begin with '{release}-mallocmuzero'" in done.stderr
     assert template_as(release, *values, "--set=fullnameOverride=run").returncode == 0
+
+
+@pytest.mark.parametrize("role", ["learner", "actor", "reanalyse"])
+def test_a_role_with_a_gpu_requests_and_uses_it(role: str) -> None:
+    resource = "nvidia.com/mig-1g.10gb"
+    objects = chart.render(
+        [
+            *VALUE_SETS["small"],
+            "reanalyse.replicas=1",
+            f"{role}.gpus=1",
+            f"{role}.image.repository=cuda",
+            f"{role}.gpuResource={resource.replace('.', chr(92) + '.')}",
+        ]
+    )
+    for pod in roles(objects, "replay", "learner", "actor", "reanalyse"):
+        (container,) = pod["spec"]["containers"]
+        is_role = container["name"] == role
+        assert container["resources"]["limits"].get(resource) == (1 if is_role else None)
+        assert container["image"].startswith("cuda:") == is_role
+    section = re.search(rf"^{role} {{\n(.*?)^}}", chart.config_of(objects), re.M | re.S)
+    assert section is not None
+    # A learner takes the first device that it sees.
+    assert ('device: "cuda"' in section[1]) == (role != "learner")
