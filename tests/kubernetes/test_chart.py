@@ -444,6 +444,31 @@ def test_releases_whose_services_would_have_wrong_names_are_refused(release: str
     assert template_as(release, *values, "--set=fullnameOverride=run").returncode == 0
 
 
+def images(*settings: str) -> dict[str, str]:
+    objects = chart.render([*VALUE_SETS["small"], "reanalyse.replicas=1", *settings])
+    found = {}
+    for pod in chart.pod_templates(objects).values():
+        (container,) = pod["spec"]["containers"]
+        found[container["name"]] = container["image"]
+    return found
+
+
+A, B = f"sha256:{'a' * 64}", f"sha256:{'b' * 64}"
+
+
+def test_the_digest_of_an_image_is_not_that_of_another_one() -> None:
+    pinned = [f"image.digest={A}", "learner.image.repository=cuda"]
+    made = images(*pinned, f"learner.image.digest={B}", "actor.image.tag=v2")
+    assert made["learner"] == f"cuda@{B}"
+    assert made["actor"] == "mallocmuzero:v2"
+    assert made["replay"] == made["reanalyse"] == made["status"] == f"mallocmuzero@{A}"
+    assert images(*pinned, "learner.image.tag=v1")["learner"] == "cuda:v1"
+    # Nobody pins a cluster and wants one image of it not to be pinned.
+    done = chart.template([*VALUE_SETS["small"], *pinned])
+    assert done.returncode != 0
+    assert "learner.image: a digest or a tag expected" in done.stderr
+
+
 @pytest.mark.parametrize("role", ["learner", "actor", "reanalyse"])
 def test_a_role_with_a_gpu_requests_and_uses_it(role: str) -> None:
     resource = "nvidia.com/mig-1g.10gb"

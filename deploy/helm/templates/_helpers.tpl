@@ -29,9 +29,13 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end -}}
 
-{{/* Arguments: root, image (fields that replace those of .Values.image). */}}
+{{/* Arguments: root, image (fields that replace those of .Values.image). A digest belongs to one image, so
+     another repository or tag comes without it. */}}
 {{- define "mallocmuzero.image" -}}
-{{- $image := merge (deepCopy (default dict .image)) .root.Values.image -}}
+{{- $own := default dict .image -}}
+{{- $of := .root.Values.image -}}
+{{- if or $own.repository $own.tag -}}{{- $of = omit $of "digest" -}}{{- end -}}
+{{- $image := merge (deepCopy $own) $of -}}
 {{- if $image.digest -}}
 {{- printf "%s@%s" $image.repository $image.digest -}}
 {{- else -}}
@@ -87,6 +91,13 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- end -}}
 {{- if ne (len (default dict .Values.learner.programs)) 1 -}}
 {{- fail "learner.programs: one volume source expected, such as {configMap: {name: programs}}" -}}
+{{- end -}}
+{{- range $role := list "learner" "actor" "reanalyse" -}}
+{{- with (index $.Values $role).image -}}
+{{- if and $.Values.image.digest .repository (not (or .digest .tag)) -}}
+{{- fail (printf "%s.image: a digest or a tag expected, because image.digest is that of another repository" $role) -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 {{- if and .Values.actor.autoscaling.enabled (gt (int .Values.actor.autoscaling.minReplicas) (int .Values.actor.autoscaling.maxReplicas)) -}}
 {{- fail "actor.autoscaling: minReplicas is above maxReplicas" -}}
