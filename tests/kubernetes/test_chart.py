@@ -490,3 +490,21 @@ def test_a_role_with_a_gpu_requests_and_uses_it(role: str) -> None:
     assert section is not None
     # A learner takes the first device that it sees.
     assert ('device: "cuda"' in section[1]) == (role != "learner")
+
+
+@pytest.mark.parametrize(
+    ("release", "job"),
+    [("run1", "mallocmuzero-run1"), ("mallocmuzero-b", "mallocmuzero-b")],
+)
+def test_series_name_their_cluster_and_their_process(release: str, job: str) -> None:
+    # As deploy/prometheus/kubernetes.yml does it. With one job for all, alerts would take the actors
+    # of one release for those of another.
+    done = template_as(release, *chart.value_flags(VALUE_SETS["real"]))
+    assert done.returncode == 0, done.stderr
+    monitors = of_kind([each for each in yaml.safe_load_all(done.stdout) if each], "ServiceMonitor")
+    assert len(monitors) == 2
+    for monitor in monitors:
+        (endpoint,) = monitor["spec"]["endpoints"]
+        rules = {each["targetLabel"]: each for each in endpoint["relabelings"]}
+        assert rules["job"] == {"targetLabel": "job", "replacement": job}
+        assert rules["instance"]["sourceLabels"] == ["__meta_kubernetes_pod_name"]
