@@ -351,6 +351,8 @@ def test_pods_restart_for_other_settings_but_not_for_more_actors_or_shards() -> 
         (["replay.shards=0"], "minimum: got 0, want 1"),
         (["replay.terminationGracePeriodSeconds=5"], "minimum: got 5, want 10"),
         (["security.allowInsecureNetwork=false"], "security: set tls.serverSecret"),
+        (["actor.maxUnavailable=0%"], "'0%' does not match pattern"),
+        (["actor.maxUnavailable=101%"], "'101%' does not match pattern"),
         (["learner.programs=null"], "learner.programs: one volume source expected"),
         (["security.tls.certManager.enabled=true"], "security.tls.certManager: serverSecret"),
         (
