@@ -510,3 +510,10 @@ def test_series_name_their_cluster_and_their_process(release: str, job: str) -> 
         rules = {each["targetLabel"]: each for each in endpoint["relabelings"]}
         assert rules["job"] == {"targetLabel": "job", "replacement": job}
         assert rules["instance"]["sourceLabels"] == ["__meta_kubernetes_pod_name"]
+
+
+def test_a_learner_has_time_to_save_while_another_process_does_not_answer() -> None:
+    # It waits for an update of all processes: docs/operations.md.
+    objects = chart.render([*VALUE_SETS["small"], "learner.processes=2"])
+    for pod in roles(objects, "learner"):
+        assert pod["spec"]["terminationGracePeriodSeconds"] >= 75
