@@ -517,3 +517,9 @@ def test_a_learner_has_time_to_save_while_another_process_does_not_answer() -> N
     objects = chart.render([*VALUE_SETS["small"], "learner.processes=2"])
     for pod in roles(objects, "learner"):
         assert pod["spec"]["terminationGracePeriodSeconds"] >= 75
+
+
+def test_an_upgrade_replaces_pods_that_never_became_ready(objects: list[Object]) -> None:
+    # Kubernetes waits for ever until such a pod is ready, unless the policy is Parallel.
+    for each in of_kind(objects, "StatefulSet"):
+        assert each["spec"]["podManagementPolicy"] == "Parallel"
