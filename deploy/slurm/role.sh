@@ -127,8 +127,13 @@ is_replaced() {
 save_copy() {
   local state="$shared/shards/$1" name old
   name=data.$(date +%s).$node.$$
-  cp -r "$2" "$state/$name.tmp" && mv "$state/$name.tmp" "$state/$name" &&
-    write_file "$state/copy" "$name" || return 1
+  if ! { cp -r "$2" "$state/$name.tmp" && mv "$state/$name.tmp" "$state/$name" &&
+    write_file "$state/copy" "$name"; }; then
+    # A part would take the room that the next copy needs.
+    rm -rf "$state/$name.tmp"
+    [ "$(cat "$state/copy" 2>/dev/null)" = "$name" ] || rm -rf "$state/$name"
+    return 1
+  fi
   for old in "$state"/data.*; do
     [ "$old" = "$state/$name" ] || rm -rf "$old"
   done

@@ -72,7 +72,12 @@ exec {cp} "$@"
 class Node:
     """A node, and the folder that it shares with others."""
 
-    def __init__(self, folder: pathlib.Path, copy_seconds: int) -> None:
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        copy_seconds: int = 0,
+        settings: dict[str, str] | None = None,
+    ) -> None:
         self.shared = folder / "shared"
         self.run_dir = folder / "run"
         self.scratch = folder / "disk/test"
@@ -120,6 +125,7 @@ class Node:
             "GOES_ON": "1",
             "LEARNER_PORT": "7400",
             "RESCUE_OPTIONS": "",
+            **(settings or {}),
         }
         text = (SCRIPTS / "common.sh.in").read_text()
         text = re.sub(r"@(\w+)@", lambda mark: values.get(mark[1], "''"), text)
@@ -174,7 +180,7 @@ def await_that(holds: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def node(tmp_path: pathlib.Path) -> Node:
-    return Node(tmp_path, copy_seconds=0)
+    return Node(tmp_path)
 
 
 def test_a_stopped_actor_leaves_its_games_in_the_shared_folder(node: Node) -> None:
@@ -251,6 +257,18 @@ def test_copies_of_a_shard_are_made_one_after_the_other(
     assert lines == ["begin", "end"] * (len(lines) // 2)
     copy = (node.shared / "shards/a/copy").read_text().strip()
     assert (node.shared / "shards/a/home").read_text() == f"copy {copy}\n"
+
+
+def test_a_copy_that_the_shared_folder_does_not_take_leaves_nothing_there(node: Node) -> None:
+    def cut() -> bool:
+        (node.scratch / "cut").touch()
+        return True
+
+    log = node.run("replay", until=cut)
+    assert "its data stay on the disk of node-1" in log
+    assert (node.scratch / "shards/a/games").read_text() == "stored\n"
+    # What was copied in part would take the room that the next copy needs.
+    assert [file.name for file in (node.shared / "shards/a").iterdir()] == ["home"]
 
 
 @contextlib.contextmanager
