@@ -87,8 +87,8 @@ configure() {
     port=$(free_port $((metrics_port + number)))
     # The process adds its number to the port.
     metrics_address=%host%:$((port - number))
-    write_file "$shared/targets/$name.json" \
-      "[{\"targets\": [\"$host:$port\"], \"labels\": {\"role\": \"$role\"}}]"
+    target="[{\"targets\": [\"$host:$port\"], \"labels\": {\"role\": \"$label\"}}]"
+    write_file "$shared/targets/$name.json" "$target"
   fi
   if [ -n "$first_port" ]; then
     address=$host:$(free_port "$first_port")
@@ -105,6 +105,13 @@ configure() {
   done
   mv -f "$config.new" "$config"
   [ "$name" != learner ] || write_file "$shared/cluster.textproto" "$(<"$config")"
+}
+
+# Ends what configure announced to Prometheus, which would take a stopped process for one that is away.
+withdraw_target() {
+  local file="$shared/targets/$name.json"
+  # A process that has replaced this one has another target.
+  [ -z "$target" ] || [ "$(cat "$file" 2>/dev/null)" != "$target" ] || rm -f "$file"
 }
 
 # Whether another role has announced a new address, so that the process needs another configuration.
@@ -310,6 +317,8 @@ describe_role() {
   first_port=
   address=
   address_key=
+  target=
+  label=$role
   case "$role" in
     replay)
       name=${shards[index]}
@@ -343,6 +352,7 @@ describe_role() {
         arguments=(actor --index "$number" --reanalyse)
         metrics_port=$reanalyse_metrics_port
         metrics_key=reanalyse
+        label=reanalyse
       fi
       ;;
   esac
@@ -375,6 +385,7 @@ if prepare; then
 elif [ -z "$stopping" ]; then
   exit 1
 fi
+withdraw_target
 # Slurm sends further signals while the data are being saved.
 trap '' TERM USR1
 drain || say "$name: its data stay on the disk of $node"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import pathlib
 import re
@@ -269,6 +270,48 @@ def test_a_copy_that_the_shared_folder_does_not_take_leaves_nothing_there(node: 
     assert (node.scratch / "shards/a/games").read_text() == "stored\n"
     # What was copied in part would take the room that the next copy needs.
     assert [file.name for file in (node.shared / "shards/a").iterdir()] == ["home"]
+
+
+@pytest.mark.parametrize(
+    ("role", "actors", "name", "label"),
+    [
+        ("actor", 1, "actor.0", "actor"),
+        ("actor", 0, "reanalyse.0", "reanalyse"),
+        ("replay", 1, "a", "replay"),
+        ("learner", 1, "learner", "learner"),
+    ],
+)
+def test_prometheus_finds_a_process_by_its_role_while_it_runs(
+    tmp_path: pathlib.Path, role: str, actors: int, name: str, label: str
+) -> None:
+    ports = ("SHARD", "LEARNER", "ACTOR", "REANALYSE")
+    settings = {f"{each}_METRICS_PORT{'S' * (each == 'SHARD')}": "9460" for each in ports}
+    node = Node(tmp_path, settings=settings | {"ACTORS": str(actors)})
+    file = node.shared / "targets" / f"{name}.json"
+
+    def is_right() -> bool:
+        (group,) = json.loads(file.read_text())
+        assert group["labels"] == {"role": label}
+        assert group["targets"][0].startswith("127.0.0.1:")
+        return True
+
+    node.run(role, until=is_right)
+    # One that has stopped, for example because it was preempted, is not away.
+    assert not file.exists()
+
+
+def test_a_process_leaves_the_address_of_the_one_that_has_replaced_it(
+    tmp_path: pathlib.Path,
+) -> None:
+    node = Node(tmp_path, settings={"ACTOR_METRICS_PORT": "9460"})
+    file = node.shared / "targets/actor.0.json"
+
+    def replace() -> bool:
+        file.write_text("another\n")
+        return True
+
+    node.run("actor", until=replace)
+    assert file.read_text() == "another\n"
 
 
 @contextlib.contextmanager
