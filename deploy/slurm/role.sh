@@ -25,7 +25,7 @@ readonly role=$1
 readonly poll_seconds=1
 readonly run_lock_seconds=120
 readonly node=${SLURMD_NODENAME:-$(hostname)}
-scratch=$(local_folder)
+scratch=$(local_folder) || exit 2  # it has a variable that nothing sets
 readonly scratch
 
 # "limit" once the time limit is near, "asked" after another request to stop.

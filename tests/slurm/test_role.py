@@ -314,6 +314,18 @@ def test_a_process_leaves_the_address_of_the_one_that_has_replaced_it(
     assert file.read_text() == "another\n"
 
 
+def test_a_local_folder_with_an_unknown_variable_is_a_mistake(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, settings={"LOCAL": "$NO_SUCH_VARIABLE/disk"})
+    process = node.start("actor")
+    try:
+        log = process.communicate(timeout=PATIENCE_SECONDS)[0]
+        assert process.returncode == 2
+        assert "NO_SUCH_VARIABLE: unbound variable" in log
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
 @contextlib.contextmanager
 def learner_that_waits(node: Node) -> Iterator[tuple[subprocess.Popen[str], TextIO]]:
     """Starts a learner while the lock of its run is held, and yields it with the locked file."""
