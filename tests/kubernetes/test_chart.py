@@ -351,6 +351,7 @@ def test_pods_restart_for_other_settings_but_not_for_more_actors_or_shards() -> 
         (["replay.shards=0"], "minimum: got 0, want 1"),
         (["replay.terminationGracePeriodSeconds=5"], "minimum: got 5, want 10"),
         (["security.allowInsecureNetwork=false"], "security: set tls.serverSecret"),
+        (["learner.gpus=1", "learner.config=devices: 1"], "learner.config: no devices expected"),
         (["actor.maxUnavailable=0%"], "'0%' does not match pattern"),
         (["actor.maxUnavailable=101%"], "'101%' does not match pattern"),
         (["learner.programs=null"], "learner.programs: one volume source expected"),
@@ -499,8 +500,8 @@ def test_a_role_with_a_gpu_requests_and_uses_it(role: str) -> None:
     [("run1", "mallocmuzero-run1"), ("mallocmuzero-b", "mallocmuzero-b")],
 )
 def test_series_name_their_cluster_and_their_process(release: str, job: str) -> None:
-    # As deploy/prometheus/kubernetes.yml does it. With one job for all, alerts would take the actors
-    # of one release for those of another.
+    # As deploy/prometheus/kubernetes.yml does it. With one job for all, alerts would take the
+    # actors of one release for those of another.
     done = template_as(release, *chart.value_flags(VALUE_SETS["real"]))
     assert done.returncode == 0, done.stderr
     monitors = of_kind([each for each in yaml.safe_load_all(done.stdout) if each], "ServiceMonitor")

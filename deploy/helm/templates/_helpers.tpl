@@ -92,6 +92,10 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- if ne (len (default dict .Values.learner.programs)) 1 -}}
 {{- fail "learner.programs: one volume source expected, such as {configMap: {name: programs}}" -}}
 {{- end -}}
+{{- /* The devices are counted as the pod counts them. A process that is to take the second one has none. */ -}}
+{{- if and .Values.learner.gpus (regexMatch "(?m)^[ \\t]*devices\\b" (default "" .Values.learner.config)) -}}
+{{- fail "learner.config: no devices expected, because each process has a pod of its own with one GPU" -}}
+{{- end -}}
 {{- range $role := list "learner" "actor" "reanalyse" -}}
 {{- with (index $.Values $role).image -}}
 {{- if and $.Values.image.digest .repository (not (or .digest .tag)) -}}
