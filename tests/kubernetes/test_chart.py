@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 
@@ -524,3 +525,43 @@ def test_an_upgrade_replaces_pods_that_never_became_ready(objects: list[Object])
     # Kubernetes waits for ever until such a pod is ready, unless the policy is Parallel.
     for each in of_kind(objects, "StatefulSet"):
         assert each["spec"]["podManagementPolicy"] == "Parallel"
+
+
+def notes(values: list[str], folder: pathlib.Path) -> str:
+    """What `helm install` prints at its end. `helm template` leaves that out."""
+    copy = folder / "chart"
+    shutil.copytree(chart.CHART, copy)
+    text = (copy / "templates" / "NOTES.txt").read_text()
+    (copy / "templates" / "notes.yaml").write_text(
+        f'{{{{- define "notes" -}}}}{text}{{{{- end -}}}}text: {{{{ include "notes" . | quote }}}}'
+    )
+    done = chart.helm(
+        "template",
+        chart.RELEASE,
+        str(copy),
+        f"--namespace={chart.NAMESPACE}",
+        f"--kube-version={chart.KUBERNETES}",
+        "--show-only=templates/notes.yaml",
+        *chart.value_flags(values),
+    )
+    assert done.returncode == 0, done.stderr
+    return str(yaml.safe_load(done.stdout)["text"])
+
+
+@pytest.mark.parametrize("values", VALUE_SETS.values(), ids=VALUE_SETS)
+def test_commands_after_an_installation_are_for_pods_that_exist(
+    values: list[str], tmp_path: pathlib.Path
+) -> None:
+    objects = chart.render(values)
+    pods = [
+        f"{each['metadata']['name']}-{i}"
+        for each in of_kind(objects, "StatefulSet")
+        for i in range(each["spec"]["replicas"])
+    ]
+    pods += [f"deployment/{each['metadata']['name']}" for each in of_kind(objects, "Deployment")]
+    for each in of_kind(objects, "JobSet"):
+        name = each["metadata"]["name"]
+        pods += [f"job/{name}-{job['name']}-0" for job in each["spec"]["replicatedJobs"]]
+    named = re.findall(r" exec (\S+) -- ", notes(values, tmp_path))
+    assert len(named) == 2
+    assert set(named) <= set(pods)
