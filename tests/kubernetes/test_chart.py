@@ -356,6 +356,7 @@ def test_pods_restart_for_other_settings_but_not_for_more_actors_or_shards() -> 
         (["actor.maxUnavailable=0%"], "'0%' does not match pattern"),
         (["actor.maxUnavailable=101%"], "'101%' does not match pattern"),
         (["learner.programs=null"], "learner.programs: one volume source expected"),
+        (["security.tls.clientSecret=mine"], "security.tls: serverSecret expected"),
         (["security.tls.certManager.enabled=true"], "security.tls.certManager: serverSecret"),
         (
             ["actor.autoscaling.enabled=true", "actor.autoscaling.minReplicas=20"],

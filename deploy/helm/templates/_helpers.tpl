@@ -86,6 +86,9 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 {{- if not (or $security.tls.serverSecret $token $security.allowInsecureNetwork) -}}
 {{- fail "security: set tls.serverSecret, or tokenSecret with allowClearTextToken, or allowInsecureNetwork if the network is closed otherwise" -}}
 {{- end -}}
+{{- if and $security.tls.clientSecret (not $security.tls.serverSecret) -}}
+{{- fail "security.tls: serverSecret expected, because without it there is no TLS and clientSecret is not used" -}}
+{{- end -}}
 {{- if and $security.tls.certManager.enabled (not (and $security.tls.serverSecret $security.tls.clientSecret $security.tls.certManager.issuerRef.name)) -}}
 {{- fail "security.tls.certManager: serverSecret, clientSecret and issuerRef.name expected" -}}
 {{- end -}}
