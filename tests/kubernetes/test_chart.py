@@ -370,6 +370,13 @@ def test_wrong_values_are_refused(settings: list[str], reason: str) -> None:
     assert reason in done.stderr
 
 
+@pytest.mark.parametrize(
+    "value", ["replay.resources", "learner.resources", "actor.resources", "networkPolicy.clients"]
+)
+def test_a_default_may_be_removed_by_null(value: str) -> None:
+    assert chart.render([*VALUE_SETS["small"], f"{value}=null"])
+
+
 def test_objects_of_long_release_names_have_valid_names() -> None:
     done = chart.helm(
         "template",

@@ -132,7 +132,7 @@ spec:
 {{/* The resources of a role. A role with threads requests a CPU for each, unless it says otherwise.
      Arguments: role, gpus, gpuResource. */}}
 {{- define "mallocmuzero.resources" -}}
-{{- $resources := deepCopy .role.resources -}}
+{{- $resources := deepCopy (default dict .role.resources) -}}
 {{- if .role.threads -}}
 {{- $resources = merge $resources (dict "requests" (dict "cpu" (toString (int .role.threads)))) -}}
 {{- end -}}
