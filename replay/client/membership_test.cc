@@ -83,7 +83,7 @@ TEST(Membership, GamesOfAShardThatLeavesGoToItsHeirs) {
   EXPECT_EQ(writer->Close(kLong), absl::OkStatus());
 }
 
-// What the writer says of its connection to each shard.
+// The writer's gauge of its connection to each shard.
 std::map<std::string, double> Connected(const prometheus::Registry& registry) {
   std::map<std::string, double> connected;
   for (const prometheus::MetricFamily& family : registry.Collect()) {

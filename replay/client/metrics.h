@@ -30,8 +30,8 @@ struct WriterMetrics {
   };
   OfShard Of(const std::string& shard) const;
 
-  // Says no longer whether the shard is connected, because it has left. Nobody may use `connected`
-  // of an earlier OfShard any more.
+  // Says no longer whether the shard is connected, because it has left. `connected` of an earlier
+  // OfShard must not be used any more.
   void Forget(const std::string& shard) const;
 
   std::unique_ptr<prometheus::Registry> own_registry;

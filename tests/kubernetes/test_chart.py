@@ -475,7 +475,7 @@ def test_the_digest_of_an_image_is_not_that_of_another_one() -> None:
     assert made["actor"] == "mallocmuzero:v2"
     assert made["replay"] == made["reanalyse"] == made["status"] == f"mallocmuzero@{A}"
     assert images(*pinned, "learner.image.tag=v1")["learner"] == "cuda:v1"
-    # Nobody pins a cluster and wants one image of it not to be pinned.
+    # A cluster with pinned images would have one that is not pinned.
     done = chart.template([*VALUE_SETS["small"], *pinned])
     assert done.returncode != 0
     assert "learner.image: a digest or a tag expected" in done.stderr

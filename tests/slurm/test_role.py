@@ -268,7 +268,7 @@ def test_a_copy_that_the_shared_folder_does_not_take_leaves_nothing_there(node: 
     log = node.run("replay", until=cut)
     assert "its data stay on the disk of node-1" in log
     assert (node.scratch / "shards/a/games").read_text() == "stored\n"
-    # What was copied in part would take the room that the next copy needs.
+    # A part of a copy would take the room that the next copy needs.
     assert [file.name for file in (node.shared / "shards/a").iterdir()] == ["home"]
 
 
