@@ -60,13 +60,14 @@ free_port() {
 
 publish() { write_file "$shared/addresses/$1" "$2"; }
 
-# Writes the configuration with all addresses that are known to $config.new. Fails if one is missing.
+# Writes the configuration with all addresses to $config.new. Fails if something is $missing.
 assemble() {
   local text file key
+  missing="a file of the launch"
   text=$(<"$shared/launch/cluster.textproto.in") || return 1
   for key in "${shards[@]}" learner ${rendezvous_port:+rendezvous}; do
     file="$shared/addresses/$key"
-    [ -s "$file" ] || { missing=$key; return 1; }
+    [ -s "$file" ] || { missing="the address of $key"; return 1; }
     text=${text//"%address:$key%"/"$(<"$file")"}
   done
   text=${text//"%metrics:$metrics_key%"/"${metrics_address:-}"}
@@ -75,6 +76,7 @@ assemble() {
   text=${text//"%spool%"/"$spool"}
   # A role needs no metrics addresses of others.
   while [[ $text =~ %metrics:[A-Za-z0-9-]+% ]]; do text=${text//"${BASH_REMATCH[0]}"/}; done
+  missing="room in $shared/configs"
   printf '%s\n' "$text" >"$config.new"
 }
 
@@ -99,7 +101,7 @@ configure() {
   fi
   until assemble; do
     [ -z "$stopping" ] || return 1
-    [ "$missing" = "${said:-}" ] || say "$name: waits for the address of $missing"
+    [ "$missing" = "${said:-}" ] || say "$name: waits for $missing"
     said=$missing
     sleep "$poll_seconds" & wait $!
   done

@@ -326,6 +326,25 @@ def test_a_local_folder_with_an_unknown_variable_is_a_mistake(tmp_path: pathlib.
             os.killpg(process.pid, signal.SIGKILL)
 
 
+def test_a_role_waits_while_its_configuration_cannot_be_written(node: Node) -> None:
+    configs = node.shared / "configs"
+    configs.rmdir()
+    configs.write_text("not a folder")
+    process = node.start("actor")
+    try:
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "")
+        assert any("waits for room in" in line for line in lines)
+        configs.unlink()
+        configs.mkdir()
+        await_that((node.scratch / "started").exists)
+        process.send_signal(signal.SIGTERM)
+        assert "actor.0: stopped" in process.communicate(timeout=PATIENCE_SECONDS)[0]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
 @contextlib.contextmanager
 def learner_that_waits(node: Node) -> Iterator[tuple[subprocess.Popen[str], TextIO]]:
     """Starts a learner while the lock of its run is held, and yields it with the locked file."""
