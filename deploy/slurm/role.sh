@@ -22,16 +22,14 @@ set -u
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 readonly role=$1
-readonly poll_seconds=1
-readonly run_lock_seconds=120
+readonly poll_seconds=1 run_lock_seconds=120
 readonly node=${SLURMD_NODENAME:-$(hostname)}
 scratch=$(local_folder) || exit 2  # it has a variable that nothing sets
 readonly scratch
 
 # "limit" once the time limit is near, "asked" after another request to stop.
 stopping=
-child=
-has_data=  # 1 once the shard's newest data are at $data
+child= has_data=  # has_data is 1 once the shard's newest data are at $data
 trap 'stopping=limit' USR1
 trap 'stopping=${stopping:-asked}' TERM
 # The log ends if the node with the batch script is lost. Data must be saved nevertheless.
@@ -156,14 +154,18 @@ bring_home() {
   rm -rf "$2"
 }
 
-# Runs `role.sh rescue` on the node $2, as soon as Slurm has the node again.
+# Runs `role.sh rescue` on the node $2, if it is another one as soon as Slurm has the node again.
 fetch_from_node() {
-  local from=$2 folder=$3
-  say "$1: its data are on the disk of $from; waits up to $lost_node_seconds s for that node"
-  # The job that is asked for must not be a step of this one, so it gets none of Slurm's variables.
-  env -i PATH="$PATH" HOME="${HOME:-/}" ${SLURM_CONF:+SLURM_CONF="$SLURM_CONF"} \
-    timeout "$lost_node_seconds" srun "${rescue_options[@]}" --job-name="$cluster-rescue" \
-    --nodelist="$from" --ntasks=1 --chdir=/ "$shared/launch/role.sh" rescue "$1" "$folder" &
+  local from=$2 command=("$shared/launch/role.sh" rescue "$1" "$3")
+  if [ "$from" = "$node" ]; then
+    "${command[@]}" &
+  else
+    say "$1: its data are on the disk of $from; waits up to $lost_node_seconds s for that node"
+    # The job that is asked for must not be a step of this one, so it gets none of Slurm's variables.
+    env -i PATH="$PATH" HOME="${HOME:-/}" ${SLURM_CONF:+SLURM_CONF="$SLURM_CONF"} \
+      timeout "$lost_node_seconds" srun "${rescue_options[@]}" --job-name="$cluster-rescue" \
+      --nodelist="$from" --ntasks=1 --chdir=/ "${command[@]}" &
+  fi
   await_child $!
 }
 
@@ -175,7 +177,9 @@ restore_shard() {
   flock --timeout 60 9 || { say "$name: another process has $data.lock"; return 1; }
   home=$(cat "$shared/shards/$name/home" 2>/dev/null)
   read -r kind place folder <<<"$home"
-  if [ "$kind" = node ] && [ "$place" != "$node" ]; then
+  # The local folder may be another one than before, such as that of the job.
+  if [ "$kind" = node ] && { [ "$place" != "$node" ] ||
+    { [ "$folder" != "$data" ] && ! [ "$folder" -ef "$data" ]; }; }; then
     fetch_from_node "$name" "$place" "$folder" ||
       say "$name: cannot read the disk of $place; games since the last copy are lost"
     [ -z "$stopping" ] || return 1
@@ -316,11 +320,7 @@ run_until_stopped() {
 describe_role() {
   index=${SLURM_PROCID:-0}
   number=$index  # of the process, in its metrics port
-  first_port=
-  address=
-  address_key=
-  target=
-  label=$role
+  first_port= address= address_key= target= label=$role
   case "$role" in
     replay)
       name=${shards[index]}

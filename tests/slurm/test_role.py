@@ -242,6 +242,29 @@ def test_a_shard_stays_on_the_node_if_the_shared_folder_cannot_name_its_copy(nod
     assert (node.shared / "shards/a" / copy / "games").read_text() == "stored\nstored\n"
 
 
+def test_a_shard_takes_its_data_from_an_earlier_local_folder_of_its_node(node: Node) -> None:
+    # Such as one with the number of the job in its name.
+    earlier = node.scratch.parent / "earlier/shards/a"
+    earlier.mkdir(parents=True)
+    (earlier / "games").write_text("earlier\n")
+    (node.shared / "shards/a").mkdir()
+    (node.shared / "shards/a/home").write_text(f"node node-1 {earlier}\n")
+    node.run("replay")
+    copy = (node.shared / "shards/a/copy").read_text().strip()
+    assert (node.shared / "shards/a" / copy / "games").read_text() == "earlier\nstored\n"
+
+
+def test_a_shard_knows_its_data_by_another_path(node: Node) -> None:
+    data = node.scratch / "shards/a"
+    data.mkdir(parents=True)
+    (data / "games").write_text("earlier\n")
+    link = node.scratch.parent / "link"
+    link.symlink_to(node.scratch)
+    (node.shared / "shards/a").mkdir()
+    (node.shared / "shards/a/home").write_text(f"node node-1 {link}/shards/a\n")
+    assert "a: continues with its data on this node" in node.run("replay")
+
+
 @pytest.mark.parametrize(("begun", "hurried"), [(2, False), (1, True)])
 def test_copies_of_a_shard_are_made_one_after_the_other(
     tmp_path: pathlib.Path, begun: int, hurried: bool
