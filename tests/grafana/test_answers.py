@@ -20,6 +20,7 @@ VARIABLES = {
     "instance": ".*",
     "program": "p",
     "__rate_interval": "5m",
+    "__range": "1h",
 }
 GAIN = "job_chip_program_player:mallocmuzero_gain:ratio"
 TWO_CHIPS = {
@@ -138,3 +139,10 @@ def test_while_nothing_is_inserted_there_is_no_turnover_and_no_reuse(
     check(tmp_path, expression, series, {})
     drawn, _ = expressions("learning", "Reuse of samples")
     check(tmp_path, drawn, series, {})
+
+
+def test_damaged_games_show_while_prometheus_reaches_no_actor(tmp_path: pathlib.Path) -> None:
+    (expression,) = expressions("operations", "Games lost")
+    damaged = 'mallocmuzero_replay_unreadable_items_total{job="m",instance="r"}'
+    # 0.1 a minute, over an hour of which 35 minutes are there.
+    check(tmp_path, f"{expression} > bool 3", {damaged: "0+0.1x40"}, {"{}": 1})
