@@ -61,6 +61,8 @@ def gain_figure(player: str, description: str) -> Json:
 
 
 def returns() -> Row:
+    # A program may be there for several chips.
+    named = f'label_join({GAIN}{{{CHOSEN}}}, "name", " ", "program", "chip")'
     return Row(
         "Does it get better?",
         [
@@ -119,12 +121,12 @@ def returns() -> Row:
             ),
             table(
                 "Cycles saved against the compiler's default, by program",
-                "The present gain of each player. Sort by a column to find programs that do not "
-                "learn.",
-                [query(f"sum by (program, player) ({GAIN}{{{CHOSEN}}})", table=True)],
-                {"program\\player": "program", **PLAYERS},
+                "The present gain of each player on each program and chip. Sort by a column to "
+                "find programs that do not learn.",
+                [query(f"sum by (name, player) ({named})", table=True)],
+                {"name\\player": "program", **PLAYERS},
                 units=dict.fromkeys(PLAYERS.values(), "percentunit"),
-                pivot=("program", "player"),
+                pivot=("name", "player"),
                 sort="program",
                 width=12,
             ),
@@ -150,7 +152,7 @@ def losses() -> Row:
                 "Losses",
                 "The mean loss of the latest updates, by head. docs/training.md has the values "
                 "that untrained networks start from.",
-                [query(either("loss"), "{{head}}")],
+                [query(f"avg by (head) ({either('loss')})", "{{head}}")],
                 "none",
                 least=None,
             ),
@@ -262,7 +264,7 @@ def freshness() -> Row:
                 [
                     query(
                         f"sum (mallocmuzero_replay_positions{{{JOB}}})"
-                        f" / sum (job:mallocmuzero_inserted_positions:rate5m{{{JOB}}})",
+                        f" / (sum (job:mallocmuzero_inserted_positions:rate5m{{{JOB}}}) > 0)",
                         "turnover",
                     )
                 ],
@@ -273,6 +275,11 @@ def freshness() -> Row:
 
 
 def play() -> Row:
+    # Actors follow the weights of process 0 of the learner, which alone publishes.
+    weights = (
+        f"mallocmuzero_learner_program_weight_ratio{{{CHOSEN}}}"
+        f" and on (job, instance) mallocmuzero_learner_published_step{{{JOB}}} > 0"
+    )
     return Row(
         "What is played?",
         [
@@ -282,7 +289,7 @@ def play() -> Row:
                 "played more often. The ten largest of the chosen programs.",
                 [
                     query(
-                        f"topk(10, mallocmuzero_learner_program_weight_ratio{{{CHOSEN}}})",
+                        f"topk(10, max by (program, chip) ({weights}))",
                         "{{program}} {{chip}}",
                     )
                 ],
@@ -338,7 +345,12 @@ def each_program() -> Row:
                 lines(
                     "Cycles saved against everything in HBM",
                     "The returns of the game, as the networks learn them.",
-                    [query(either("return_ratio", one), "{{player}} {{chip}}")],
+                    [
+                        query(
+                            f"max by (player, chip) ({either('return_ratio', one)})",
+                            "{{player}} {{chip}}",
+                        )
+                    ],
                     "percentunit",
                     width=12,
                     least=None,

@@ -103,7 +103,9 @@ def overview() -> Row:
                 [
                     query(
                         f"{risen('mallocmuzero_replay_unreadable_items_total')}"
-                        f" + {risen('mallocmuzero_replay_client_refused_items_total')}",
+                        # Prometheus need not reach the actors.
+                        f" + ({risen('mallocmuzero_replay_client_refused_items_total')}"
+                        " or vector(0))",
                         "games",
                     )
                 ],

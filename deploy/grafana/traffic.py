@@ -297,7 +297,7 @@ def calls() -> Row:
                 "Calls a second by status code, without OK.",
                 [
                     query(
-                        f"{rate(f'{seconds}_count', FAILED, 'code')} or {NO_ERRORS}",
+                        f"{rate(f'{seconds}_count', FAILED, 'code')} or on () {NO_ERRORS}",
                         "{{code}}",
                     )
                 ],

@@ -22,16 +22,14 @@ set -u
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 readonly role=$1
-readonly poll_seconds=1
-readonly run_lock_seconds=120
+readonly poll_seconds=1 run_lock_seconds=120
 readonly node=${SLURMD_NODENAME:-$(hostname)}
-scratch=$(local_folder)
+scratch=$(local_folder) || exit 2  # it has a variable that nothing sets
 readonly scratch
 
 # "limit" once the time limit is near, "asked" after another request to stop.
 stopping=
-child=
-has_data=  # 1 once the shard's newest data are at $data
+child= has_data=  # has_data is 1 once the shard's newest data are at $data
 trap 'stopping=limit' USR1
 trap 'stopping=${stopping:-asked}' TERM
 # The log ends if the node with the batch script is lost. Data must be saved nevertheless.
@@ -60,13 +58,14 @@ free_port() {
 
 publish() { write_file "$shared/addresses/$1" "$2"; }
 
-# Writes the configuration with all addresses that are known to $config.new. Fails if one is missing.
+# Writes the configuration with all addresses to $config.new. Fails if something is $missing.
 assemble() {
   local text file key
+  missing="a file of the launch"
   text=$(<"$shared/launch/cluster.textproto.in") || return 1
   for key in "${shards[@]}" learner ${rendezvous_port:+rendezvous}; do
     file="$shared/addresses/$key"
-    [ -s "$file" ] || { missing=$key; return 1; }
+    [ -s "$file" ] || { missing="the address of $key"; return 1; }
     text=${text//"%address:$key%"/"$(<"$file")"}
   done
   text=${text//"%metrics:$metrics_key%"/"${metrics_address:-}"}
@@ -75,6 +74,7 @@ assemble() {
   text=${text//"%spool%"/"$spool"}
   # A role needs no metrics addresses of others.
   while [[ $text =~ %metrics:[A-Za-z0-9-]+% ]]; do text=${text//"${BASH_REMATCH[0]}"/}; done
+  missing="room in $shared/configs"
   printf '%s\n' "$text" >"$config.new"
 }
 
@@ -87,8 +87,8 @@ configure() {
     port=$(free_port $((metrics_port + number)))
     # The process adds its number to the port.
     metrics_address=%host%:$((port - number))
-    write_file "$shared/targets/$name.json" \
-      "[{\"targets\": [\"$host:$port\"], \"labels\": {\"role\": \"$role\"}}]"
+    target="[{\"targets\": [\"$host:$port\"], \"labels\": {\"role\": \"$label\"}}]"
+    write_file "$shared/targets/$name.json" "$target"
   fi
   if [ -n "$first_port" ]; then
     address=$host:$(free_port "$first_port")
@@ -99,12 +99,19 @@ configure() {
   fi
   until assemble; do
     [ -z "$stopping" ] || return 1
-    [ "$missing" = "${said:-}" ] || say "$name: waits for the address of $missing"
+    [ "$missing" = "${said:-}" ] || say "$name: waits for $missing"
     said=$missing
     sleep "$poll_seconds" & wait $!
   done
   mv -f "$config.new" "$config"
   [ "$name" != learner ] || write_file "$shared/cluster.textproto" "$(<"$config")"
+}
+
+# Ends what configure announced to Prometheus, which would take a stopped process for one that is away.
+withdraw_target() {
+  local file="$shared/targets/$name.json"
+  # A process that has replaced this one has another target.
+  [ -z "$target" ] || [ "$(cat "$file" 2>/dev/null)" != "$target" ] || rm -f "$file"
 }
 
 # Whether another role has announced a new address, so that the process needs another configuration.
@@ -127,8 +134,13 @@ is_replaced() {
 save_copy() {
   local state="$shared/shards/$1" name old
   name=data.$(date +%s).$node.$$
-  cp -r "$2" "$state/$name.tmp" && mv "$state/$name.tmp" "$state/$name" &&
-    write_file "$state/copy" "$name" || return 1
+  if ! { cp -r "$2" "$state/$name.tmp" && mv "$state/$name.tmp" "$state/$name" &&
+    write_file "$state/copy" "$name"; }; then
+    # A part would take the room that the next copy needs.
+    rm -rf "$state/$name.tmp"
+    [ "$(cat "$state/copy" 2>/dev/null)" = "$name" ] || rm -rf "$state/$name"
+    return 1
+  fi
   for old in "$state"/data.*; do
     [ "$old" = "$state/$name" ] || rm -rf "$old"
   done
@@ -142,14 +154,18 @@ bring_home() {
   rm -rf "$2"
 }
 
-# Runs `role.sh rescue` on the node $2, as soon as Slurm has the node again.
+# Runs `role.sh rescue` on the node $2, if it is another one as soon as Slurm has the node again.
 fetch_from_node() {
-  local from=$2 folder=$3
-  say "$1: its data are on the disk of $from; waits up to $lost_node_seconds s for that node"
-  # The job that is asked for must not be a step of this one, so it gets none of Slurm's variables.
-  env -i PATH="$PATH" HOME="${HOME:-/}" ${SLURM_CONF:+SLURM_CONF="$SLURM_CONF"} \
-    timeout "$lost_node_seconds" srun "${rescue_options[@]}" --job-name="$cluster-rescue" \
-    --nodelist="$from" --ntasks=1 --chdir=/ "$shared/launch/role.sh" rescue "$1" "$folder" &
+  local from=$2 command=("$shared/launch/role.sh" rescue "$1" "$3")
+  if [ "$from" = "$node" ]; then
+    "${command[@]}" &
+  else
+    say "$1: its data are on the disk of $from; waits up to $lost_node_seconds s for that node"
+    # The job that is asked for must not be a step of this one, so it gets none of Slurm's variables.
+    env -i PATH="$PATH" HOME="${HOME:-/}" ${SLURM_CONF:+SLURM_CONF="$SLURM_CONF"} \
+      timeout "$lost_node_seconds" srun "${rescue_options[@]}" --job-name="$cluster-rescue" \
+      --nodelist="$from" --ntasks=1 --chdir=/ "${command[@]}" &
+  fi
   await_child $!
 }
 
@@ -161,7 +177,9 @@ restore_shard() {
   flock --timeout 60 9 || { say "$name: another process has $data.lock"; return 1; }
   home=$(cat "$shared/shards/$name/home" 2>/dev/null)
   read -r kind place folder <<<"$home"
-  if [ "$kind" = node ] && [ "$place" != "$node" ]; then
+  # The local folder may be another one than before, such as that of the job.
+  if [ "$kind" = node ] && { [ "$place" != "$node" ] ||
+    { [ "$folder" != "$data" ] && ! [ "$folder" -ef "$data" ]; }; }; then
     fetch_from_node "$name" "$place" "$folder" ||
       say "$name: cannot read the disk of $place; games since the last copy are lost"
     [ -z "$stopping" ] || return 1
@@ -302,9 +320,7 @@ run_until_stopped() {
 describe_role() {
   index=${SLURM_PROCID:-0}
   number=$index  # of the process, in its metrics port
-  first_port=
-  address=
-  address_key=
+  first_port= address= address_key= target= label=$role
   case "$role" in
     replay)
       name=${shards[index]}
@@ -338,6 +354,7 @@ describe_role() {
         arguments=(actor --index "$number" --reanalyse)
         metrics_port=$reanalyse_metrics_port
         metrics_key=reanalyse
+        label=reanalyse
       fi
       ;;
   esac
@@ -370,6 +387,7 @@ if prepare; then
 elif [ -z "$stopping" ]; then
   exit 1
 fi
+withdraw_target
 # Slurm sends further signals while the data are being saved.
 trap '' TERM USR1
 drain || say "$name: its data stay on the disk of $node"

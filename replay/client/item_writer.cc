@@ -125,7 +125,13 @@ void ItemWriter::SetRoster(const v1::ShardRoster& roster) {
       item.shard = writer->address().name;
       Add(std::move(item), /*by_id=*/true);
     }
-    metrics_.Of(writer->address().name).connected->Set(0);
+    const std::string& name = writer->address().name;
+    // An alert would take a shard that has left for one that no actor reaches.
+    if (const ShardWriter* const next = Find(name); next == nullptr) {
+      metrics_.Forget(name);
+    } else {
+      metrics_.Of(name).connected->Set(next->connected() ? 1 : 0);
+    }
   }
   const absl::MutexLock lock(&mutex_);
   for (SpooledItem& item : std::exchange(homeless_, {})) Add(std::move(item), /*by_id=*/true);

@@ -1,7 +1,11 @@
 // Writers and samplers whose list of shards changes.
 
+#include <prometheus/metric_family.h>
+#include <prometheus/registry.h>
+
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -26,7 +30,9 @@ namespace mallocmuzero {
 namespace {
 
 using testing::Await;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 
 constexpr absl::Duration kLong = absl::Seconds(30);
 
@@ -75,6 +81,35 @@ TEST(Membership, GamesOfAShardThatLeavesGoToItsHeirs) {
   EXPECT_EQ(a->Stats().items(), 40);
   EXPECT_EQ(writer->trouble(), "");
   EXPECT_EQ(writer->Close(kLong), absl::OkStatus());
+}
+
+// The writer's gauge of its connection to each shard.
+std::map<std::string, double> Connected(const prometheus::Registry& registry) {
+  std::map<std::string, double> connected;
+  for (const prometheus::MetricFamily& family : registry.Collect()) {
+    if (family.name != "mallocmuzero_replay_client_insert_stream_connected") continue;
+    for (const prometheus::ClientMetric& metric : family.metric) {
+      connected[metric.label.front().value] = metric.gauge.value;
+    }
+  }
+  return connected;
+}
+
+TEST(Membership, AShardThatHasLeftIsNoShardThatTheWriterCannotReach) {
+  const auto a = StartShard(ShardConfig("a"));
+  const auto b = StartShard(ShardConfig("b"));
+  prometheus::Registry registry;
+  const v1::ShardRoster two = RosterOf({AddressOf(*a, "a"), AddressOf(*b, "b")});
+  const auto writer =
+      StartWriter({.shards = {AddressOf(*a, "a"), AddressOf(*b, "b")}, .registry = &registry});
+  for (uint64_t i = 0; i < 20; ++i) EXPECT_TRUE(writer->Write(MakeTrajectory(i, 2)));
+  EXPECT_TRUE(Await([&] { return writer->acknowledged() == 20; }));
+  EXPECT_THAT(Connected(registry), ElementsAre(Pair("a", 1), Pair("b", 1)));
+  writer->SetRoster(*BeginRemoval(two, "b"));
+  EXPECT_THAT(Connected(registry), ElementsAre(Pair("a", 1)));
+  // A shard with another address has the same name, and no connection yet.
+  writer->SetRoster(RosterOf({{.name = "a", .address = kAway.address}}));
+  EXPECT_THAT(Connected(registry), ElementsAre(Pair("a", 0)));
 }
 
 TEST(Membership, AGameStaysWithTheShardThatMayHaveIt) {

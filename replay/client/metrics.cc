@@ -50,6 +50,10 @@ WriterMetrics::OfShard WriterMetrics::Of(const std::string& shard) const {
           .connected = &connected->Add(labels)};
 }
 
+void WriterMetrics::Forget(const std::string& shard) const {
+  connected->Remove(Of(shard).connected);
+}
+
 SamplerMetrics::SamplerMetrics(prometheus::Registry* registry) : own_registry(OwnIfNone(registry)) {
   prometheus::Registry& to = registry == nullptr ? *own_registry : *registry;
   draws = &MakeCounters(to, Name("draws_total"), "Positions drawn from a shard.");

@@ -19,8 +19,8 @@ struct WriterMetrics {
   // in a registry of their own that is not served.
   explicit WriterMetrics(prometheus::Registry* registry);
 
-  // The metrics of one shard, which stay as long as the registry. The same name gives the same
-  // metrics.
+  // The metrics of one shard, which stay as long as the registry, but `connected` until Forget. The
+  // same name gives the same metrics.
   struct OfShard {
     prometheus::Counter* acknowledged = nullptr;
     prometheus::Counter* refused = nullptr;
@@ -29,6 +29,10 @@ struct WriterMetrics {
     prometheus::Gauge* connected = nullptr;
   };
   OfShard Of(const std::string& shard) const;
+
+  // Says no longer whether the shard is connected, because it has left. `connected` of an earlier
+  // OfShard must not be used any more.
+  void Forget(const std::string& shard) const;
 
   std::unique_ptr<prometheus::Registry> own_registry;
   prometheus::Family<prometheus::Counter>* acknowledged;

@@ -34,6 +34,10 @@ VALUE_SETS: dict[str, list[str]] = {
         "actor.autoscaling.kind=HPA",
         "serviceMonitor.labels.release=prometheus",
         "security.tls.restartOnChange=true",
+        "actor.gpus=1",
+        "actor.image.repository=registry.example/mallocmuzero-cuda",
+        "reanalyse.gpus=1",
+        "reanalyse.image.repository=registry.example/mallocmuzero-cuda",
     ],
     "token": [
         "values-small.yaml",

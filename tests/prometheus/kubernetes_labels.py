@@ -37,7 +37,7 @@ def pod(name: str, component: str, release: str, port: str, phase: str) -> dict[
 
 PODS = [
     pod("learner-0", "learner", "mallocmuzero", "metrics", "Running"),
-    pod("replay-0", "replay", "b", "metrics", "Running"),
+    pod("b-mallocmuzero-replay-0", "replay", "b", "metrics", "Running"),
     pod("actor-x", "actor", "mallocmuzero-c", "metrics", "Running"),
     pod("reanalyse-y", "reanalyse", "", "metrics", "Running"),
     pod("learner-0", "learner", "mallocmuzero", "grpc", "Running"),
@@ -45,12 +45,19 @@ PODS = [
     pod("init", "migration", "mallocmuzero", "metrics", "Running"),
 ]
 
-# (job of the configuration, job, role, instance)
+# (job of the configuration, job, role, instance, service). The autoscaler of the chart finds the
+# shards of its release by the service; other roles need none.
 EXPECTED = {
-    ("mallocmuzero", "mallocmuzero-c", "actor", "actor-x"),
-    ("mallocmuzero", "mallocmuzero", "reanalyse", "reanalyse-y"),
-    ("mallocmuzero-servers", "mallocmuzero", "learner", "learner-0"),
-    ("mallocmuzero-servers", "mallocmuzero-b", "replay", "replay-0"),
+    ("mallocmuzero", "mallocmuzero-c", "actor", "actor-x", ""),
+    ("mallocmuzero", "mallocmuzero", "reanalyse", "reanalyse-y", ""),
+    ("mallocmuzero-servers", "mallocmuzero", "learner", "learner-0", ""),
+    (
+        "mallocmuzero-servers",
+        "mallocmuzero-b",
+        "replay",
+        "b-mallocmuzero-replay-0",
+        "b-mallocmuzero-replay",
+    ),
 }
 
 
@@ -66,8 +73,8 @@ def without_kubernetes(folder: pathlib.Path) -> pathlib.Path:
     return config
 
 
-def labels_by(promtool: str, config: pathlib.Path) -> set[tuple[str, str, str, str]]:
-    found = set()
+def labels_by(promtool: str, config: pathlib.Path) -> set[tuple[str, ...]]:
+    found: set[tuple[str, ...]] = set()
     for job in JOBS:
         ran = subprocess.run(
             [promtool, "check", "service-discovery", "--timeout=1s", str(config), job],
@@ -77,7 +84,8 @@ def labels_by(promtool: str, config: pathlib.Path) -> set[tuple[str, str, str, s
         )
         for target in json.loads(ran.stdout[ran.stdout.index("[") :]):
             if labels := target.get("labels"):
-                found.add((job, labels["job"], labels["role"], labels["instance"]))
+                shown = (labels.get(name, "") for name in ("job", "role", "instance", "service"))
+                found.add((job, *shown))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import pathlib
 import re
@@ -72,7 +73,12 @@ exec {cp} "$@"
 class Node:
     """A node, and the folder that it shares with others."""
 
-    def __init__(self, folder: pathlib.Path, copy_seconds: int) -> None:
+    def __init__(
+        self,
+        folder: pathlib.Path,
+        copy_seconds: int = 0,
+        settings: dict[str, str] | None = None,
+    ) -> None:
         self.shared = folder / "shared"
         self.run_dir = folder / "run"
         self.scratch = folder / "disk/test"
@@ -120,6 +126,7 @@ class Node:
             "GOES_ON": "1",
             "LEARNER_PORT": "7400",
             "RESCUE_OPTIONS": "",
+            **(settings or {}),
         }
         text = (SCRIPTS / "common.sh.in").read_text()
         text = re.sub(r"@(\w+)@", lambda mark: values.get(mark[1], "''"), text)
@@ -174,7 +181,7 @@ def await_that(holds: Callable[[], bool]) -> None:
 
 @pytest.fixture
 def node(tmp_path: pathlib.Path) -> Node:
-    return Node(tmp_path, copy_seconds=0)
+    return Node(tmp_path)
 
 
 def test_a_stopped_actor_leaves_its_games_in_the_shared_folder(node: Node) -> None:
@@ -235,6 +242,29 @@ def test_a_shard_stays_on_the_node_if_the_shared_folder_cannot_name_its_copy(nod
     assert (node.shared / "shards/a" / copy / "games").read_text() == "stored\nstored\n"
 
 
+def test_a_shard_takes_its_data_from_an_earlier_local_folder_of_its_node(node: Node) -> None:
+    # Such as one with the number of the job in its name.
+    earlier = node.scratch.parent / "earlier/shards/a"
+    earlier.mkdir(parents=True)
+    (earlier / "games").write_text("earlier\n")
+    (node.shared / "shards/a").mkdir()
+    (node.shared / "shards/a/home").write_text(f"node node-1 {earlier}\n")
+    node.run("replay")
+    copy = (node.shared / "shards/a/copy").read_text().strip()
+    assert (node.shared / "shards/a" / copy / "games").read_text() == "earlier\nstored\n"
+
+
+def test_a_shard_knows_its_data_by_another_path(node: Node) -> None:
+    data = node.scratch / "shards/a"
+    data.mkdir(parents=True)
+    (data / "games").write_text("earlier\n")
+    link = node.scratch.parent / "link"
+    link.symlink_to(node.scratch)
+    (node.shared / "shards/a").mkdir()
+    (node.shared / "shards/a/home").write_text(f"node node-1 {link}/shards/a\n")
+    assert "a: continues with its data on this node" in node.run("replay")
+
+
 @pytest.mark.parametrize(("begun", "hurried"), [(2, False), (1, True)])
 def test_copies_of_a_shard_are_made_one_after_the_other(
     tmp_path: pathlib.Path, begun: int, hurried: bool
@@ -251,6 +281,91 @@ def test_copies_of_a_shard_are_made_one_after_the_other(
     assert lines == ["begin", "end"] * (len(lines) // 2)
     copy = (node.shared / "shards/a/copy").read_text().strip()
     assert (node.shared / "shards/a/home").read_text() == f"copy {copy}\n"
+
+
+def test_a_copy_that_the_shared_folder_does_not_take_leaves_nothing_there(node: Node) -> None:
+    def cut() -> bool:
+        (node.scratch / "cut").touch()
+        return True
+
+    log = node.run("replay", until=cut)
+    assert "its data stay on the disk of node-1" in log
+    assert (node.scratch / "shards/a/games").read_text() == "stored\n"
+    # A part of a copy would take the room that the next copy needs.
+    assert [file.name for file in (node.shared / "shards/a").iterdir()] == ["home"]
+
+
+@pytest.mark.parametrize(
+    ("role", "actors", "name", "label"),
+    [
+        ("actor", 1, "actor.0", "actor"),
+        ("actor", 0, "reanalyse.0", "reanalyse"),
+        ("replay", 1, "a", "replay"),
+        ("learner", 1, "learner", "learner"),
+    ],
+)
+def test_prometheus_finds_a_process_by_its_role_while_it_runs(
+    tmp_path: pathlib.Path, role: str, actors: int, name: str, label: str
+) -> None:
+    ports = ("SHARD", "LEARNER", "ACTOR", "REANALYSE")
+    settings = {f"{each}_METRICS_PORT{'S' * (each == 'SHARD')}": "9460" for each in ports}
+    node = Node(tmp_path, settings=settings | {"ACTORS": str(actors)})
+    file = node.shared / "targets" / f"{name}.json"
+
+    def is_right() -> bool:
+        (group,) = json.loads(file.read_text())
+        assert group["labels"] == {"role": label}
+        assert group["targets"][0].startswith("127.0.0.1:")
+        return True
+
+    node.run(role, until=is_right)
+    # One that has stopped, for example because it was preempted, is not away.
+    assert not file.exists()
+
+
+def test_a_process_leaves_the_address_of_the_one_that_has_replaced_it(
+    tmp_path: pathlib.Path,
+) -> None:
+    node = Node(tmp_path, settings={"ACTOR_METRICS_PORT": "9460"})
+    file = node.shared / "targets/actor.0.json"
+
+    def replace() -> bool:
+        file.write_text("another\n")
+        return True
+
+    node.run("actor", until=replace)
+    assert file.read_text() == "another\n"
+
+
+def test_a_local_folder_with_an_unknown_variable_is_a_mistake(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, settings={"LOCAL": "$NO_SUCH_VARIABLE/disk"})
+    process = node.start("actor")
+    try:
+        log = process.communicate(timeout=PATIENCE_SECONDS)[0]
+        assert process.returncode == 2
+        assert "NO_SUCH_VARIABLE: unbound variable" in log
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_a_role_waits_while_its_configuration_cannot_be_written(node: Node) -> None:
+    configs = node.shared / "configs"
+    configs.rmdir()
+    configs.write_text("not a folder")
+    process = node.start("actor")
+    try:
+        assert process.stdout is not None
+        lines = iter(process.stdout.readline, "")
+        assert any("waits for room in" in line for line in lines)
+        configs.unlink()
+        configs.mkdir()
+        await_that((node.scratch / "started").exists)
+        process.send_signal(signal.SIGTERM)
+        assert "actor.0: stopped" in process.communicate(timeout=PATIENCE_SECONDS)[0]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 @contextlib.contextmanager

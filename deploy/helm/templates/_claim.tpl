@@ -3,7 +3,7 @@
 accessModes:
   {{- toYaml .accessModes | nindent 2 }}
 {{- with .storageClassName }}
-storageClassName: {{ . }}
+storageClassName: {{ . | quote }}
 {{- end }}
 resources:
   requests: {storage: {{ .size }}}

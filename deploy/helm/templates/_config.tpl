@@ -74,6 +74,9 @@ actor {
   threads: {{ int .threads }}
   metrics_address: "0.0.0.0:{{ int .metricsPort }}"
   spool_dir: "/data/spool"
+  {{- if .gpus }}
+  device: "cuda"
+  {{- end }}
   {{- with .config }}
 {{ . | trim | indent 2 }}
   {{- end }}
@@ -83,6 +86,9 @@ actor {
 reanalyse {
   threads: {{ int .threads }}
   metrics_address: "0.0.0.0:{{ int .metricsPort }}"
+  {{- if .gpus }}
+  device: "cuda"
+  {{- end }}
   {{- with .config }}
 {{ . | trim | indent 2 }}
   {{- end }}

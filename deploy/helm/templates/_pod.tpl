@@ -33,7 +33,7 @@ metadata:
     {{- toYaml . | nindent 4 }}
     {{- end }}
 spec:
-  serviceAccountName: {{ include "mallocmuzero.fullname" .root }}
+  serviceAccountName: {{ include "mallocmuzero.fullname" .root | quote }}
   automountServiceAccountToken: false
   enableServiceLinks: false
   terminationGracePeriodSeconds: {{ int .role.terminationGracePeriodSeconds }}
@@ -41,7 +41,7 @@ spec:
   restartPolicy: {{ . }}
   {{- end }}
   {{- with .role.priorityClassName }}
-  priorityClassName: {{ . }}
+  priorityClassName: {{ . | quote }}
   {{- end }}
   {{- with .root.Values.imagePullSecrets }}
   imagePullSecrets:
@@ -93,7 +93,7 @@ spec:
         {{- end }}
   volumes:
     - name: config
-      configMap: {name: {{ include "mallocmuzero.fullname" .root }}}
+      configMap: {name: {{ include "mallocmuzero.fullname" .root | quote }}}
     - name: tmp
       emptyDir: {}
     {{- with .data }}
@@ -132,7 +132,7 @@ spec:
 {{/* The resources of a role. A role with threads requests a CPU for each, unless it says otherwise.
      Arguments: role, gpus, gpuResource. */}}
 {{- define "mallocmuzero.resources" -}}
-{{- $resources := deepCopy .role.resources -}}
+{{- $resources := deepCopy (default dict .role.resources) -}}
 {{- if .role.threads -}}
 {{- $resources = merge $resources (dict "requests" (dict "cpu" (toString (int .role.threads)))) -}}
 {{- end -}}
@@ -159,14 +159,14 @@ spec:
 {{- define "mallocmuzero.secretVolumes" -}}
 {{- with .tlsSecret }}
 - name: tls
-  secret: {secretName: {{ . }}, defaultMode: 0440}
+  secret: {secretName: {{ . | quote }}, defaultMode: 0440}
 {{- end }}
 {{- with .root.Values.security.tokenSecret }}
 - name: token
-  secret: {secretName: {{ . }}, defaultMode: 0440}
+  secret: {secretName: {{ . | quote }}, defaultMode: 0440}
 {{- end }}
 {{- if and .admin .root.Values.security.adminTokenSecret }}
 - name: admin-token
-  secret: {secretName: {{ .root.Values.security.adminTokenSecret }}, defaultMode: 0440}
+  secret: {secretName: {{ .root.Values.security.adminTokenSecret | quote }}, defaultMode: 0440}
 {{- end }}
 {{- end -}}
