@@ -28,6 +28,7 @@
 #include "mallocmuzero/v1/replay.grpc.pb.h"
 #include "mallocmuzero/v1/status.grpc.pb.h"
 #include "model/checkpoint.h"
+#include "model/network.h"
 #include "rpc/channel.h"
 #include "rpc/host_port.h"
 #include "rpc/security.h"
@@ -89,6 +90,12 @@ absl::Status CheckLearnerConfig(const v1::ClusterConfig& config, uint32_t rank,
   MMZ_RETURN_IF_ERROR(CheckField(config.replay_size() > 0, "replay", "one shard or more"));
   MMZ_RETURN_IF_ERROR(CheckField(rank < learner.processes(), "learner.processes",
                                  absl::StrCat("more than ", rank)));
+  // ChooseCudaDevice has hidden all other devices.
+  if (rank < learner.devices_size() && !HasCuda()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("learner.devices[", rank, "]: ", learner.devices(rank),
+                     " given, but LibTorch finds no such CUDA device here"));
+  }
   if (learner.processes() == 1) return absl::OkStatus();
   return security.CheckListenAddress(learner.rendezvous_address());
 }

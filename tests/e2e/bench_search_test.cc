@@ -134,34 +134,6 @@ TEST(BenchLearner, SaysHowManyUpdatesASecond) {
   EXPECT_GT(2 * double{report["update_p99_ms"]}, 1000 / updates);
 }
 
-// Hides the GPUs that this machine may have.
-class WithoutGpu : public ::testing::Test {
- protected:
-  void SetUp() override { setenv("CUDA_VISIBLE_DEVICES", "", 1); }
-  void TearDown() override { unsetenv("CUDA_VISIBLE_DEVICES"); }
-};
-
-TEST_F(WithoutGpu, BenchmarksOnAGpuAreRefused) {
-  for (const char* command : {"learner", "search"}) {
-    const RunResult result = RunMallocmuzero({"bench", command, "--device", "cuda"});
-    EXPECT_EQ(result.exit_code, 2);
-    ExpectOneErrorLine(result, "no CUDA device");
-  }
-}
-
-TEST_F(WithoutGpu, AnActorThatIsToUseOneIsRefused) {
-  const TemporaryFolder folder;
-  const std::string config =
-      folder.Write("c.textproto",
-                   "learner { workloads: 'c.textproto' }\n"
-                   "actor { device: 'cuda' }\nreanalyse { device: 'cuda' }\n");
-  for (const char* more : {"--index=0", "--reanalyse"}) {
-    const RunResult result = RunMallocmuzero({"actor", "--config", config, more});
-    EXPECT_EQ(result.exit_code, 2);
-    EXPECT_THAT(result.err, HasSubstr(".device: cuda given, but LibTorch finds no CUDA device"));
-  }
-}
-
 TEST(BenchSelfPlay, RefusesWhatCannotBeMeasured) {
   const RunResult result =
       RunMallocmuzero({"bench", "self-play", "--program", "absent.program", "--seconds", "1"});
