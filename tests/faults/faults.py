@@ -20,13 +20,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from audit import compare, failures_in, written_ids
 from disks import SmallDisks
 from fault import Fault
 from injectors import LONG_RUN_SECONDS, Faults
-from loopback_cluster import SHARDS, Cluster, shard_of
+from loopback_cluster import Cluster, shard_of
 from measures import BLOCK_SECONDS, UpdateMeter, rss_report
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -197,28 +198,17 @@ class Run:
         self.wait_until("time passes", self.recovery_seconds, lambda: time.monotonic() > end)
 
 
-def audit(cluster: Cluster, held: Set[str] = frozenset()) -> dict[str, Any]:
+def audit(cluster: Cluster, holder: Mapping[str, int]) -> dict[str, Any]:
     """Compares the acknowledged trajectories with those of the shards.
 
-    `held` are ids that the shard of DURABLE has had: actors give a game to it, too, if the shard
-    that the id selects is slow.
+    `holder` has the indices of the shards that have had an id. Actors may give a game to another
+    shard than the one that the id selects.
     """
     acknowledged = cluster.acknowledged()
-    stored, evicted = cluster.listed()
-    lost = acknowledged - set(stored) - set(evicted)
-    twice = [name for name, times in collections.Counter(stored).items() if times > 1]
-    twice += sorted(set(stored) & set(evicted))
-    unsynced = cluster.shards.index(cluster.unsynced_shard)
-    shards = collections.Counter(unsynced if name in held else shard_of(name) for name in lost)
-    return {
-        "acknowledged": len(acknowledged),
-        "stored": len(stored),
-        "evicted": len(evicted),
-        "lost": len(lost),
-        "lost_by_shard": [shards[index] for index in range(SHARDS)],
-        "lost_ids": sorted(lost)[:10],
-        "stored_twice": len(twice),
-    }
+    contents = [cluster.content(shard) for shard in cluster.shards]
+    return compare(
+        acknowledged, contents, lambda name: holder[name] if name in holder else shard_of(name)
+    )
 
 
 def import_program(binary: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
@@ -239,7 +229,7 @@ def import_program(binary: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
     return program
 
 
-def audit_shards(cluster: Cluster, run: Run, held: Set[str] = frozenset()) -> dict[str, Any]:
+def audit_shards(cluster: Cluster, run: Run, holder: Mapping[str, int]) -> dict[str, Any]:
     """Ends play, kills the shards once more, since only their disks count, and audits."""
     stop_seconds = [player.stop() for player in cluster.players]
     for learner in cluster.learners:
@@ -248,7 +238,7 @@ def audit_shards(cluster: Cluster, run: Run, held: Set[str] = frozenset()) -> di
         shard.kill()
         shard.start()
     run.wait_until("the shards are back", run.recovery_seconds, cluster.shards_answer)
-    return {"actor_stop_seconds": round(max(stop_seconds), 1), **audit(cluster, held)}
+    return {"actor_stop_seconds": round(max(stop_seconds), 1), **audit(cluster, holder)}
 
 
 def cut_unsynced_shard(
@@ -260,21 +250,30 @@ def cut_unsynced_shard(
     """
     for role in [*cluster.learners, *cluster.actors]:
         role.start()
-    held: set[str] = set()
+    holder: dict[str, int] = {}
+    unsynced = cluster.shards.index(cluster.unsynced_shard)
     for _ in range(CUTS_OF_LONG_RUNS if seconds >= LONG_RUN_SECONDS else CUTS):
         run.takes_games(PLAY_SECONDS)
-        held.update(*cluster.listed(cluster.unsynced_shard))
+        for index, shard in enumerate(cluster.shards):
+            content = cluster.content(shard)
+            holder |= dict.fromkeys([*content.stored, *content.evicted], index)
         cut = faults.cut_power_of(cluster.unsynced_shard)
+        # What came after the list was printed is still in the files of the killed shard.
+        cluster.unsynced_shard.kill()
+        holder |= dict.fromkeys(written_ids(cluster.data[unsynced]), unsynced)
         cut.begin()
         cut.end()
         run.survived["power cut of a shard of DURABLE"] += 1
         run.wait_until("the shards are back", run.recovery_seconds, cluster.shards_answer)
-    found = audit_shards(cluster, run, held)
-    unsynced = cluster.shards.index(cluster.unsynced_shard)
+    found = audit_shards(cluster, run, holder)
+    lost, without_bytes = found["lost_by_shard"], found["without_bytes_by_shard"]
     return {
-        "lost_by_power_cuts_of_durable": found["lost_by_shard"].pop(unsynced),
-        "lost_after_power_cuts": sum(found["lost_by_shard"]),
+        "lost_by_power_cuts_of_durable": lost.pop(unsynced),
+        "without_bytes_by_power_cuts_of_durable": without_bytes.pop(unsynced),
+        "lost_after_power_cuts": sum(lost),
+        "lost_ids_after_power_cuts": found["lost_ids"],
         "stored_twice_after_power_cuts": found["stored_twice"],
+        "without_bytes_after_power_cuts": sum(without_bytes),
         "acknowledged": found["acknowledged"],
     }
 
@@ -295,7 +294,7 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
         try:
             found["recovered_seconds"] = round(run.recover(), 1)
         finally:
-            found |= audit_shards(cluster, run)
+            found |= audit_shards(cluster, run, {})
         if faults.can_cut_power:
             found |= cut_unsynced_shard(cluster, run, faults, arguments.seconds)
     except TimeoutError as error:
@@ -306,13 +305,7 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
         disks.unmount()
     failures += run.failures
     failures += [text for role in cluster.roles for text in role.unexpected]
-    for when in ("", "_after_power_cuts"):
-        if lost := found.get(f"lost{when}"):
-            failures.append(f"{lost} acknowledged trajectories are lost{when.replace('_', ' ')}")
-        if twice := found.get(f"stored_twice{when}"):
-            failures.append(f"{twice} trajectories are stored twice{when.replace('_', ' ')}")
-    if not found.get("acknowledged"):
-        failures.append("nothing was acknowledged")
+    failures += failures_in(found)
     memory = {role.name: rss_report(role, arguments.seconds) for role in cluster.roles}
     failures += [
         f"the memory of {name} grows" for name, rss in memory.items() if rss.get("flat") is False

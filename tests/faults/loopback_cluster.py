@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 from typing import Any
 
+from audit import Content, acknowledged_ids, listed_ids, written_ids
 from clocks import DAY, SOURCE, Clock
 from credentials import Credentials
 from preload import compile_library
@@ -223,25 +224,19 @@ class Cluster:
         )
 
     def acknowledged(self) -> set[str]:
-        ids: set[str] = set()
-        for file in self.audit.glob("*") if self.audit.is_dir() else []:
-            # A line that a kill has cut short does not count as an acknowledgement.
-            ids |= {line for line in file.read_text().split("\n") if len(line) == 32}
-        return ids
+        return acknowledged_ids(self.audit)
 
-    def listed(self, shard: Role | None = None) -> tuple[list[str], list[str]]:
-        """Returns the ids that all shards, or one of them, store, and the evicted ids."""
-        one = ["--shard", shard.name] if shard else []
+    def content(self, shard: Role) -> Content:
+        """Returns what a running shard has. Games that come meanwhile may be in one part only."""
+        data = self.data[self.shards.index(shard)]
+        written = written_ids(data)
+        command = [str(self.binary), "replay", "--config", str(self.config("direct"))]
         ran = subprocess.run(
-            [self.binary, "replay", "--config", self.config("direct"), "--list-ids", *one],
+            [*command, "--list-ids", "--shard", shard.name],
             capture_output=True,
             check=True,
             timeout=120,
             text=True,
         )
-        stored: list[str] = []
-        evicted: list[str] = []
-        for line in ran.stdout.splitlines():
-            kind, _, name = line.partition(" ")
-            (stored if kind == "stored" else evicted).append(name)
-        return stored, evicted
+        # The shard may have moved items into another file since the first look.
+        return Content(*listed_ids(ran.stdout), written | written_ids(data))
