@@ -104,6 +104,7 @@ def failures_in(found: Mapping[str, Any]) -> list[str]:
             ("lost", "acknowledged trajectories are lost"),
             ("stored_twice", "trajectories are stored twice"),
             ("without_bytes", "stored trajectories have no bytes"),
+            ("unreadable", "draws have found trajectories without their bytes"),
         ):
             if count := found.get(key + suffix):
                 failures.append(f"{count} {what}{when}")

@@ -56,10 +56,10 @@ class FullDisk(Fault):
             )
 
     def _bytes_sent(self) -> int:
-        """Returns the bytes that players have sent to the shard."""
+        """Returns the bytes that others have sent to the shard."""
         if self._role not in self._cluster.shards:
             return 0
-        return self._cluster.player_proxy(self._role).bytes_sent
+        return self._cluster.proxy_of(self._role).bytes_sent
 
 
 class FileSizeLimit(Fault):

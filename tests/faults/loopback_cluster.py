@@ -5,13 +5,14 @@ There are proxies between them, and all calls use mutual TLS and a token.
 
 from __future__ import annotations
 
+import http.client
+import itertools
 import json
 import pathlib
 import re
 import shutil
 import socket
 import subprocess
-import urllib.error
 import urllib.request
 from typing import Any
 
@@ -29,7 +30,7 @@ SHARDS = len(MODES)
 ACTORS = 4
 LEARNERS = 2
 
-# A learner that does not send its metrics within this time is not waited for.
+# A process that does not send its metrics within this time is not waited for.
 METRICS_SECONDS = 0.3
 
 # Small bounds, so that games are evicted within a minute, and short games.
@@ -68,6 +69,18 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
+def metric(port: int, name: str) -> float | None:
+    """Returns a metric of the process that serves its metrics there; None if it does not answer."""
+    url = f"http://127.0.0.1:{port}/metrics"
+    try:
+        with urllib.request.urlopen(url, timeout=METRICS_SECONDS) as answer:
+            text = answer.read().decode()
+    except (OSError, http.client.HTTPException):
+        return None  # a process that is killed may leave half an answer
+    found = re.search(rf"^{name} ([-+0-9.e]+)$", text, re.MULTILINE)
+    return float(found.group(1)) if found else None
+
+
 def compile_clock_library(folder: pathlib.Path) -> pathlib.Path | None:
     """Returns None if there is no compiler."""
     compiler = shutil.which("cc") or shutil.which("gcc")
@@ -90,25 +103,29 @@ class Cluster:
         self.clock_library = compile_clock_library(folder)
         self.credentials = Credentials(folder / "credentials", self._early_clock())
         self.data = [folder / "shards" / str(i) for i in range(SHARDS)]
-        ports = free_ports(SHARDS + 3 + 2 * SHARDS + 1)
-        self._shard_ports = ports[:SHARDS]
-        self._learner_port, self._meeting_port, self._metrics_port = ports[SHARDS : SHARDS + 3]
-        network = Network()
-        self.network = network
-        proxy_ports = ports[SHARDS + 3 :]
-        to_shards = [
-            network.add(proxy_ports[i], self._shard_ports[i % SHARDS]) for i in range(2 * SHARDS)
+        ports = iter(free_ports(3 * SHARDS + 4))
+
+        def take(count: int) -> list[int]:
+            return list(itertools.islice(ports, count))
+
+        self._shard_ports, self._shard_metrics_ports = take(SHARDS), take(SHARDS)
+        self._learner_port, self._meeting_port, self._metrics_port = take(3)
+        self.network = Network()
+        self._to_shards = [
+            self.network.add(proxy_port, port)
+            for proxy_port, port in zip(take(SHARDS), self._shard_ports, strict=True)
         ]
-        self._actors_to_shards = to_shards[:SHARDS]
-        self._learner_to_shards = to_shards[SHARDS:]
-        self._actors_to_learner = network.add(proxy_ports[-1], self._learner_port)
-        # Bytes that players have sent to a shard during each time that its disk was full.
+        self._to_learner = self.network.add(take(1)[0], self._learner_port)
+        # Bytes that others have sent to a shard during each time that its disk was full.
         self.sent_to_full_disks: list[int] = []
-        self.proxies: list[Proxy] = [*to_shards, self._actors_to_learner]
+        self.proxies: list[Proxy] = [*self._to_shards, self._to_learner]
         self._write_configs()
         self.shards = [
             self._role(f"shard-{i}", "replay", "--shard", f"shard-{i}") for i in range(SHARDS)
         ]
+        for i, port in enumerate(self._shard_metrics_ports):
+            variable = f"MALLOCMUZERO_SET_replay__{i}__metrics_address"
+            self.shards[i].add_environment({variable: f"127.0.0.1:{port}"})
         self.synced_shard, self.unsynced_shard = self.shards
         self.learners = [
             self._role(f"learner-{i}", "learner", "--rank", str(i)) for i in range(LEARNERS)
@@ -143,9 +160,17 @@ class Cluster:
         """Returns the names of the processes that make updates together with this one."""
         return frozenset(r.name for r in self.learners) if role in self.learners else frozenset()
 
-    def player_proxy(self, shard: Role) -> Proxy:
-        """Returns the proxy between all players and a shard."""
-        return self._actors_to_shards[self.shards.index(shard)]
+    def proxy_of(self, shard: Role) -> Proxy:
+        """Returns the proxy between all others and a shard."""
+        return self._to_shards[self.shards.index(shard)]
+
+    def bytes_sent(self) -> dict[int, int]:
+        """Returns how many bytes each proxy has passed on, by its port."""
+        return {proxy.port: proxy.bytes_sent for proxy in self.proxies}
+
+    def silent_proxies(self, since: dict[int, int]) -> list[int]:
+        """Returns the ports of proxies that have passed nothing on since `bytes_sent`."""
+        return [port for port, count in self.bytes_sent().items() if count == since[port]]
 
     def _write_configs(self) -> None:
         def write(kind: str, shard_ports: list[int], learner_port: int) -> None:
@@ -168,8 +193,10 @@ class Cluster:
             self.config(kind).write_text(text)
 
         write("direct", self._shard_ports, self._learner_port)
-        write("learner", [p.port for p in self._learner_to_shards], self._learner_port)
-        write("actor", [p.port for p in self._actors_to_shards], self._actors_to_learner.port)
+        # Actors take over the addresses of the shards that the learner has.
+        to_shards = [proxy.port for proxy in self._to_shards]
+        write("learner", to_shards, self._learner_port)
+        write("actor", to_shards, self._to_learner.port)
 
     def start(self) -> None:
         for role in self.roles:
@@ -201,14 +228,12 @@ class Cluster:
 
     def updates(self) -> float | None:
         """Returns the learner's updates by its metrics, which cost less than `status`."""
-        url = f"http://127.0.0.1:{self._metrics_port}/metrics"
-        try:
-            with urllib.request.urlopen(url, timeout=METRICS_SECONDS) as answer:
-                text = answer.read().decode()
-        except (OSError, urllib.error.URLError):
-            return None
-        found = re.search(r"^mallocmuzero_learner_step ([0-9.e+]+)$", text, re.MULTILINE)
-        return float(found.group(1)) if found else None
+        return metric(self._metrics_port, "mallocmuzero_learner_step")
+
+    def unreadable(self, shard: Role) -> float | None:
+        """Returns how many draws since the shard's start have found a game without its bytes."""
+        port = self._shard_metrics_ports[self.shards.index(shard)]
+        return metric(port, "mallocmuzero_replay_unreadable_items_total")
 
     def trouble_of(self, name: str) -> str | None:
         """Returns what keeps a shard or the learner from work; None if it does not answer."""

@@ -63,6 +63,27 @@ class UpdateMeter:
         }
 
 
+class DamageMeter:
+    """Counts the draws by which each shard has found a game whose bytes are damaged.
+
+    The shard then lists the game as evicted, so an audit of ids does not find it.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._last = [0.0 for _ in cluster.shards]
+        self.found = [0.0 for _ in cluster.shards]
+
+    def sample(self) -> None:
+        for i, shard in enumerate(self._cluster.shards):
+            now = self._cluster.unreadable(shard)
+            if now is None:
+                continue
+            # A shard that has started again counts from 0.
+            self.found[i] += now - self._last[i] if now >= self._last[i] else now
+            self._last[i] = now
+
+
 def percentile(values: list[int]) -> float:
     ordered = sorted(values)
     return float(ordered[min(len(ordered) - 1, len(ordered) * RSS_PERCENTILE // 100)])

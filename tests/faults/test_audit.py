@@ -67,11 +67,13 @@ def test_what_fails_after_the_power_cuts_says_so() -> None:
         "lost_after_power_cuts": 2,
         "stored_twice_after_power_cuts": 3,
         "without_bytes_after_power_cuts": 4,
+        "unreadable_after_power_cuts": 5,
     }
     assert failures_in(found) == [
         "2 acknowledged trajectories are lost after power cuts",
         "3 trajectories are stored twice after power cuts",
         "4 stored trajectories have no bytes after power cuts",
+        "5 draws have found trajectories without their bytes after power cuts",
     ]
 
 

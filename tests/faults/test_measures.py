@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 from loopback_cluster import Cluster
-from measures import UpdateMeter, rss_report
+from measures import DamageMeter, UpdateMeter, rss_report
 from roles import Role
 
 
@@ -48,3 +48,22 @@ def test_memory_is_flat_if_its_end_is_near_half_time(
     assert report["half_time_mib"] == 100
     assert report["ratio"] == end_mib / 100
     assert report["flat"] is is_flat
+
+
+def test_damaged_games_that_a_shard_finds_count_through_its_restarts(
+    tmp_path: pathlib.Path,
+) -> None:
+    a: list[float | None] = [0.0, 2.0, None, 1.0, 1.0]
+    b: list[float | None] = [0.0, 0.0, 0.0, 0.0, 3.0]
+
+    class Shards:
+        def __init__(self) -> None:
+            self.shards = [a, b]
+
+        def unreadable(self, shard: list[float | None]) -> float | None:
+            return shard.pop(0)
+
+    meter = DamageMeter(cast(Cluster, Shards()))
+    for _ in range(5):
+        meter.sample()
+    assert meter.found == [3, 3]
