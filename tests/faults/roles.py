@@ -109,11 +109,23 @@ class Role:
     def wait_for_log(self) -> None:
         """Waits for the first line of a process; after it, the process handles SIGTERM."""
         end = time.monotonic() + START_SECONDS
-        while self.runs() and self._is_loading() and time.monotonic() < end:
+        while self.runs() and self.is_loading() and time.monotonic() < end:
             time.sleep(0.05)
 
-    def _is_loading(self) -> bool:
+    def is_loading(self) -> bool:
+        """Returns whether the process has not logged its first line yet."""
         return self._log.stat().st_size == self._log_begin
+
+    def has_loaded(self, library: pathlib.Path) -> bool:
+        """Returns false if a process that has started does without the library."""
+        if not self.runs() or self.is_loading():
+            return True
+        try:
+            maps = pathlib.Path(f"/proc/{self.pid}/maps").read_text()
+        except OSError:
+            return True
+        # A process that has ended has no maps.
+        return not maps or str(library) in maps
 
     def runs(self) -> bool:
         return self._process is not None and self._process.poll() is None
@@ -178,7 +190,7 @@ class Role:
         try:
             code = self._process.wait(self._stop_seconds)
             # Before its first line the process is still being loaded and has no handler.
-            is_loading = code == -signal.SIGTERM and self._is_loading()
+            is_loading = code == -signal.SIGTERM and self.is_loading()
             if code != 0 and not is_loading and not self._has_reason_to_end(code):
                 self._note_unexpected(f"stopped with code {code}")
         except subprocess.TimeoutExpired:
