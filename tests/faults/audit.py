@@ -75,7 +75,7 @@ def compare(
     """
     known = collections.Counter(name for c in shards for name in [*c.stored, *c.evicted])
     lost = sorted(acknowledged - known.keys())
-    by_shard = collections.Counter(map(holder, lost))
+    by_shard = [[name for name in lost if holder(name) == i] for i in range(len(shards))]
     # A game that two shards had counts as stored twice after one of them or both have evicted it.
     twice = sorted(name for name, times in known.items() if times > 1)
     without_bytes = [len(set(c.stored) - c.written) for c in shards]
@@ -84,8 +84,8 @@ def compare(
         "stored": sum(len(c.stored) for c in shards),
         "evicted": sum(len(c.evicted) for c in shards),
         "lost": len(lost),
-        "lost_by_shard": [by_shard[index] for index in range(len(shards))],
-        "lost_ids": lost[:10],
+        "lost_by_shard": [len(names) for names in by_shard],
+        "lost_ids_by_shard": [names[:10] for names in by_shard],
         "stored_twice": len(twice),
         "stored_twice_ids": twice[:10],
         "without_bytes": sum(without_bytes),

@@ -14,6 +14,7 @@ import argparse
 import json
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -22,7 +23,7 @@ from typing import Any
 
 from audit import compare, failures_in, written_ids
 from disks import SmallDisks
-from injectors import LONG_RUN_SECONDS, Faults
+from injectors import LONG_RUN_SECONDS, WEIGHTS, Faults
 from loopback_cluster import Cluster, shard_of
 from measures import rss_report
 from run import Run
@@ -117,13 +118,14 @@ def cut_unsynced_shard(
         run.wait_until("the shards are back", run.recovery_seconds, cluster.shards_answer)
     found = audit_shards(cluster, run, holder)
     lost, without_bytes = found["lost_by_shard"], found["without_bytes_by_shard"]
-    unreadable = found["unreadable_by_shard"]
+    unreadable, lost_ids = found["unreadable_by_shard"], found["lost_ids_by_shard"]
+    del lost_ids[unsynced]
     return {
         "lost_by_power_cuts_of_durable": lost.pop(unsynced),
         "without_bytes_by_power_cuts_of_durable": without_bytes.pop(unsynced),
         "unreadable_by_power_cuts_of_durable": unreadable.pop(unsynced),
         "lost_after_power_cuts": sum(lost),
-        "lost_ids_after_power_cuts": found["lost_ids"],
+        "lost_ids_after_power_cuts": lost_ids,
         "stored_twice_after_power_cuts": found["stored_twice"],
         "without_bytes_after_power_cuts": sum(without_bytes),
         "unreadable_after_power_cuts": sum(unreadable),
@@ -131,15 +133,12 @@ def cut_unsynced_shard(
     }
 
 
-def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, Any]:
-    """Runs everything; returns the report."""
-    binary: pathlib.Path = arguments.binary
-    cluster = Cluster(binary, folder, import_program(binary, folder))
-    disks = SmallDisks([*cluster.data, cluster.run_dir], DISK_MEBIBYTES)
-    faults = Faults(cluster, disks, arguments.seconds, arguments.seed, arguments.kinds)
-    run = Run(cluster, faults, arguments.interval, arguments.recovery_seconds)
-    failures: list[str] = []
+def experiment(
+    run: Run, cluster: Cluster, faults: Faults, arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """Hurts the cluster and audits it; returns what it has found, with failures."""
     found: dict[str, Any] = {}
+    failures: list[str] = []
     try:
         cluster.start()
         run.learns_on()
@@ -152,24 +151,52 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
             found |= cut_unsynced_shard(cluster, run, faults, arguments.seconds)
     except TimeoutError as error:
         failures.append(str(error))
-    finally:
-        for role in reversed(cluster.roles):
-            role.stop()
-        disks.unmount()
+    for role in reversed(cluster.roles):
+        role.stop()
     failures += run.failures
     failures += [text for role in cluster.roles for text in role.unexpected]
     failures += failures_in(found)
-    memory = {role.name: rss_report(role, arguments.seconds) for role in cluster.roles}
-    failures += [
-        f"the memory of {name} grows" for name, rss in memory.items() if rss.get("flat") is False
-    ]
+    return found | {"failures": failures}
+
+
+def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, Any]:
+    """Runs everything; returns the report."""
+    binary: pathlib.Path = arguments.binary
+    cluster = Cluster(binary, folder, import_program(binary, folder))
+    disks = SmallDisks([*cluster.data, cluster.run_dir], DISK_MEBIBYTES)
+    keeps = True
+    try:
+        faults = Faults(cluster, disks, arguments.seconds, arguments.seed, arguments.kinds)
+        run = Run(cluster, faults, arguments.interval, arguments.recovery_seconds)
+        found = experiment(run, cluster, faults, arguments)
+        memory = {role.name: rss_report(role, arguments.seconds) for role in cluster.roles}
+        found["failures"] += [
+            f"the memory of {name} grows"
+            for name, rss in memory.items()
+            if rss.get("flat") is False
+        ]
+        keeps = arguments.keep or bool(found["failures"])
+    finally:
+        # Those of a run that was interrupted.
+        for role in cluster.roles:
+            role.kill()
+        disks.unmount(keeps)
+    return report_of(arguments, cluster, faults, run, memory) | found
+
+
+def report_of(
+    arguments: argparse.Namespace,
+    cluster: Cluster,
+    faults: Faults,
+    run: Run,
+    memory: dict[str, Any],
+) -> dict[str, Any]:
     return {
         "seconds": arguments.seconds,
         "seed": arguments.seed,
         "left_out": faults.left_out,
         "faults_survived": sum(run.survived.values()),
         "faults_survived_by_kind": dict(sorted(run.survived.items())),
-        **found,
         "learner_step": {"first": run.steps[0], "last": run.steps[-1]} if run.steps else {},
         "rates_with_faults": run.hurt_rates,
         "rates_without_faults": run.calm_rates,
@@ -179,8 +206,17 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
         "ends_for_a_clock_set_back": sum(role.ends_after_set_back for role in cluster.roles),
         "ends_while_learners_met": sum(role.ends_in_meetings for role in cluster.roles),
         "rss": memory,
-        "failures": failures,
     }
+
+
+def kinds(text: str) -> list[str]:
+    """Returns the kinds of faults of a list with commas. ArgumentTypeError if there is no such."""
+    named = text.split(",")
+    if unknown := [kind for kind in named if kind not in WEIGHTS]:
+        raise argparse.ArgumentTypeError(
+            f"there is no {', '.join(unknown)}; one or more of {', '.join(WEIGHTS)} expected"
+        )
+    return named
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -202,7 +238,7 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--kinds",
-        type=lambda text: text.split(","),
+        type=kinds,
         default=[],
         help="only these faults, such as kill,set-clock; default: all",
     )
@@ -225,11 +261,17 @@ def main() -> int:
         return 2
     folder = pathlib.Path(tempfile.mkdtemp(prefix="mallocmuzero-faults-"))
     print(f"faults: logs in {folder}", file=sys.stderr)
-    report = torment(arguments, folder)
+    # By an exception, so that processes and file systems end with this one.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    keeps = True
+    try:
+        report = torment(arguments, folder)
+        keeps = arguments.keep or bool(report["failures"])
+    finally:
+        if keeps:
+            print(f"faults: {folder} is kept", file=sys.stderr)
     print(json.dumps(report, indent=2))
-    if report["failures"] or arguments.keep:
-        print(f"faults: {folder} is kept", file=sys.stderr)
-    else:
+    if not keeps:
         shutil.rmtree(folder, ignore_errors=True)
     return 1 if report["failures"] else 0
 

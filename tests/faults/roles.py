@@ -5,10 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Sequence
+
+# Starts a program that ends with this process, even if that is killed.
+WITH_PARENT = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
 
 # A role has five seconds to stop; the rest is a margin for a busy machine.
 STOP_SECONDS = 10.0
@@ -84,7 +88,7 @@ class Role:
             # SIGXFSZ stays ignored, as Python has it: beyond a file size limit a write then fails,
             # as it does on a full disk, instead of ending the process.
             self._process = subprocess.Popen(
-                [*wrapper, *self._command],
+                [*WITH_PARENT, *wrapper, *self._command],
                 env=os.environ | self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

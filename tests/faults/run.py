@@ -65,6 +65,8 @@ class Run:
             except TimeoutError as error:
                 # The run goes on, since its other checks are worth as much.
                 self.failures.append(str(error))
+        if not self.survived:
+            self.failures.append("no fault was caused")
 
     def _calm(self, seconds: float) -> None:
         if seconds <= 0:

@@ -36,7 +36,11 @@ def test_a_game_that_is_stored_or_evicted_is_not_lost() -> None:
 
 def test_a_lost_game_counts_for_the_shard_that_has_had_it() -> None:
     found = compared(shard([], [A]), shard([], []))
-    assert (found["lost"], found["lost_by_shard"], found["lost_ids"]) == (2, [0, 2], [B, C])
+    assert (found["lost"], found["lost_by_shard"], found["lost_ids_by_shard"]) == (
+        2,
+        [0, 2],
+        [[], [B, C]],
+    )
     assert failures_in(found) == ["2 acknowledged trajectories are lost"]
 
 

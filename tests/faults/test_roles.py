@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 
 import pytest
@@ -125,3 +128,31 @@ def test_the_alarm_may_end_a_process_whose_clock_was_set_back(tmp_path: pathlib.
     role = ended(tmp_path, code)
     assert role.note_end()
     assert (role.unexpected, role.ends_after_set_back) == ([], 1)
+
+
+def test_a_process_ends_with_the_command_that_has_started_it(tmp_path: pathlib.Path) -> None:
+    code = (
+        "import pathlib, roles\n"
+        f"role = roles.Role('victim', ['sleep', '1000'], pathlib.Path({str(tmp_path)!r}))\n"
+        "role.start()\nprint(role.pid, flush=True)\ninput()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=pathlib.Path(__file__).parent,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as command:
+        assert command.stdout
+        pid = int(command.stdout.readline())
+        command.kill()
+    end = time.monotonic() + 20
+    while pathlib.Path(f"/proc/{pid}").exists() and not is_zombie(pid):
+        if time.monotonic() > end:
+            os.kill(pid, signal.SIGKILL)
+            pytest.fail("it goes on")
+        time.sleep(0.05)
+
+
+def is_zombie(pid: int) -> bool:
+    return "State:\tZ" in pathlib.Path(f"/proc/{pid}/status").read_text()

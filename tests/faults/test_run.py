@@ -6,6 +6,7 @@ import time
 from typing import Any, cast
 
 import pytest
+from fault import Fault
 from injectors import Faults
 from loopback_cluster import Cluster
 from run import Run
@@ -46,8 +47,31 @@ class FakeCluster:
         return [port for port, count in self.bytes_sent().items() if count == since[port]]
 
 
-def run_of(cluster: FakeCluster, recovery_seconds: float) -> Run:
-    return Run(cast(Cluster, cluster), cast(Faults, None), 1.0, recovery_seconds)
+class FakeFault(Fault):
+    """A fault that does nothing."""
+
+    kind = "nothing"
+    victim = "nobody"
+    seconds = 0.1
+
+    def begin(self) -> None: ...
+
+    def end(self) -> None: ...
+
+
+class FakeFaults:
+    """Draws a fault again and again, or none."""
+
+    def __init__(self, fault: Fault | None) -> None:
+        self._fault = fault
+
+    def draw(self, busy: set[str]) -> Fault | None:
+        return self._fault
+
+
+def run_of(cluster: FakeCluster, recovery_seconds: float, fault: Fault | None = None) -> Run:
+    faults = cast(Faults, FakeFaults(fault))
+    return Run(cast(Cluster, cluster), faults, 0.1, recovery_seconds)
 
 
 def test_a_cluster_that_works_again_has_recovered() -> None:
@@ -76,3 +100,13 @@ def test_a_cluster_that_does_not_work_again_has_not_recovered(
 def test_the_time_to_recover_is_that_of_all_conditions_together() -> None:
     with pytest.raises(TimeoutError, match="not within 1 s: the learner's step has advanced"):
         run_of(FakeCluster(healthy=0.7, learns=1.7), 1.0).recover()
+
+
+@pytest.mark.parametrize(
+    ("fault", "failures"), [(FakeFault(), []), (None, ["no fault was caused"])]
+)
+def test_a_run_that_causes_no_fault_fails(fault: Fault | None, failures: list[str]) -> None:
+    run = run_of(FakeCluster(), 1.0, fault)
+    run.hurt_in_blocks(0.5, 0)
+    assert run.failures == failures
+    assert bool(run.survived) is (fault is not None)
