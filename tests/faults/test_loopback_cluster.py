@@ -1,0 +1,36 @@
+"""Tests of loopback_cluster.py."""
+
+from __future__ import annotations
+
+import socket
+import threading
+
+import pytest
+from loopback_cluster import metric
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\nreads_total 3\na_b 1e2"
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        (ANSWER, 100.0),
+        (ANSWER.replace(b"a_b", b"a_c"), None),
+        # What a process leaves that is killed meanwhile.
+        (ANSWER[:-1], None),
+        (ANSWER[:10], None),
+        (b"", None),
+    ],
+)
+def test_a_metric_is_unknown_without_a_whole_answer(answer: bytes, value: float | None) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with server.accept()[0] as peer:
+                peer.recv(1000)
+                peer.sendall(answer)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        assert metric(server.getsockname()[1], "a_b") == value
+        thread.join()
