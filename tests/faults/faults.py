@@ -156,6 +156,7 @@ def experiment(
     failures += run.failures
     failures += [text for role in cluster.roles for text in role.unexpected]
     failures += failures_in(found)
+    failures += [f"{name} has never told its metrics" for name in run.damage.silent()]
     return found | {"failures": failures}
 
 

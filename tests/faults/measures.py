@@ -71,16 +71,22 @@ class DamageMeter:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._last = [0.0 for _ in cluster.shards]
+        self._last: list[float | None] = [None for _ in cluster.shards]
         self.found = [0.0 for _ in cluster.shards]
+
+    def silent(self) -> list[str]:
+        """Returns the names of shards that have never told the figure."""
+        shards = zip(self._cluster.shards, self._last, strict=True)
+        return [shard.name for shard, last in shards if last is None]
 
     def sample(self) -> None:
         for i, shard in enumerate(self._cluster.shards):
             now = self._cluster.unreadable(shard)
             if now is None:
                 continue
+            last = self._last[i] or 0.0
             # A shard that has started again counts from 0.
-            self.found[i] += now - self._last[i] if now >= self._last[i] else now
+            self.found[i] += now - last if now >= last else now
             self._last[i] = now
 
 

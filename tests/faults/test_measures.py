@@ -53,17 +53,21 @@ def test_memory_is_flat_if_its_end_is_near_half_time(
 def test_damaged_games_that_a_shard_finds_count_through_its_restarts(
     tmp_path: pathlib.Path,
 ) -> None:
-    a: list[float | None] = [0.0, 2.0, None, 1.0, 1.0]
-    b: list[float | None] = [0.0, 0.0, 0.0, 0.0, 3.0]
+    figures: dict[str, list[float | None]] = {
+        "a": [0.0, 2.0, None, 1.0, 1.0],
+        "b": [0.0, 0.0, 0.0, 0.0, 3.0],
+        "c": [None, None, None, None, None],
+    }
 
     class Shards:
         def __init__(self) -> None:
-            self.shards = [a, b]
+            self.shards = [Role(name, [], tmp_path) for name in figures]
 
-        def unreadable(self, shard: list[float | None]) -> float | None:
-            return shard.pop(0)
+        def unreadable(self, shard: Role) -> float | None:
+            return figures[shard.name].pop(0)
 
     meter = DamageMeter(cast(Cluster, Shards()))
     for _ in range(5):
         meter.sample()
-    assert meter.found == [3, 3]
+    assert meter.found == [3, 3, 0]
+    assert meter.silent() == ["c"]
