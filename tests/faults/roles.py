@@ -11,9 +11,6 @@ import subprocess
 import time
 from collections.abc import Sequence
 
-# Starts a program that ends with this process, even if that is killed.
-WITH_PARENT = ("setpriv", "--pdeathsig", "KILL") if shutil.which("setpriv") else ()
-
 # A role has five seconds to stop; the rest is a margin for a busy machine.
 STOP_SECONDS = 10.0
 # The time until a process logs its first line, on a busy machine.
@@ -38,6 +35,15 @@ SET_BACK_SECONDS = 3.0
 LOST_IN_MEETING = "lost process 0 while the processes met"
 
 
+def with_parent() -> list[str]:
+    """Returns the beginning of a command that ends with this process, even if that is killed."""
+    if shutil.which("setpriv") is None:
+        return []
+    # This process may have ended before the command asks for its signal.
+    unless_orphan = '[ "$PPID" = "$0" ] && exec "$@"'
+    return ["setpriv", "--pdeathsig", "KILL", "sh", "-c", unless_orphan, str(os.getpid())]
+
+
 class Role:
     """A process that is restarted again and again, with one log file."""
 
@@ -53,7 +59,7 @@ class Role:
         self._stop_seconds = stop_seconds
         self._command = command
         self._is_wrapped = False  # it is the child of the process that was started
-        self._log = folder / f"{name}.log"
+        self.log = folder / f"{name}.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._expected_end = False
         self.is_wanted = False  # it should run or start
@@ -83,12 +89,12 @@ class Role:
         self._is_wrapped = bool(wrapper)
         self.is_wanted = True
         self.starts += 1
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             self._log_begin = log.tell()
             # SIGXFSZ stays ignored, as Python has it: beyond a file size limit a write then fails,
             # as it does on a full disk, instead of ending the process.
             self._process = subprocess.Popen(
-                [*WITH_PARENT, *wrapper, *self._command],
+                [*with_parent(), *wrapper, *self._command],
                 env=os.environ | self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -118,7 +124,7 @@ class Role:
 
     def is_loading(self) -> bool:
         """Returns whether the process has not logged its first line yet."""
-        return self._log.stat().st_size == self._log_begin
+        return self.log.stat().st_size == self._log_begin
 
     def has_loaded(self, library: pathlib.Path) -> bool:
         """Returns false if a process that has started does without the library."""
@@ -229,7 +235,7 @@ class Role:
     def tail(self) -> str:
         """Returns the last lines since the latest start, without those of gRPC about broken
         connections."""
-        with self._log.open("rb") as log:
+        with self.log.open("rb") as log:
             log.seek(0, 2)
             log.seek(max(self._log_begin, log.tell() - 10_000))
             lines = log.read().decode(errors="replace").splitlines()
