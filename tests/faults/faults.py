@@ -25,7 +25,7 @@ from audit import compare, failures_in, written_ids
 from disks import SmallDisks
 from injectors import LONG_RUN_SECONDS, WEIGHTS, Faults
 from loopback_cluster import Cluster, shard_of
-from measures import rss_report
+from measures import lost_checkpoints, rss_report
 from run import Run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -156,6 +156,7 @@ def experiment(
     failures += run.failures
     failures += [text for role in cluster.roles for text in role.unexpected]
     failures += failures_in(found)
+    failures += lost_checkpoints(cluster.learner.log.read_text(errors="replace"))
     failures += [f"{name} has never told its metrics" for name in run.damage.silent()]
     return found | {"failures": failures}
 
@@ -196,6 +197,7 @@ def report_of(
         "seconds": arguments.seconds,
         "seed": arguments.seed,
         "left_out": faults.left_out,
+        "not_caused": faults.not_caused,
         "faults_survived": sum(run.survived.values()),
         "faults_survived_by_kind": dict(sorted(run.survived.items())),
         "learner_step": {"first": run.steps[0], "last": run.steps[-1]} if run.steps else {},

@@ -95,6 +95,11 @@ class Faults:
         return PowerCut(shard, disk, self._random)
 
     @property
+    def not_caused(self) -> list[str]:
+        """The kinds that have not come yet, by their names on the command line."""
+        return sorted(self._first)
+
+    @property
     def can_cut_power(self) -> bool:
         return bool(self._watched)
 

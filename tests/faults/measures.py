@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import statistics
 from typing import Any
 
@@ -61,6 +62,27 @@ class UpdateMeter:
             ),
             "load_average_15_minutes": round(os.getloadavg()[2], 1),
         }
+
+
+# A line of the learner's process 0 at its start, with the step of the checkpoint that it goes on
+# from.
+START = re.compile(r" learner: step (\d+), listens on ")
+
+
+def lost_checkpoints(log: str) -> list[str]:
+    """Returns the starts of the learner by its log that went on from a checkpoint that is too old.
+
+    A process that is killed may leave a checkpoint that is not synced yet. The next start may read
+    it, and a power cut may take it after that. The one before it is synced.
+    """
+    lost = []
+    seen: set[int] = set()
+    for step in map(int, START.findall(log)):
+        synced = sorted(seen)[-2:-1]
+        if synced and step < synced[0]:
+            lost.append(f"the learner started from step {step} after step {synced[0]} was saved")
+        seen.add(step)
+    return lost
 
 
 class DamageMeter:

@@ -48,9 +48,11 @@ def faults(cluster: FakeCluster, *kinds: str) -> Faults:
 def test_the_victim_of_a_fault_is_a_process_that_runs(cluster: FakeCluster, kind: str) -> None:
     drawn = faults(cluster, kind)
     assert drawn.draw(set()) is None
+    assert drawn.not_caused == [kind]
     cluster.role.start()
     fault = drawn.draw(set())
     assert fault is not None
+    assert drawn.not_caused == []
     assert fault.victim == "victim"
     assert drawn.draw({"victim"}) is None
 

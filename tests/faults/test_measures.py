@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 from loopback_cluster import Cluster
-from measures import DamageMeter, UpdateMeter, rss_report
+from measures import DamageMeter, UpdateMeter, lost_checkpoints, rss_report
 from roles import Role
 
 
@@ -71,3 +71,23 @@ def test_damaged_games_that_a_shard_finds_count_through_its_restarts(
         meter.sample()
     assert meter.found == [3, 3, 0]
     assert meter.silent() == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "lost"),
+    [
+        ([0, 0, 50, 50, 90], 0),
+        # The checkpoint of step 50, or 90, was not synced before the power cut.
+        ([0, 50, 0, 60], 0),
+        ([0, 50, 90, 50, 90], 0),
+        ([0, 50, 90, 0], 1),
+        ([0, 50, 90, 40, 90], 1),
+    ],
+)
+def test_a_learner_may_lose_only_its_latest_checkpoint(steps: list[int], lost: int) -> None:
+    lines = [
+        f"2026-11-26T04:46:08.758Z I learner: step {step}, listens on 127.0.0.1:1\n"
+        "2026-11-26T04:46:08.759Z I learner.1: step 0\n"
+        for step in steps
+    ]
+    assert len(lost_checkpoints("".join(lines))) == lost
