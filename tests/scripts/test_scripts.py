@@ -61,6 +61,23 @@ def test_setup_fails_without_its_list_of_packages(tree: Tree) -> None:
     assert tree.run("scripts/setup").returncode != 0
 
 
+def test_quickstart_says_why_a_command_has_failed(tree: Tree) -> None:
+    tree.add("scripts/quickstart")
+    tree.tool(tree.root / "scripts/setup", "exit 0")
+    tree.tool(tree.tools / "cmake", "exit 0")
+    (tree.root / "build/bin").mkdir()
+    tree.tool(
+        tree.root / "build/bin/mallocmuzero",
+        'case "$*" in *greedy*) echo "mallocmuzero: no room" >&2; exit 1 ;; esac\n'
+        "echo 'a line of progress' >&2\n"
+        'echo \'{"total_cycles":1e6, "default_cycles":2e6, "end":0}\'',
+    )
+    ran = tree.run("scripts/quickstart")
+    assert ran.returncode != 0
+    assert "all_hbm           1.000 Mcycles    50.00 %" in ran.stdout
+    assert ran.stderr.splitlines()[-1] == "mallocmuzero: no room"
+
+
 def test_gym_builds_for_no_other_python_than_the_one_that_is_named(tree: Tree) -> None:
     tree.add("scripts/gym")
     (tree.root / "build/build.ninja").touch()
