@@ -5,10 +5,12 @@ There are proxies between them, and all calls use mutual TLS and a token.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import itertools
 import json
 import pathlib
+import random
 import re
 import shutil
 import socket
@@ -29,6 +31,9 @@ MODES = ["DURABLE_SYNC", "DURABLE"]
 SHARDS = len(MODES)
 ACTORS = 4
 LEARNERS = 2
+
+# Services of the machine have ports below this.
+FIRST_PORT = 10_000
 
 # A process that does not send its metrics within this time is not waited for.
 METRICS_SECONDS = 0.3
@@ -59,13 +64,21 @@ def shard_of(trajectory: str) -> int:
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns ports that are free now."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
+    """Returns ports that are free now, below those that the kernel gives to connections.
+
+    A connection could take one of the others while the role that listens there is away.
+    """
+    given = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    candidates = list(range(FIRST_PORT, max(int(given[0]), 2 * FIRST_PORT)))
+    random.SystemRandom().shuffle(candidates)
+    ports: list[int] = []
+    with contextlib.ExitStack() as stack:
+        while len(ports) < count:
+            port = candidates.pop()
+            one = stack.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                one.bind(("127.0.0.1", port))
+                ports.append(port)
     return ports
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pathlib
 import socket
 import threading
 
 import pytest
-from loopback_cluster import metric
+from loopback_cluster import free_ports, metric
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\nreads_total 3\na_b 1e2"
 
@@ -34,3 +35,15 @@ def test_a_metric_is_unknown_without_a_whole_answer(answer: bytes, value: float 
         thread.start()
         assert metric(server.getsockname()[1], "a_b") == value
         thread.join()
+
+
+def test_the_kernel_gives_no_connection_the_port_of_a_role_that_is_away() -> None:
+    low = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    if low < 20000:
+        pytest.skip("the kernel gives nearly all ports to connections")
+    ports = free_ports(100)
+    assert len(set(ports)) == 100
+    assert max(ports) < low
+    for port in ports:
+        with socket.create_server(("127.0.0.1", port)):
+            pass
