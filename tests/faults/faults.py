@@ -25,7 +25,7 @@ from audit import compare, failures_in, written_ids
 from disks import SmallDisks
 from injectors import LONG_RUN_SECONDS, WEIGHTS, Faults
 from loopback_cluster import Cluster, shard_of
-from measures import lost_checkpoints, rss_report
+from measures import lost_checkpoints, memory_failures, rss_report
 from run import Run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -172,11 +172,7 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
         run = Run(cluster, faults, arguments.interval, arguments.recovery_seconds)
         found = experiment(run, cluster, faults, arguments)
         memory = {role.name: rss_report(role, arguments.seconds) for role in cluster.roles}
-        found["failures"] += [
-            f"the memory of {name} grows"
-            for name, rss in memory.items()
-            if rss.get("flat") is False
-        ]
+        found["failures"] += memory_failures(memory, arguments.seconds)
         keeps = arguments.keep or bool(found["failures"])
     finally:
         # Those of a run that was interrupted.

@@ -257,9 +257,8 @@ class Cluster:
 
     def shards_answer(self) -> bool:
         roles = self.status().get("roles", [])
-        return bool(roles) and all(
-            not role.get("error") for role in roles if role.get("role") == "REPLAY"
-        )
+        answers = [r for r in roles if r.get("role") == "REPLAY" and not r.get("error")]
+        return len(answers) == SHARDS
 
     def acknowledged(self) -> set[str]:
         return acknowledged_ids(self.audit)

@@ -136,3 +136,12 @@ def rss_report(role: Role, seconds: float) -> dict[str, Any]:
         if seconds >= RSS_SECONDS:
             report["flat"] = percentile(last) <= RSS_RATIO * percentile(half_time)
     return report
+
+
+def memory_failures(memory: dict[str, dict[str, Any]], seconds: float) -> list[str]:
+    """Returns what is wrong with the reports of the roles' memory after a run of these seconds."""
+    if seconds < RSS_SECONDS:
+        return []
+    says = {None: "was not measured", False: "grows"}
+    flat = {name: report.get("flat") for name, report in memory.items()}
+    return [f"the memory of {name} {says[what]}" for name, what in flat.items() if not what]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pathlib
 import socket
 import threading
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
-from loopback_cluster import free_ports, metric
+from loopback_cluster import Cluster, free_ports, metric
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\nreads_total 3\na_b 1e2"
 
@@ -47,3 +49,23 @@ def test_the_kernel_gives_no_connection_the_port_of_a_role_that_is_away() -> Non
     for port in ports:
         with socket.create_server(("127.0.0.1", port)):
             pass
+
+
+SHARD = {"role": "REPLAY"}
+AWAY = {"role": "REPLAY", "error": "Connection refused"}
+LEARNER = {"role": "LEARNER"}
+
+
+@pytest.mark.parametrize(
+    ("roles", "answer"),
+    [
+        ([], False),
+        ([LEARNER], False),
+        ([SHARD, LEARNER], False),
+        ([SHARD, AWAY, LEARNER], False),
+        ([SHARD, SHARD, LEARNER], True),
+    ],
+)
+def test_all_shards_must_answer(roles: list[dict[str, str]], answer: bool) -> None:
+    cluster = SimpleNamespace(status=lambda: {"roles": roles})
+    assert Cluster.shards_answer(cast(Cluster, cluster)) is answer

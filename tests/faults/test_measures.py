@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 from loopback_cluster import Cluster
-from measures import DamageMeter, UpdateMeter, lost_checkpoints, rss_report
+from measures import DamageMeter, UpdateMeter, lost_checkpoints, memory_failures, rss_report
 from roles import Role
 
 
@@ -48,6 +48,21 @@ def test_memory_is_flat_if_its_end_is_near_half_time(
     assert report["half_time_mib"] == 100
     assert report["ratio"] == end_mib / 100
     assert report["flat"] is is_flat
+    failures = memory_failures({"shard": report}, 3600)
+    assert failures == ([] if is_flat else ["the memory of shard grows"])
+
+
+def test_memory_that_was_not_measured_in_a_long_run_is_a_failure(tmp_path: pathlib.Path) -> None:
+    role = Role("shard", [], tmp_path)
+    assert memory_failures({"shard": rss_report(role, 3600)}, 3600) == [
+        "the memory of shard was not measured"
+    ]
+    # It was away at half time.
+    role.rss = [(at, 100 << 20) for at in range(3601) if not 1000 < at < 2500]
+    assert memory_failures({"shard": rss_report(role, 3600)}, 3600) == [
+        "the memory of shard was not measured"
+    ]
+    assert memory_failures({"shard": rss_report(role, 60)}, 60) == []
 
 
 def test_damaged_games_that_a_shard_finds_count_through_its_restarts(
