@@ -3,9 +3,9 @@
 Runs 2 processes of a learner, 2 durable replay shards, 4 actors and a reanalyser with proxies
 between them, with mutual TLS and a token. Every few seconds it causes a fault (injectors.py). At
 the end it repairs everything and kills the shards once more. Every trajectory that a shard has
-acknowledged must then be stored or evicted, and none stored twice. At last it cuts the power of the
-shard of DURABLE, which may lose games but must start. Prints a JSON report; exit code 1 if a check
-fails.
+acknowledged must then be stored or evicted, and none stored twice. At last it cuts the power of
+both shards. That of DURABLE may lose games but must start. Prints a JSON report; exit code 1 if a
+check fails.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DISK_MEBIBYTES = 256
 # Time for the cluster to be healthy and to learn again after the last fault, on an idle machine.
 RECOVERY_SECONDS = 90.0
 
-# Time in which the shard of DURABLE takes games before each of its power cuts, and the number of
+# Time in which the shards take games before each of their power cuts at the end, and the number of
 # cuts in short and long runs.
 PLAY_SECONDS = 3.0
 CUTS = 1
@@ -92,30 +92,29 @@ def audit_shards(cluster: Cluster, run: Run, holder: Mapping[str, int]) -> dict[
     }
 
 
-def cut_unsynced_shard(
-    cluster: Cluster, run: Run, faults: Faults, seconds: float
-) -> dict[str, Any]:
-    """Cuts the power of the shard of DURABLE while games arrive; then audits again.
+def cut_shards(cluster: Cluster, run: Run, faults: Faults, seconds: float) -> dict[str, Any]:
+    """Cuts the power of both shards while games arrive; then audits again.
 
-    The shard must start again each time. Losses are allowed there and nowhere else.
+    The shards must start again each time. The shard of DURABLE may lose games, the other one none.
     """
     for role in [*cluster.learners, *cluster.actors]:
         role.start()
     holder: dict[str, int] = {}
-    unsynced = cluster.shards.index(cluster.unsynced_shard)
     for _ in range(CUTS_OF_LONG_RUNS if seconds >= LONG_RUN_SECONDS else CUTS):
         run.takes_games(PLAY_SECONDS)
         for index, shard in enumerate(cluster.shards):
             content = cluster.content(shard)
             holder |= dict.fromkeys([*content.stored, *content.evicted], index)
-        cut = faults.cut_power_of(cluster.unsynced_shard)
-        # What came after the list was printed is still in the files of the killed shard.
-        cluster.unsynced_shard.kill()
-        holder |= dict.fromkeys(written_ids(cluster.data[unsynced]), unsynced)
-        cut.begin()
-        cut.end()
-        run.survived["power cut of a shard of DURABLE"] += 1
+        for index, shard in enumerate(cluster.shards):
+            cut = faults.cut_power_of(shard)
+            # What came after the list was printed is still in the files of the killed shard.
+            shard.kill()
+            holder |= dict.fromkeys(written_ids(cluster.data[index]), index)
+            cut.begin()
+            cut.end()
+            run.survived[cut.kind] += 1
         run.wait_until("the shards are back", run.recovery_seconds, cluster.shards_answer)
+    unsynced = cluster.shards.index(cluster.unsynced_shard)
     found = audit_shards(cluster, run, holder)
     lost, without_bytes = found["lost_by_shard"], found["without_bytes_by_shard"]
     unreadable, lost_ids = found["unreadable_by_shard"], found["lost_ids_by_shard"]
@@ -148,7 +147,7 @@ def experiment(
         finally:
             found |= audit_shards(cluster, run, {})
         if faults.can_cut_power:
-            found |= cut_unsynced_shard(cluster, run, faults, arguments.seconds)
+            found |= cut_shards(cluster, run, faults, arguments.seconds)
     except TimeoutError as error:
         failures.append(str(error))
     for role in reversed(cluster.roles):

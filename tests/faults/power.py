@@ -170,9 +170,9 @@ def write_part(path: pathlib.Path, written: pathlib.Path, rand: random.Random) -
 class PowerCut(Fault):
     """kill -9 and the loss of what was not synced; the process starts again later."""
 
-    kind = "power cut"
-
     def __init__(self, role: Role, disk: Disk, rand: random.Random) -> None:
+        # Apart, since only some shards promise to lose nothing.
+        self.kind = f"power cut of {role.name}"
         self._role = role
         self._disk = disk
         self._random = rand
