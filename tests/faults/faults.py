@@ -107,7 +107,7 @@ def cut_shards(cluster: Cluster, run: Run, faults: Faults, seconds: float) -> di
             holder |= dict.fromkeys([*content.stored, *content.evicted], index)
         for index, shard in enumerate(cluster.shards):
             cut = faults.cut_power_of(shard)
-            # What came after the list was printed is still in the files of the killed shard.
+            # Games that came after the list was printed are in the files of the killed shard.
             shard.kill()
             holder |= dict.fromkeys(written_ids(cluster.data[index]), index)
             cut.begin()
@@ -174,7 +174,7 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
         found["failures"] += memory_failures(memory, arguments.seconds)
         keeps = arguments.keep or bool(found["failures"])
     finally:
-        # Those of a run that was interrupted.
+        # A run that was interrupted has left its processes.
         for role in cluster.roles:
             role.kill()
         disks.unmount(keeps)
@@ -259,7 +259,7 @@ def main() -> int:
         return 2
     folder = pathlib.Path(tempfile.mkdtemp(prefix="mallocmuzero-faults-"))
     print(f"faults: logs in {folder}", file=sys.stderr)
-    # By an exception, so that processes and file systems end with this one.
+    # An exception ends the processes and unmounts the file systems.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     keeps = True
     try:

@@ -18,7 +18,7 @@ START_SECONDS = 60.0
 # The time of a learner that has several processes: it finishes an update with the others first.
 LEARNER_STOP_SECONDS = 75.0
 
-# Codes with which a process ends that says why it cannot go on. Others are of crashes.
+# Codes with which a process ends that says why it cannot go on. A crash has another code.
 ORDERLY_FAILURES = (1, 2)
 
 # The message of a process that cannot start on a full disk. It must be restarted until there is

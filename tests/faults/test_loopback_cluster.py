@@ -19,7 +19,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\nreads_total 3\na_b 1e2"
     [
         (ANSWER, 100.0),
         (ANSWER.replace(b"a_b", b"a_c"), None),
-        # What a process leaves that is killed meanwhile.
+        # A process that is killed meanwhile leaves a part.
         (ANSWER[:-1], None),
         (ANSWER[:10], None),
         (b"", None),

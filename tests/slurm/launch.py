@@ -119,7 +119,7 @@ def main() -> int:
         processes=arguments.processes,
         local_shards=not arguments.shared_shards,
     )
-    # By an exception, so that the daemons end with this process.
+    # An exception ends the daemons.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     report = try_all(Run(folder, options), chosen)
     print(json.dumps(report, indent=2))
