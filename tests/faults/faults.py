@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from audit import compare, failures_in, written_ids
-from disks import SmallDisks
+from disks import SmallDisks, hide_mounts
 from injectors import LONG_RUN_SECONDS, WEIGHTS, Faults
 from loopback_cluster import Cluster, shard_of
 from measures import lost_checkpoints, memory_failures, rss_report
@@ -259,6 +259,7 @@ def main() -> int:
         return 2
     folder = pathlib.Path(tempfile.mkdtemp(prefix="mallocmuzero-faults-"))
     print(f"faults: logs in {folder}", file=sys.stderr)
+    hide_mounts()
     # An exception ends the processes and unmounts the file systems.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     keeps = True
