@@ -5,6 +5,7 @@ MALLOCMUZERO_S3_SERVER names SeaweedFS's binary, weed; without it these tests ar
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -26,19 +27,16 @@ pytestmark = pytest.mark.skipif(not SERVER, reason="MALLOCMUZERO_S3_SERVER is no
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns ports that nothing listens on; the server adds 10000 to some of them."""
-    sockets = [socket.socket() for _ in range(count)]
+    """Returns ports that are free, as are those 10000 higher, which the server uses as well."""
     ports: list[int] = []
-    candidate = 20000 + os.getpid() % 10000
-    while len(ports) < count:
-        candidate += 1
-        try:
-            sockets[len(ports)].bind(("127.0.0.1", candidate))
-            ports.append(candidate)
-        except OSError:
-            continue
-    for one in sockets:
-        one.close()
+    candidate = 12000 + os.getpid() % 8000
+    with contextlib.ExitStack() as stack:
+        while len(ports) < count:
+            candidate += 1
+            with contextlib.suppress(OSError):
+                for port in (candidate, candidate + 10000):
+                    stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
+                ports.append(candidate)
     return ports
 
 

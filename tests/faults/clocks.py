@@ -10,7 +10,7 @@ import random
 import struct
 
 from fault import Fault
-from preload import environment_of
+from preload import check_loaded, environment_of
 from roles import SET_BACK_SECONDS, Role
 
 SOURCE = pathlib.Path(__file__).with_name("clock_jump.c")
@@ -31,6 +31,10 @@ class Clock:
     def environment(self) -> dict[str, str]:
         """Returns the environment variables of the process."""
         return environment_of(self._library) | {"FAULTS_CLOCK": str(self._file)}
+
+    def check(self, role: Role) -> None:
+        """Notes a failure if the process of the role does not follow the clock."""
+        check_loaded(role, self._library)
 
     def set_ahead(self, seconds: float) -> None:
         """Sets the clock so many seconds before the machine's; behind it if negative."""
@@ -53,6 +57,7 @@ class ClockJump(Fault):
         self.seconds = rand.uniform(3, 12)
 
     def begin(self) -> None:
+        self._clock.check(self._role)
         self._clock.set_ahead(self._ahead)
 
     def end(self) -> None:

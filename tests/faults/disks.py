@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import errno
 import os
 import pathlib
 import random
@@ -14,10 +16,10 @@ from fault import Fault
 from loopback_cluster import Cluster
 from roles import Role
 
-# Bytes that all players may send to a shard while its disk is full. They have at most two rounds
-# of games each that wait, and those of a shard that was away before. A player that sent its games
-# again and again would exceed this within seconds.
-MOST_SENT = 256 << 10
+# Bytes that others may send to a shard while its disk is full. Players have at most two rounds of
+# games each that wait, and those of a shard that was away before. The learner draws until the rate
+# limiter stops it. A player that sent its games again and again would exceed this within seconds.
+MOST_SENT = 1 << 20
 
 
 class FullDisk(Fault):
@@ -39,12 +41,16 @@ class FullDisk(Fault):
     def begin(self) -> None:
         self._sent = self._bytes_sent()
         block = b"\0" * (1 << 20)
-        with contextlib.suppress(OSError), self._filler.open("wb", buffering=0) as file:
-            while file.write(block) == len(block):
-                pass
-            # Fill the rest, which is smaller than a block.
-            while file.write(b"\0" * 512):
-                pass
+        try:
+            with self._filler.open("wb", buffering=0) as file:
+                while file.write(block) == len(block):
+                    pass
+                # Fill the rest, which is smaller than a block.
+                while file.write(b"\0" * 512):
+                    pass
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
 
     def end(self) -> None:
         self._filler.unlink(missing_ok=True)
@@ -52,14 +58,14 @@ class FullDisk(Fault):
         self._cluster.sent_to_full_disks.append(sent)
         if sent > MOST_SENT:
             self._role.unexpected.append(
-                f"{self._role.name}: players sent {sent} bytes while its disk was full"
+                f"{self._role.name}: others sent {sent} bytes while its disk was full"
             )
 
     def _bytes_sent(self) -> int:
-        """Returns the bytes that players have sent to the shard."""
+        """Returns the bytes that others have sent to the shard."""
         if self._role not in self._cluster.shards:
             return 0
-        return self._cluster.player_proxy(self._role).bytes_sent
+        return self._cluster.proxy_of(self._role).bytes_sent
 
 
 class FileSizeLimit(Fault):
@@ -76,14 +82,28 @@ class FileSizeLimit(Fault):
         self._set(1024)
 
     def end(self) -> None:
-        self._set(resource.RLIM_INFINITY)
+        self._set(None)
 
-    def _set(self, limit: int) -> None:
+    def _set(self, limit: int | None) -> None:
+        """Sets the limit; for None, the largest that is permitted."""
         if not self._role.runs():
             return
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(ProcessLookupError):
             _, hard = resource.prlimit(self._role.pid, resource.RLIMIT_FSIZE)
-            resource.prlimit(self._role.pid, resource.RLIMIT_FSIZE, (limit, hard))
+            soft = hard if limit is None else limit
+            resource.prlimit(self._role.pid, resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def hide_mounts() -> None:
+    """Gives this process mounts of its own, if that is permitted.
+
+    They end with it and its children, even if it is killed. Call it before other threads start.
+    """
+    if shutil.which("mount") is None:
+        return
+    # CLONE_NEWNS of linux/sched.h.
+    if ctypes.CDLL(None).unshare(0x00020000) == 0:
+        subprocess.run(["mount", "--make-rprivate", "/"], check=False)
 
 
 class SmallDisks:
@@ -102,6 +122,13 @@ class SmallDisks:
     def has(self, folder: pathlib.Path) -> bool:
         return folder in self._mounted
 
-    def unmount(self) -> None:
+    def unmount(self, keep: bool) -> None:
+        """Unmounts all; leaves their files in the folders if `keep`."""
         for folder in self._mounted:
+            kept = folder.with_name(f"{folder.name}.kept")
+            if keep:
+                shutil.copytree(folder, kept, symlinks=True)
             subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=False)
+            if keep:
+                kept.replace(folder)
+        self._mounted.clear()

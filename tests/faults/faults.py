@@ -3,31 +3,30 @@
 Runs 2 processes of a learner, 2 durable replay shards, 4 actors and a reanalyser with proxies
 between them, with mutual TLS and a token. Every few seconds it causes a fault (injectors.py). At
 the end it repairs everything and kills the shards once more. Every trajectory that a shard has
-acknowledged must then be stored or evicted, and none stored twice. At last it cuts the power of the
-shard of DURABLE, which may lose games but must start. Prints a JSON report; exit code 1 if a check
-fails.
+acknowledged must then be stored or evicted, and none stored twice. At last it cuts the power of
+both shards. That of DURABLE may lose games but must start. Prints a JSON report; exit code 1 if a
+check fails.
 """
 
 from __future__ import annotations
 
 import argparse
-import collections
-import dataclasses
 import json
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Set
+from collections.abc import Mapping
 from typing import Any
 
-from disks import SmallDisks
-from fault import Fault
-from injectors import LONG_RUN_SECONDS, Faults
-from loopback_cluster import SHARDS, Cluster, shard_of
-from measures import BLOCK_SECONDS, UpdateMeter, rss_report
+from audit import compare, failures_in, written_ids
+from disks import SmallDisks, hide_mounts
+from injectors import LONG_RUN_SECONDS, WEIGHTS, Faults
+from loopback_cluster import Cluster, shard_of
+from measures import lost_checkpoints, memory_failures, rss_report
+from run import Run
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -37,188 +36,24 @@ DISK_MEBIBYTES = 256
 # Time for the cluster to be healthy and to learn again after the last fault, on an idle machine.
 RECOVERY_SECONDS = 90.0
 
-# Time in which the shard of DURABLE takes games before each of its power cuts, and the number of
+# Time in which the shards take games before each of their power cuts at the end, and the number of
 # cuts in short and long runs.
 PLAY_SECONDS = 3.0
 CUTS = 1
 CUTS_OF_LONG_RUNS = 5
 
-TICK_SECONDS = 0.1
 
-
-@dataclasses.dataclass
-class Pending:
-    """A fault that is still active."""
-
-    fault: Fault
-    end: float
-
-
-class Run:
-    """One run: the cluster, the faults, and the observations."""
-
-    def __init__(
-        self, cluster: Cluster, faults: Faults, interval: float, recovery_seconds: float
-    ) -> None:
-        self._cluster = cluster
-        self._faults = faults
-        self._interval = interval
-        self.recovery_seconds = recovery_seconds
-        self._pending: list[Pending] = []
-        self.survived: collections.Counter[str] = collections.Counter()
-        self.steps: list[float] = []
-        self.failures: list[str] = []
-        self._meter = UpdateMeter(cluster)
-        # Rates of updates in spans with faults, and in spans without before and after them.
-        self.hurt_rates: list[dict[str, float]] = []
-        self.calm_rates: list[dict[str, float]] = []
-
-    def hurt_in_blocks(self, seconds: float, calm_seconds: float) -> None:
-        """Causes faults for `seconds`; leaves the cluster alone before, between and after blocks.
-
-        The cluster must be healthy and learning again after each block.
-        """
-        self._calm(calm_seconds)
-        while seconds > 0:
-            begin = time.monotonic()
-            block = min(seconds, BLOCK_SECONDS)
-            self.hurt(block)
-            seconds -= block
-            self._note_rates("with faults", self.hurt_rates, begin)
-            if calm_seconds <= 0:
-                continue
-            try:
-                self.recover()
-                self._calm(calm_seconds)
-            except TimeoutError as error:
-                # The run goes on, since its other checks are worth as much.
-                self.failures.append(str(error))
-
-    def _calm(self, seconds: float) -> None:
-        if seconds <= 0:
-            return
-        begin = time.monotonic()
-        self.wait_until("time passes", seconds + 60, lambda: time.monotonic() > begin + seconds)
-        self._note_rates("without faults", self.calm_rates, begin)
-
-    def _note_rates(self, what: str, to: list[dict[str, float]], begin: float) -> None:
-        rates = self._meter.rates(begin, time.monotonic())
-        print(f"{what}: {rates}", file=sys.stderr)
-        to.append(rates)
-
-    def recover(self) -> float:
-        """Waits until the cluster is healthy and learns; returns the seconds."""
-        begin = time.monotonic()
-        self.wait_until(
-            "every role is healthy",
-            self.recovery_seconds,
-            lambda: bool(self._cluster.status().get("healthy")),
-        )
-        self.learns_on()
-        return time.monotonic() - begin
-
-    def hurt(self, seconds: float) -> None:
-        """Begins and ends faults until the time is over; then ends the active ones."""
-        begin = time.monotonic()
-        next_fault = begin + self._interval
-        next_look = begin
-        while (now := time.monotonic()) < begin + seconds:
-            self._end_due(now)
-            if now >= next_fault:
-                self._begin_one(now)
-                next_fault = now + self._interval
-            if now >= next_look:
-                self.watch(now)
-                next_look = now + 1
-            time.sleep(TICK_SECONDS)
-        self._end_due(float("inf"))
-
-    def watch(self, now: float) -> None:
-        """Takes samples; notes and restarts processes that ended by themselves."""
-        hurt = {p.fault.victim for p in self._pending if not p.fault.lets_start}
-        for role in self._cluster.roles:
-            role.sample(now)
-            if role.name not in hurt and role.is_wanted and role.note_end():
-                role.start()
-        self._meter.sample(now)
-
-    def _begin_one(self, now: float) -> None:
-        busy = {name for pending in self._pending for name in pending.fault.all_touched()}
-        fault = self._faults.draw(busy)
-        if fault is None:
-            return
-        now_text = time.strftime("%H:%M:%S", time.gmtime())
-        print(f"{now_text} {fault.kind}: {fault.victim} for {fault.seconds:.1f} s", file=sys.stderr)
-        fault.begin()
-        self._pending.append(Pending(fault, time.monotonic() + fault.seconds))
-
-    def _end_due(self, now: float) -> None:
-        for pending in [p for p in self._pending if p.end <= now]:
-            pending.fault.end()
-            self._pending.remove(pending)
-            self.survived[pending.fault.kind] += 1
-
-    def wait_until(self, what: str, seconds: float, condition: Callable[[], bool]) -> None:
-        """Waits for a condition; raises TimeoutError, which names it, if it stays false."""
-        end = time.monotonic() + seconds
-        while True:
-            self.watch(time.monotonic())
-            if condition():
-                return
-            if time.monotonic() > end:
-                status = json.dumps(self._cluster.status())
-                raise TimeoutError(f"not within {seconds:.0f} s: {what}; status: {status}")
-            time.sleep(0.5)
-
-    def learns_on(self) -> None:
-        """Waits for further updates of the learner."""
-        first: list[float] = []
-
-        def has_advanced() -> bool:
-            step = self._cluster.learner_step()
-            if step is None:
-                return False
-            self.steps.append(step)
-            first.append(step)
-            # The learner may have gone back to its last checkpoint meanwhile.
-            return step > min(first)
-
-        self.wait_until("the learner's step has advanced", self.recovery_seconds, has_advanced)
-
-    def takes_games(self, seconds: float) -> None:
-        """Waits for an acknowledgement, and then for some seconds more."""
-        before = len(self._cluster.acknowledged())
-        self.wait_until(
-            "games arrive",
-            self.recovery_seconds,
-            lambda: len(self._cluster.acknowledged()) > before,
-        )
-        end = time.monotonic() + seconds
-        self.wait_until("time passes", self.recovery_seconds, lambda: time.monotonic() > end)
-
-
-def audit(cluster: Cluster, held: Set[str] = frozenset()) -> dict[str, Any]:
+def audit(cluster: Cluster, holder: Mapping[str, int]) -> dict[str, Any]:
     """Compares the acknowledged trajectories with those of the shards.
 
-    `held` are ids that the shard of DURABLE has had: actors give a game to it, too, if the shard
-    that the id selects is slow.
+    `holder` has the indices of the shards that have had an id. Actors may give a game to another
+    shard than the one that the id selects.
     """
     acknowledged = cluster.acknowledged()
-    stored, evicted = cluster.listed()
-    lost = acknowledged - set(stored) - set(evicted)
-    twice = [name for name, times in collections.Counter(stored).items() if times > 1]
-    twice += sorted(set(stored) & set(evicted))
-    unsynced = cluster.shards.index(cluster.unsynced_shard)
-    shards = collections.Counter(unsynced if name in held else shard_of(name) for name in lost)
-    return {
-        "acknowledged": len(acknowledged),
-        "stored": len(stored),
-        "evicted": len(evicted),
-        "lost": len(lost),
-        "lost_by_shard": [shards[index] for index in range(SHARDS)],
-        "lost_ids": sorted(lost)[:10],
-        "stored_twice": len(twice),
-    }
+    contents = [cluster.content(shard) for shard in cluster.shards]
+    return compare(
+        acknowledged, contents, lambda name: holder[name] if name in holder else shard_of(name)
+    )
 
 
 def import_program(binary: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
@@ -239,55 +74,70 @@ def import_program(binary: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
     return program
 
 
-def audit_shards(cluster: Cluster, run: Run, held: Set[str] = frozenset()) -> dict[str, Any]:
+def audit_shards(cluster: Cluster, run: Run, holder: Mapping[str, int]) -> dict[str, Any]:
     """Ends play, kills the shards once more, since only their disks count, and audits."""
     stop_seconds = [player.stop() for player in cluster.players]
     for learner in cluster.learners:
         learner.stop()
+    run.damage.sample()
     for shard in cluster.shards:
         shard.kill()
         shard.start()
     run.wait_until("the shards are back", run.recovery_seconds, cluster.shards_answer)
-    return {"actor_stop_seconds": round(max(stop_seconds), 1), **audit(cluster, held)}
+    return {
+        "actor_stop_seconds": round(max(stop_seconds), 1),
+        **audit(cluster, holder),
+        "unreadable_by_shard": list(run.damage.found),
+        "unreadable": sum(run.damage.found),
+    }
 
 
-def cut_unsynced_shard(
-    cluster: Cluster, run: Run, faults: Faults, seconds: float
-) -> dict[str, Any]:
-    """Cuts the power of the shard of DURABLE while games arrive; then audits again.
+def cut_shards(cluster: Cluster, run: Run, faults: Faults, seconds: float) -> dict[str, Any]:
+    """Cuts the power of both shards while games arrive; then audits again.
 
-    The shard must start again each time. Losses are allowed there and nowhere else.
+    The shards must start again each time. The shard of DURABLE may lose games, the other one none.
     """
     for role in [*cluster.learners, *cluster.actors]:
         role.start()
-    held: set[str] = set()
+    holder: dict[str, int] = {}
     for _ in range(CUTS_OF_LONG_RUNS if seconds >= LONG_RUN_SECONDS else CUTS):
         run.takes_games(PLAY_SECONDS)
-        held.update(*cluster.listed(cluster.unsynced_shard))
-        cut = faults.cut_power_of(cluster.unsynced_shard)
-        cut.begin()
-        cut.end()
-        run.survived["power cut of a shard of DURABLE"] += 1
+        for index, shard in enumerate(cluster.shards):
+            content = cluster.content(shard)
+            holder |= dict.fromkeys([*content.stored, *content.evicted], index)
+        for index, shard in enumerate(cluster.shards):
+            cut = faults.cut_power_of(shard)
+            # Games that came after the list was printed are in the files of the killed shard.
+            shard.kill()
+            holder |= dict.fromkeys(written_ids(cluster.data[index]), index)
+            cut.begin()
+            cut.end()
+            run.survived[cut.kind] += 1
         run.wait_until("the shards are back", run.recovery_seconds, cluster.shards_answer)
-    found = audit_shards(cluster, run, held)
     unsynced = cluster.shards.index(cluster.unsynced_shard)
+    found = audit_shards(cluster, run, holder)
+    lost, without_bytes = found["lost_by_shard"], found["without_bytes_by_shard"]
+    unreadable, lost_ids = found["unreadable_by_shard"], found["lost_ids_by_shard"]
+    del lost_ids[unsynced]
     return {
-        "lost_by_power_cuts_of_durable": found["lost_by_shard"].pop(unsynced),
-        "lost_after_power_cuts": sum(found["lost_by_shard"]),
+        "lost_by_power_cuts_of_durable": lost.pop(unsynced),
+        "without_bytes_by_power_cuts_of_durable": without_bytes.pop(unsynced),
+        "unreadable_by_power_cuts_of_durable": unreadable.pop(unsynced),
+        "lost_after_power_cuts": sum(lost),
+        "lost_ids_after_power_cuts": lost_ids,
         "stored_twice_after_power_cuts": found["stored_twice"],
+        "without_bytes_after_power_cuts": sum(without_bytes),
+        "unreadable_after_power_cuts": sum(unreadable),
         "acknowledged": found["acknowledged"],
     }
 
 
-def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, Any]:
-    """Runs everything; returns the report."""
-    binary: pathlib.Path = arguments.binary
-    cluster = Cluster(binary, folder, import_program(binary, folder))
-    disks = SmallDisks([*cluster.data, cluster.run_dir], DISK_MEBIBYTES)
-    faults = Faults(cluster, disks, arguments.seconds, arguments.seed, arguments.kinds)
-    run = Run(cluster, faults, arguments.interval, arguments.recovery_seconds)
-    failures: list[str] = []
+def experiment(
+    run: Run, cluster: Cluster, faults: Faults, arguments: argparse.Namespace
+) -> dict[str, Any]:
+    """Hurts the cluster and audits it; returns what it has found, with failures."""
     found: dict[str, Any] = {}
+    failures: list[str] = []
     try:
         cluster.start()
         run.learns_on()
@@ -295,35 +145,56 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
         try:
             found["recovered_seconds"] = round(run.recover(), 1)
         finally:
-            found |= audit_shards(cluster, run)
+            found |= audit_shards(cluster, run, {})
         if faults.can_cut_power:
-            found |= cut_unsynced_shard(cluster, run, faults, arguments.seconds)
+            found |= cut_shards(cluster, run, faults, arguments.seconds)
     except TimeoutError as error:
         failures.append(str(error))
-    finally:
-        for role in reversed(cluster.roles):
-            role.stop()
-        disks.unmount()
+    for role in reversed(cluster.roles):
+        role.stop()
     failures += run.failures
     failures += [text for role in cluster.roles for text in role.unexpected]
-    for when in ("", "_after_power_cuts"):
-        if lost := found.get(f"lost{when}"):
-            failures.append(f"{lost} acknowledged trajectories are lost{when.replace('_', ' ')}")
-        if twice := found.get(f"stored_twice{when}"):
-            failures.append(f"{twice} trajectories are stored twice{when.replace('_', ' ')}")
-    if not found.get("acknowledged"):
-        failures.append("nothing was acknowledged")
-    memory = {role.name: rss_report(role, arguments.seconds) for role in cluster.roles}
-    failures += [
-        f"the memory of {name} grows" for name, rss in memory.items() if rss.get("flat") is False
-    ]
+    failures += failures_in(found)
+    failures += lost_checkpoints(cluster.learner.log.read_text(errors="replace"))
+    failures += [f"{name} has never told its metrics" for name in run.damage.silent()]
+    return found | {"failures": failures}
+
+
+def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, Any]:
+    """Runs everything; returns the report."""
+    binary: pathlib.Path = arguments.binary
+    cluster = Cluster(binary, folder, import_program(binary, folder))
+    disks = SmallDisks([*cluster.data, cluster.run_dir], DISK_MEBIBYTES)
+    keeps = True
+    try:
+        faults = Faults(cluster, disks, arguments.seconds, arguments.seed, arguments.kinds)
+        run = Run(cluster, faults, arguments.interval, arguments.recovery_seconds)
+        found = experiment(run, cluster, faults, arguments)
+        memory = {role.name: rss_report(role, arguments.seconds) for role in cluster.roles}
+        found["failures"] += memory_failures(memory, arguments.seconds)
+        keeps = arguments.keep or bool(found["failures"])
+    finally:
+        # A run that was interrupted has left its processes.
+        for role in cluster.roles:
+            role.kill()
+        disks.unmount(keeps)
+    return report_of(arguments, cluster, faults, run, memory) | found
+
+
+def report_of(
+    arguments: argparse.Namespace,
+    cluster: Cluster,
+    faults: Faults,
+    run: Run,
+    memory: dict[str, Any],
+) -> dict[str, Any]:
     return {
         "seconds": arguments.seconds,
         "seed": arguments.seed,
         "left_out": faults.left_out,
+        "not_caused": faults.not_caused,
         "faults_survived": sum(run.survived.values()),
         "faults_survived_by_kind": dict(sorted(run.survived.items())),
-        **found,
         "learner_step": {"first": run.steps[0], "last": run.steps[-1]} if run.steps else {},
         "rates_with_faults": run.hurt_rates,
         "rates_without_faults": run.calm_rates,
@@ -333,8 +204,17 @@ def torment(arguments: argparse.Namespace, folder: pathlib.Path) -> dict[str, An
         "ends_for_a_clock_set_back": sum(role.ends_after_set_back for role in cluster.roles),
         "ends_while_learners_met": sum(role.ends_in_meetings for role in cluster.roles),
         "rss": memory,
-        "failures": failures,
     }
+
+
+def kinds(text: str) -> list[str]:
+    """Returns the kinds of faults of a list with commas. ArgumentTypeError if there is no such."""
+    named = text.split(",")
+    if unknown := [kind for kind in named if kind not in WEIGHTS]:
+        raise argparse.ArgumentTypeError(
+            f"there is no {', '.join(unknown)}; one or more of {', '.join(WEIGHTS)} expected"
+        )
+    return named
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -356,7 +236,7 @@ def parse_arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--kinds",
-        type=lambda text: text.split(","),
+        type=kinds,
         default=[],
         help="only these faults, such as kill,set-clock; default: all",
     )
@@ -379,11 +259,18 @@ def main() -> int:
         return 2
     folder = pathlib.Path(tempfile.mkdtemp(prefix="mallocmuzero-faults-"))
     print(f"faults: logs in {folder}", file=sys.stderr)
-    report = torment(arguments, folder)
+    hide_mounts()
+    # An exception ends the processes and unmounts the file systems.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    keeps = True
+    try:
+        report = torment(arguments, folder)
+        keeps = arguments.keep or bool(report["failures"])
+    finally:
+        if keeps:
+            print(f"faults: {folder} is kept", file=sys.stderr)
     print(json.dumps(report, indent=2))
-    if report["failures"] or arguments.keep:
-        print(f"faults: {folder} is kept", file=sys.stderr)
-    else:
+    if not keeps:
         shutil.rmtree(folder, ignore_errors=True)
     return 1 if report["failures"] else 0
 

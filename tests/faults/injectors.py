@@ -23,13 +23,31 @@ from roles import Role
 LONG_RUN_SECONDS = 240.0
 
 
-def name_of(make: Callable[[], Fault]) -> str:
-    """Returns the name of a kind on the command line."""
-    return make.__name__.strip("_").replace("_", "-")
+# How often each kind comes in relation to the others, by its name on the command line. The method
+# of Faults that makes it has the same name.
+WEIGHTS = {
+    "kill": 4,
+    "kill-learner": 1,
+    "suspend": 3,
+    "terminate": 1,
+    "fill-shard": 2,
+    "fill-learner": 1,
+    "cut": 3,
+    "delay": 2,
+    "cut-power": 3,
+    "hang": 1,
+    "set-clock": 2,
+    "run-as-first": 2,
+    "replace-certificate": 1,
+    "replace-token": 1,
+}
 
 
 class Faults:
-    """Draws faults of all kinds, or of those that are named."""
+    """Draws faults of all kinds, or of those that are named.
+
+    Raises RuntimeError if the machine permits none of them.
+    """
 
     def __init__(
         self, cluster: Cluster, disks: SmallDisks, seconds: float, seed: int, named: list[str]
@@ -42,44 +60,31 @@ class Faults:
         self._watched: list[tuple[Role, Disk]] = []
         self._clocks: list[tuple[Role, Clock]] = []
         self.left_out: list[str] = []
-        weights = {
-            self._kill: 4,
-            self._kill_learner: 1,
-            self._suspend: 3,
-            self._terminate: 1,
-            self._fill_shard: 2,
-            self._fill_learner: 1,
-            self._cut: 3,
-            self._delay: 2,
-            self._cut_power: 3,
-            self._hang: 1,
-            self._set_clock: 2,
-            self._run_as_first: 2,
-            self._replace_certificate: 1,
-            self._replace_token: 1,
-        }
+        self._weights = {kind: WEIGHTS[kind] for kind in named or WEIGHTS}
         if compiler := shutil.which("cc") or shutil.which("gcc"):
             self._watch(Library(cluster.folder, compiler))
         else:
-            self._leave_out(weights, "no compiler", self._cut_power, self._hang)
+            self._leave_out("no compiler", "cut-power", "hang")
         if cluster.clock_library is not None:
             self._give_clocks(cluster.clock_library)
         else:
-            self._leave_out(weights, "no compiler for clocks", self._set_clock)
+            self._leave_out("no compiler for clocks", "set-clock")
         if not can_unshare():
-            self._leave_out(weights, "no right to unshare", self._run_as_first)
-        if named:
-            weights = {make: weight for make, weight in weights.items() if name_of(make) in named}
-        self._weights = weights
+            self._leave_out("no right to unshare", "run-as-first")
+        if not self._weights:
+            raise RuntimeError(f"the machine permits none of the faults: {self.left_out}")
         # Every kind comes once before one comes again.
-        self._first = list(weights)
+        self._first = list(self._weights)
         self._random.shuffle(self._first)
 
     def draw(self, busy: set[str]) -> Fault | None:
-        """Returns a fault of a random victim; None if an active fault touches the victim."""
-        make = self._first[-1] if self._first else self._any()
-        fault = make()
-        if fault.all_touched() & busy:
+        """Returns a fault of a random victim.
+
+        Returns None if an active fault touches the victim, or if its process does not run.
+        """
+        fault = self._make(self._first[-1] if self._first else self._any())
+        away = {role.name for role in self._cluster.roles if not role.runs()}
+        if fault.all_touched() & (busy | away):
             return None
         if self._first:
             self._first.pop()
@@ -90,10 +95,19 @@ class Faults:
         return PowerCut(shard, disk, self._random)
 
     @property
+    def not_caused(self) -> list[str]:
+        """The kinds that have not come yet, by their names on the command line."""
+        return sorted(self._first)
+
+    @property
     def can_cut_power(self) -> bool:
         return bool(self._watched)
 
-    def _any(self) -> Callable[[], Fault]:
+    def _make(self, kind: str) -> Fault:
+        make: Callable[[], Fault] = getattr(self, f"_{kind.replace('-', '_')}")
+        return make()
+
+    def _any(self) -> str:
         return self._random.choices(list(self._weights), list(self._weights.values()))[0]
 
     def _watch(self, library: Library) -> None:
@@ -110,11 +124,9 @@ class Faults:
             role.add_environment(clock.environment())
             self._clocks.append((role, clock))
 
-    def _leave_out(
-        self, weights: dict[Callable[[], Fault], int], why: str, *kinds: Callable[[], Fault]
-    ) -> None:
+    def _leave_out(self, why: str, *kinds: str) -> None:
         for kind in kinds:
-            del weights[kind]
+            self._weights.pop(kind, None)
         self.left_out.append(why)
 
     def _kill(self) -> Fault:

@@ -5,16 +5,20 @@ There are proxies between them, and all calls use mutual TLS and a token.
 
 from __future__ import annotations
 
+import contextlib
+import http.client
+import itertools
 import json
 import pathlib
+import random
 import re
 import shutil
 import socket
 import subprocess
-import urllib.error
 import urllib.request
 from typing import Any
 
+from audit import Content, acknowledged_ids, listed_ids, written_ids
 from clocks import DAY, SOURCE, Clock
 from credentials import Credentials
 from preload import compile_library
@@ -28,7 +32,10 @@ SHARDS = len(MODES)
 ACTORS = 4
 LEARNERS = 2
 
-# A learner that does not send its metrics within this time is not waited for.
+# Services of the machine have ports below this.
+FIRST_PORT = 10_000
+
+# A process that does not send its metrics within this time is not waited for.
 METRICS_SECONDS = 0.3
 
 # Small bounds, so that games are evicted within a minute, and short games.
@@ -57,14 +64,34 @@ def shard_of(trajectory: str) -> int:
 
 
 def free_ports(count: int) -> list[int]:
-    """Returns ports that are free now."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [int(one.getsockname()[1]) for one in sockets]
-    for one in sockets:
-        one.close()
+    """Returns ports that are free now, below those that the kernel gives to connections.
+
+    A connection could take one of the others while the role that listens there is away.
+    """
+    given = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    candidates = list(range(FIRST_PORT, max(int(given[0]), 2 * FIRST_PORT)))
+    random.SystemRandom().shuffle(candidates)
+    ports: list[int] = []
+    with contextlib.ExitStack() as stack:
+        while len(ports) < count:
+            port = candidates.pop()
+            one = stack.enter_context(socket.socket())
+            with contextlib.suppress(OSError):
+                one.bind(("127.0.0.1", port))
+                ports.append(port)
     return ports
+
+
+def metric(port: int, name: str) -> float | None:
+    """Returns a metric of the process that serves its metrics there; None if it does not answer."""
+    url = f"http://127.0.0.1:{port}/metrics"
+    try:
+        with urllib.request.urlopen(url, timeout=METRICS_SECONDS) as answer:
+            text = answer.read().decode()
+    except (OSError, http.client.HTTPException):
+        return None  # a process that is killed may leave half an answer
+    found = re.search(rf"^{name} ([-+0-9.e]+)$", text, re.MULTILINE)
+    return float(found.group(1)) if found else None
 
 
 def compile_clock_library(folder: pathlib.Path) -> pathlib.Path | None:
@@ -89,25 +116,29 @@ class Cluster:
         self.clock_library = compile_clock_library(folder)
         self.credentials = Credentials(folder / "credentials", self._early_clock())
         self.data = [folder / "shards" / str(i) for i in range(SHARDS)]
-        ports = free_ports(SHARDS + 3 + 2 * SHARDS + 1)
-        self._shard_ports = ports[:SHARDS]
-        self._learner_port, self._meeting_port, self._metrics_port = ports[SHARDS : SHARDS + 3]
-        network = Network()
-        self.network = network
-        proxy_ports = ports[SHARDS + 3 :]
-        to_shards = [
-            network.add(proxy_ports[i], self._shard_ports[i % SHARDS]) for i in range(2 * SHARDS)
+        ports = iter(free_ports(3 * SHARDS + 4))
+
+        def take(count: int) -> list[int]:
+            return list(itertools.islice(ports, count))
+
+        self._shard_ports, self._shard_metrics_ports = take(SHARDS), take(SHARDS)
+        self._learner_port, self._meeting_port, self._metrics_port = take(3)
+        self.network = Network()
+        self._to_shards = [
+            self.network.add(proxy_port, port)
+            for proxy_port, port in zip(take(SHARDS), self._shard_ports, strict=True)
         ]
-        self._actors_to_shards = to_shards[:SHARDS]
-        self._learner_to_shards = to_shards[SHARDS:]
-        self._actors_to_learner = network.add(proxy_ports[-1], self._learner_port)
-        # Bytes that players have sent to a shard during each time that its disk was full.
+        self._to_learner = self.network.add(take(1)[0], self._learner_port)
+        # Bytes that others have sent to a shard during each time that its disk was full.
         self.sent_to_full_disks: list[int] = []
-        self.proxies: list[Proxy] = [*to_shards, self._actors_to_learner]
+        self.proxies: list[Proxy] = [*self._to_shards, self._to_learner]
         self._write_configs()
         self.shards = [
             self._role(f"shard-{i}", "replay", "--shard", f"shard-{i}") for i in range(SHARDS)
         ]
+        for i, port in enumerate(self._shard_metrics_ports):
+            variable = f"MALLOCMUZERO_SET_replay__{i}__metrics_address"
+            self.shards[i].add_environment({variable: f"127.0.0.1:{port}"})
         self.synced_shard, self.unsynced_shard = self.shards
         self.learners = [
             self._role(f"learner-{i}", "learner", "--rank", str(i)) for i in range(LEARNERS)
@@ -142,9 +173,17 @@ class Cluster:
         """Returns the names of the processes that make updates together with this one."""
         return frozenset(r.name for r in self.learners) if role in self.learners else frozenset()
 
-    def player_proxy(self, shard: Role) -> Proxy:
-        """Returns the proxy between all players and a shard."""
-        return self._actors_to_shards[self.shards.index(shard)]
+    def proxy_of(self, shard: Role) -> Proxy:
+        """Returns the proxy between all others and a shard."""
+        return self._to_shards[self.shards.index(shard)]
+
+    def bytes_sent(self) -> dict[int, int]:
+        """Returns how many bytes each proxy has passed on, by its port."""
+        return {proxy.port: proxy.bytes_sent for proxy in self.proxies}
+
+    def silent_proxies(self, since: dict[int, int]) -> list[int]:
+        """Returns the ports of proxies that have passed nothing on since `bytes_sent`."""
+        return [port for port, count in self.bytes_sent().items() if count == since[port]]
 
     def _write_configs(self) -> None:
         def write(kind: str, shard_ports: list[int], learner_port: int) -> None:
@@ -167,8 +206,10 @@ class Cluster:
             self.config(kind).write_text(text)
 
         write("direct", self._shard_ports, self._learner_port)
-        write("learner", [p.port for p in self._learner_to_shards], self._learner_port)
-        write("actor", [p.port for p in self._actors_to_shards], self._actors_to_learner.port)
+        # Actors take over the addresses of the shards that the learner has.
+        to_shards = [proxy.port for proxy in self._to_shards]
+        write("learner", to_shards, self._learner_port)
+        write("actor", to_shards, self._to_learner.port)
 
     def start(self) -> None:
         for role in self.roles:
@@ -200,14 +241,12 @@ class Cluster:
 
     def updates(self) -> float | None:
         """Returns the learner's updates by its metrics, which cost less than `status`."""
-        url = f"http://127.0.0.1:{self._metrics_port}/metrics"
-        try:
-            with urllib.request.urlopen(url, timeout=METRICS_SECONDS) as answer:
-                text = answer.read().decode()
-        except (OSError, urllib.error.URLError):
-            return None
-        found = re.search(r"^mallocmuzero_learner_step ([0-9.e+]+)$", text, re.MULTILINE)
-        return float(found.group(1)) if found else None
+        return metric(self._metrics_port, "mallocmuzero_learner_step")
+
+    def unreadable(self, shard: Role) -> float | None:
+        """Returns how many draws since the shard's start have found a game without its bytes."""
+        port = self._shard_metrics_ports[self.shards.index(shard)]
+        return metric(port, "mallocmuzero_replay_unreadable_items_total")
 
     def trouble_of(self, name: str) -> str | None:
         """Returns what keeps a shard or the learner from work; None if it does not answer."""
@@ -218,30 +257,23 @@ class Cluster:
 
     def shards_answer(self) -> bool:
         roles = self.status().get("roles", [])
-        return bool(roles) and all(
-            not role.get("error") for role in roles if role.get("role") == "REPLAY"
-        )
+        answers = [r for r in roles if r.get("role") == "REPLAY" and not r.get("error")]
+        return len(answers) == SHARDS
 
     def acknowledged(self) -> set[str]:
-        ids: set[str] = set()
-        for file in self.audit.glob("*") if self.audit.is_dir() else []:
-            # A line that a kill has cut short does not count as an acknowledgement.
-            ids |= {line for line in file.read_text().split("\n") if len(line) == 32}
-        return ids
+        return acknowledged_ids(self.audit)
 
-    def listed(self, shard: Role | None = None) -> tuple[list[str], list[str]]:
-        """Returns the ids that all shards, or one of them, store, and the evicted ids."""
-        one = ["--shard", shard.name] if shard else []
+    def content(self, shard: Role) -> Content:
+        """Returns what a running shard has. Games that come meanwhile may be in one part only."""
+        data = self.data[self.shards.index(shard)]
+        written = written_ids(data)
+        command = [str(self.binary), "replay", "--config", str(self.config("direct"))]
         ran = subprocess.run(
-            [self.binary, "replay", "--config", self.config("direct"), "--list-ids", *one],
+            [*command, "--list-ids", "--shard", shard.name],
             capture_output=True,
             check=True,
             timeout=120,
             text=True,
         )
-        stored: list[str] = []
-        evicted: list[str] = []
-        for line in ran.stdout.splitlines():
-            kind, _, name = line.partition(" ")
-            (stored if kind == "stored" else evicted).append(name)
-        return stored, evicted
+        # The shard may have moved items into another file since the first look.
+        return Content(*listed_ids(ran.stdout), written | written_ids(data))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import statistics
 from typing import Any
 
@@ -63,6 +64,54 @@ class UpdateMeter:
         }
 
 
+# A line of the learner's process 0 at its start, with the step of the checkpoint that it goes on
+# from.
+START = re.compile(r" learner: step (\d+), listens on ")
+
+
+def lost_checkpoints(log: str) -> list[str]:
+    """Returns the starts of the learner by its log that went on from a checkpoint that is too old.
+
+    A process that is killed may leave a checkpoint that is not synced yet. The next start may read
+    it, and a power cut may take it after that. The one before it is synced.
+    """
+    lost = []
+    seen: set[int] = set()
+    for step in map(int, START.findall(log)):
+        synced = sorted(seen)[-2:-1]
+        if synced and step < synced[0]:
+            lost.append(f"the learner started from step {step} after step {synced[0]} was saved")
+        seen.add(step)
+    return lost
+
+
+class DamageMeter:
+    """Counts the draws by which each shard has found a game whose bytes are damaged.
+
+    The shard then lists the game as evicted, so an audit of ids does not find it.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._last: list[float | None] = [None for _ in cluster.shards]
+        self.found = [0.0 for _ in cluster.shards]
+
+    def silent(self) -> list[str]:
+        """Returns the names of shards that have never told the figure."""
+        shards = zip(self._cluster.shards, self._last, strict=True)
+        return [shard.name for shard, last in shards if last is None]
+
+    def sample(self) -> None:
+        for i, shard in enumerate(self._cluster.shards):
+            now = self._cluster.unreadable(shard)
+            if now is None:
+                continue
+            last = self._last[i] or 0.0
+            # A shard that has started again counts from 0.
+            self.found[i] += now - last if now >= last else now
+            self._last[i] = now
+
+
 def percentile(values: list[int]) -> float:
     ordered = sorted(values)
     return float(ordered[min(len(ordered) - 1, len(ordered) * RSS_PERCENTILE // 100)])
@@ -87,3 +136,12 @@ def rss_report(role: Role, seconds: float) -> dict[str, Any]:
         if seconds >= RSS_SECONDS:
             report["flat"] = percentile(last) <= RSS_RATIO * percentile(half_time)
     return report
+
+
+def memory_failures(memory: dict[str, dict[str, Any]], seconds: float) -> list[str]:
+    """Returns what is wrong with the reports of the roles' memory after a run of these seconds."""
+    if seconds < RSS_SECONDS:
+        return []
+    says = {None: "was not measured", False: "grows"}
+    flat = {name: report.get("flat") for name, report in memory.items()}
+    return [f"the memory of {name} {says[what]}" for name, what in flat.items() if not what]

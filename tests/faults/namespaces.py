@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import random
@@ -26,10 +27,12 @@ def zombies_of(pid: int) -> list[str]:
     """Returns the children of a process that have ended and that it has not waited for."""
     zombies = []
     for children in pathlib.Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in children.read_text().split():
-            status = pathlib.Path(f"/proc/{child}/status").read_text()
-            if "State:\tZ" in status:
-                zombies.append(status.splitlines()[0])
+        # The thread or the child may end meanwhile.
+        with contextlib.suppress(OSError):
+            for child in children.read_text().split():
+                status = pathlib.Path(f"/proc/{child}/status").read_text()
+                if "State:\tZ" in status:
+                    zombies.append(status.splitlines()[0])
     return zombies
 
 

@@ -15,7 +15,7 @@ import time
 
 from fault import Fault
 from loopback_cluster import Cluster
-from preload import compile_library, environment_of
+from preload import check_loaded, compile_library, environment_of
 from roles import Role
 
 SOURCE = pathlib.Path(__file__).with_name("power_cut.c")
@@ -75,6 +75,10 @@ class Disk:
             "FAULTS_SYNCED": str(self._record),
             "FAULTS_HANG": str(self._hang),
         }
+
+    def check(self, role: Role) -> None:
+        """Notes a failure if the process of the role uses the disk without the library."""
+        check_loaded(role, self._library.path)
 
     def hang(self) -> None:
         self._hang.touch()
@@ -166,9 +170,9 @@ def write_part(path: pathlib.Path, written: pathlib.Path, rand: random.Random) -
 class PowerCut(Fault):
     """kill -9 and the loss of what was not synced; the process starts again later."""
 
-    kind = "power cut"
-
     def __init__(self, role: Role, disk: Disk, rand: random.Random) -> None:
+        # Apart, since only some shards promise to lose nothing.
+        self.kind = f"power cut of {role.name}"
         self._role = role
         self._disk = disk
         self._random = rand
@@ -176,6 +180,7 @@ class PowerCut(Fault):
         self.seconds = rand.uniform(0.1, 2)
 
     def begin(self) -> None:
+        self._disk.check(self._role)
         self._role.kill()
         # Half of the time nothing unsynced is left.
         self._disk.lose_power(self._random, self._random.choice([0.0, 0.5]))
@@ -198,6 +203,7 @@ class HangingDisk(Fault):
         self._begin = 0.0
 
     def begin(self) -> None:
+        self._disk.check(self._role)
         self._begin = time.monotonic()
         self._disk.hang()
 

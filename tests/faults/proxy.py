@@ -35,7 +35,6 @@ class Proxy:
         self.bytes_sent = 0  # to the target
         self._changed = asyncio.Event()
         self._connections: set[asyncio.StreamWriter] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
 
     async def listen(self) -> None:
         await asyncio.start_server(self._accept, "127.0.0.1", self.port)
@@ -49,8 +48,11 @@ class Proxy:
                 # A reset, not an orderly end.
                 writer.transport.abort()
 
+    def _is_cut(self) -> bool:
+        return self._link is Link.CUT
+
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._link is Link.CUT:
+        if self._is_cut():
             writer.transport.abort()
             return
         try:
@@ -60,6 +62,9 @@ class Proxy:
             return
         self._connections |= {writer, onward}
         try:
+            # The link may have been cut while the connection was made.
+            if self._is_cut():
+                return
             await asyncio.gather(
                 self._pump(reader, onward, True), self._pump(onward_reader, writer, False)
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
@@ -17,17 +18,30 @@ START_SECONDS = 60.0
 # The time of a learner that has several processes: it finishes an update with the others first.
 LEARNER_STOP_SECONDS = 75.0
 
+# Codes with which a process ends that says why it cannot go on. A crash has another code.
+ORDERLY_FAILURES = (1, 2)
+
 # The message of a process that cannot start on a full disk. It must be restarted until there is
 # room.
 NO_ROOM = ("No space left on device", "File too large")
 
-# The message of a process that ends because its clock was set back.
+# The message of a process that ends because its clock was set back. SIGALRM ends it if its role
+# takes too long to stop.
 SET_BACK = "the clock was set back"
 # The time until a process notices that, and ends, on a busy machine.
 SET_BACK_SECONDS = 3.0
 
 # The message of a learner process that ends because process 0 was killed while the two met.
 LOST_IN_MEETING = "lost process 0 while the processes met"
+
+
+def with_parent() -> list[str]:
+    """Returns the beginning of a command that ends with this process, even if that is killed."""
+    if shutil.which("setpriv") is None:
+        return []
+    # This process may have ended before the command asks for its signal.
+    unless_orphan = '[ "$PPID" = "$0" ] && exec "$@"'
+    return ["setpriv", "--pdeathsig", "KILL", "sh", "-c", unless_orphan, str(os.getpid())]
 
 
 class Role:
@@ -45,7 +59,7 @@ class Role:
         self._stop_seconds = stop_seconds
         self._command = command
         self._is_wrapped = False  # it is the child of the process that was started
-        self._log = folder / f"{name}.log"
+        self.log = folder / f"{name}.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._expected_end = False
         self.is_wanted = False  # it should run or start
@@ -69,16 +83,18 @@ class Role:
 
     def start(self, wrapper: Sequence[str] = ()) -> None:
         """Starts it; by `wrapper` if that is given, which must have it as its only child."""
+        assert not self.runs(), f"{self.name} runs already"
+        self.note_end()
         self._expected_end = False
         self._is_wrapped = bool(wrapper)
         self.is_wanted = True
         self.starts += 1
-        with self._log.open("ab") as log:
+        with self.log.open("ab") as log:
             self._log_begin = log.tell()
             # SIGXFSZ stays ignored, as Python has it: beyond a file size limit a write then fails,
             # as it does on a full disk, instead of ending the process.
             self._process = subprocess.Popen(
-                [*wrapper, *self._command],
+                [*with_parent(), *wrapper, *self._command],
                 env=os.environ | self._environment,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -103,11 +119,23 @@ class Role:
     def wait_for_log(self) -> None:
         """Waits for the first line of a process; after it, the process handles SIGTERM."""
         end = time.monotonic() + START_SECONDS
-        while self.runs() and self._is_loading() and time.monotonic() < end:
+        while self.runs() and self.is_loading() and time.monotonic() < end:
             time.sleep(0.05)
 
-    def _is_loading(self) -> bool:
-        return self._log.stat().st_size == self._log_begin
+    def is_loading(self) -> bool:
+        """Returns whether the process has not logged its first line yet."""
+        return self.log.stat().st_size == self._log_begin
+
+    def has_loaded(self, library: pathlib.Path) -> bool:
+        """Returns false if a process that has started does without the library."""
+        if not self.runs() or self.is_loading():
+            return True
+        try:
+            maps = pathlib.Path(f"/proc/{self.pid}/maps").read_text()
+        except OSError:
+            return True
+        # A process that has ended has no maps.
+        return not maps or str(library) in maps
 
     def runs(self) -> bool:
         return self._process is not None and self._process.poll() is None
@@ -119,19 +147,20 @@ class Role:
         code = self._process.poll()
         if code is None:
             return False
-        if not self._expected_end and not self._has_reason_to_end():
+        if not self._expected_end and not self._has_reason_to_end(code):
             self._note_unexpected(f"ended by itself with code {code}")
         self._process = None
         return True
 
-    def _has_reason_to_end(self) -> bool:
+    def _has_reason_to_end(self, code: int) -> bool:
         """Returns whether its last lines tell that it had to end; counts the reason."""
         tail = self.tail()
-        if any(words in tail for words in NO_ROOM):
+        says_why = code in ORDERLY_FAILURES
+        if says_why and any(words in tail for words in NO_ROOM):
             self.ends_without_room += 1
-        elif SET_BACK in tail:
+        elif (says_why or code == -signal.SIGALRM) and SET_BACK in tail:
             self.ends_after_set_back += 1
-        elif LOST_IN_MEETING in tail:
+        elif says_why and LOST_IN_MEETING in tail:
             self.ends_in_meetings += 1
         else:
             return False
@@ -148,8 +177,9 @@ class Role:
                 self._process.wait(seconds)
 
     def kill(self) -> None:
-        """kill -9, and waits for the end."""
+        """kill -9, and waits for the end. Does nothing for a process that has ended."""
         if not self.runs():
+            self.note_end()
             return
         self._expected_end = True
         self.signal(signal.SIGKILL)
@@ -158,10 +188,11 @@ class Role:
 
     def stop(self) -> float:
         """Sends SIGTERM; returns the seconds until the end. Kills the process if it is too slow."""
+        self.is_wanted = False
         if not self.runs():
+            self.note_end()
             return 0.0
         self._expected_end = True
-        self.is_wanted = False
         begin = time.monotonic()
         self.signal(signal.SIGCONT)
         self.signal(signal.SIGTERM)
@@ -169,8 +200,8 @@ class Role:
         try:
             code = self._process.wait(self._stop_seconds)
             # Before its first line the process is still being loaded and has no handler.
-            is_loading = code == -signal.SIGTERM and self._is_loading()
-            if code != 0 and not is_loading and not self._has_reason_to_end():
+            is_loading = code == -signal.SIGTERM and self.is_loading()
+            if code != 0 and not is_loading and not self._has_reason_to_end(code):
                 self._note_unexpected(f"stopped with code {code}")
         except subprocess.TimeoutExpired:
             self._note_unexpected(f"did not stop within {self._stop_seconds:.0f} s")
@@ -202,9 +233,10 @@ class Role:
                 self.rss.append((now, int(line.split()[1]) * 1024))
 
     def tail(self) -> str:
-        """Returns the last lines of its log, without those of gRPC about broken connections."""
-        with self._log.open("rb") as log:
+        """Returns the last lines since the latest start, without those of gRPC about broken
+        connections."""
+        with self.log.open("rb") as log:
             log.seek(0, 2)
-            log.seek(max(0, log.tell() - 10_000))
+            log.seek(max(self._log_begin, log.tell() - 10_000))
             lines = log.read().decode(errors="replace").splitlines()
         return " / ".join([line for line in lines if " grpc: " not in line][-3:])

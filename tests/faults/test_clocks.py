@@ -72,11 +72,13 @@ def shard(clock: Clock, tmp_path: pathlib.Path) -> Iterator[subprocess.Popen[str
         text=True,
     )
     assert process.stderr
-    assert "listens on" in process.stderr.readline()
-    yield process
-    process.kill()
-    process.wait()
-    process.stderr.close()
+    try:
+        assert "listens on" in process.stderr.readline()
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stderr.close()
 
 
 @pytest.mark.parametrize("seconds", [2 * MINUTE, 3 * DAY])

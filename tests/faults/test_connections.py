@@ -36,6 +36,11 @@ def wait_for(what: str, condition: Callable[[], bool]) -> None:
         time.sleep(0.2)
 
 
+def wait_for_bytes(cluster: Cluster) -> None:
+    before = cluster.bytes_sent()
+    wait_for("all proxies pass bytes on", lambda: not cluster.silent_proxies(before))
+
+
 def streams(cluster: Cluster) -> list[int]:
     """Returns the number of streams by which others draw from each shard."""
     roles = cluster.status().get("roles", [])
@@ -55,3 +60,12 @@ def test_a_process_without_calls_connects_over_a_slow_network(cluster: Cluster) 
     for shard in cluster.shards:
         shard.start()
     wait_for("streams of the learner are open", lambda: streams(cluster) == [1, 1])
+
+
+def test_every_proxy_has_traffic_once_actors_have_the_list_of_shards(cluster: Cluster) -> None:
+    for role in [*cluster.shards, *cluster.learners, cluster.actors[0]]:
+        role.start()
+    wait_for("games arrive", lambda: len(cluster.acknowledged()) > 2)
+    # The actor soon reports to the learner, which answers with its list of shards.
+    for _ in range(3):
+        wait_for_bytes(cluster)

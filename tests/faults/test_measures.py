@@ -7,7 +7,7 @@ from typing import cast
 
 import pytest
 from loopback_cluster import Cluster
-from measures import UpdateMeter, rss_report
+from measures import DamageMeter, UpdateMeter, lost_checkpoints, memory_failures, rss_report
 from roles import Role
 
 
@@ -48,3 +48,61 @@ def test_memory_is_flat_if_its_end_is_near_half_time(
     assert report["half_time_mib"] == 100
     assert report["ratio"] == end_mib / 100
     assert report["flat"] is is_flat
+    failures = memory_failures({"shard": report}, 3600)
+    assert failures == ([] if is_flat else ["the memory of shard grows"])
+
+
+def test_memory_that_was_not_measured_in_a_long_run_is_a_failure(tmp_path: pathlib.Path) -> None:
+    role = Role("shard", [], tmp_path)
+    assert memory_failures({"shard": rss_report(role, 3600)}, 3600) == [
+        "the memory of shard was not measured"
+    ]
+    # It was away at half time.
+    role.rss = [(at, 100 << 20) for at in range(3601) if not 1000 < at < 2500]
+    assert memory_failures({"shard": rss_report(role, 3600)}, 3600) == [
+        "the memory of shard was not measured"
+    ]
+    assert memory_failures({"shard": rss_report(role, 60)}, 60) == []
+
+
+def test_damaged_games_that_a_shard_finds_count_through_its_restarts(
+    tmp_path: pathlib.Path,
+) -> None:
+    figures: dict[str, list[float | None]] = {
+        "a": [0.0, 2.0, None, 1.0, 1.0],
+        "b": [0.0, 0.0, 0.0, 0.0, 3.0],
+        "c": [None, None, None, None, None],
+    }
+
+    class Shards:
+        def __init__(self) -> None:
+            self.shards = [Role(name, [], tmp_path) for name in figures]
+
+        def unreadable(self, shard: Role) -> float | None:
+            return figures[shard.name].pop(0)
+
+    meter = DamageMeter(cast(Cluster, Shards()))
+    for _ in range(5):
+        meter.sample()
+    assert meter.found == [3, 3, 0]
+    assert meter.silent() == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "lost"),
+    [
+        ([0, 0, 50, 50, 90], 0),
+        # The checkpoint of step 50, or 90, was not synced before the power cut.
+        ([0, 50, 0, 60], 0),
+        ([0, 50, 90, 50, 90], 0),
+        ([0, 50, 90, 0], 1),
+        ([0, 50, 90, 40, 90], 1),
+    ],
+)
+def test_a_learner_may_lose_only_its_latest_checkpoint(steps: list[int], lost: int) -> None:
+    lines = [
+        f"2026-11-26T04:46:08.758Z I learner: step {step}, listens on 127.0.0.1:1\n"
+        "2026-11-26T04:46:08.759Z I learner.1: step 0\n"
+        for step in steps
+    ]
+    assert len(lost_checkpoints("".join(lines))) == lost

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import pathlib
 import subprocess
 import time
 from typing import Any
 
+from audit import Content, compare, listed_ids, written_ids
 from launched_cluster import ACTORS, SHARDS, Run
-from loopback_cluster import free_ports
+from loopback_cluster import free_ports, shard_of
 
 # A variable of the shell that submits the jobs, which must not get to the jobs.
 VARIABLE = "MALLOCMUZERO_TEST_SECRET"
@@ -27,9 +30,12 @@ def check_dry_run(run: Run) -> None:
 def check_secrets(run: Run) -> None:
     """Fails if the token is in a script, a log, or the command line or environment of a process."""
     secret = (run.folder / "token").read_bytes().strip()
-    for file in run.shared.rglob("*"):
-        if file.is_file() and file.stat().st_size < 1 << 22 and secret in file.read_bytes():
-            raise RuntimeError(f"the token is in {file}")
+    for place, _, names in os.walk(run.shared):
+        for file in (pathlib.Path(place, name) for name in names):
+            # Shards replace their copies meanwhile.
+            with contextlib.suppress(FileNotFoundError):
+                if file.stat().st_size < 1 << 22 and secret in file.read_bytes():
+                    raise RuntimeError(f"the token is in {file}")
     for process in pathlib.Path("/proc").iterdir():
         for name in ("cmdline", "environ"):
             try:
@@ -42,7 +48,7 @@ def check_secrets(run: Run) -> None:
 
 def audit(run: Run) -> dict[str, Any]:
     """Compares the acknowledged games with those in the shards' data in the shared folder."""
-    listed: dict[str, list[str]] = {"stored": [], "evicted": []}
+    contents = []
     for name in SHARDS:
         state = run.shared / "shards" / name
         home = "copy data"
@@ -57,23 +63,14 @@ def audit(run: Run) -> dict[str, Any]:
             f"replay {{ name: '{name}' address: '127.0.0.1:{port}'"
             f" data_dir: '{state / where}' max_positions: 20000 }}\n"
         )
-        for line in list_ids(run.binary, config):
-            word, _, game = line.partition(" ")
-            listed[word].append(game)
-    acknowledged = run.acknowledged()
-    stored = set(listed["stored"])
-    lost = acknowledged - stored - set(listed["evicted"])
-    return {
-        "acknowledged": len(acknowledged),
-        "stored": len(stored),
-        "evicted": len(listed["evicted"]),
-        "lost": len(lost),
-        "stored_twice": len(listed["stored"]) - len(stored),
-    }
+        written = written_ids(state / where)
+        stored, evicted = listed_ids(list_ids(run.binary, config))
+        contents.append(Content(stored, evicted, written | written_ids(state / where)))
+    return compare(run.acknowledged(), contents, shard_of)
 
 
-def list_ids(binary: pathlib.Path, config: pathlib.Path) -> list[str]:
-    """Runs a shard and returns the lines of --list-ids."""
+def list_ids(binary: pathlib.Path, config: pathlib.Path) -> str:
+    """Runs a shard and returns the output of --list-ids."""
     shard = subprocess.Popen([binary, "replay", "--config", config], stderr=subprocess.DEVNULL)
     try:
         for _ in range(100):
@@ -84,7 +81,7 @@ def list_ids(binary: pathlib.Path, config: pathlib.Path) -> list[str]:
                 text=True,
             )
             if ran.returncode == 0:
-                return ran.stdout.splitlines()
+                return ran.stdout
             time.sleep(0.3)
         raise RuntimeError(f"{config}: {ran.stderr}")
     finally:

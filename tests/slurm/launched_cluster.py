@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from audit import acknowledged_ids
 from faults import import_program
 from loopback_cluster import free_ports
 from slurm_cluster import SlurmCluster
@@ -152,19 +153,22 @@ class Run:
 
     def acknowledged(self) -> set[str]:
         """Returns the ids of games that a shard has acknowledged, as the actors wrote them down."""
-        ids: set[str] = set()
-        audit = self.folder / "audit"
-        for file in audit.glob("*") if audit.is_dir() else []:
-            ids |= {line for line in file.read_text().split("\n") if len(line) == 32}
-        return ids
+        return acknowledged_ids(self.folder / "audit")
 
     def learns_on(self, after: str) -> None:
         """Waits for further updates and further acknowledged games."""
         games = len(self.acknowledged())
-        step = self.step()
+        steps: list[float] = []
+
+        def has_advanced() -> bool:
+            if step := self.step():
+                steps.append(step)
+            # The learner may have gone back to its last checkpoint meanwhile.
+            return bool(steps) and steps[-1] > min(steps)
+
+        has_advanced()
         self.wait_until(f"games after {after}", lambda: len(self.acknowledged()) > games + 5)
-        # The learner may have gone back to its last checkpoint.
-        self.wait_until(f"updates after {after}", lambda: self.step() not in (0.0, step))
+        self.wait_until(f"updates after {after}", has_advanced)
         self.note(f"learns on after {after}")
 
     def address(self, name: str) -> str:

@@ -1,0 +1,205 @@
+"""Runs scripts of scripts/ on a made-up tree, with made-up tools that fail."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+# Scripts source this instead of scripts/venv.sh: Python packages are there.
+VENV = 'venv="$root/build/venv"\ninstall_python_packages() { :; }\n'
+
+
+class Tree:
+    """A checkout in a folder with a space in its name, and a folder of tools ahead in PATH."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self.root = folder / "a checkout"
+        self.tools = folder / "tools"
+        self.venv = self.root / "build/venv/bin"
+        for made in (self.root / "scripts", self.tools, self.venv):
+            made.mkdir(parents=True)
+        (self.root / "scripts/venv.sh").write_text(VENV)
+
+    def add(self, *names: str) -> None:
+        for name in names:
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, self.root / name)
+
+    def tool(self, path: pathlib.Path, text: str) -> None:
+        """Makes a program in bash."""
+        path.write_text(f"#!/bin/bash\n{text}\n")
+        path.chmod(0o755)
+
+    def run(
+        self, script: str, *arguments: str, **variables: str
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [self.root / script, *arguments],
+            cwd=self.root.parent,
+            env=os.environ | {"PATH": f"{self.tools}:{os.environ['PATH']}"} | variables,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=60,
+        )
+
+
+@pytest.fixture
+def tree(tmp_path: pathlib.Path) -> Tree:
+    return Tree(tmp_path)
+
+
+def test_setup_fails_without_its_list_of_packages(tree: Tree) -> None:
+    tree.add("scripts/setup")
+    assert tree.run("scripts/setup").returncode != 0
+
+
+def test_quickstart_says_why_a_command_has_failed(tree: Tree) -> None:
+    tree.add("scripts/quickstart")
+    tree.tool(tree.root / "scripts/setup", "exit 0")
+    tree.tool(tree.tools / "cmake", "exit 0")
+    (tree.root / "build/bin").mkdir()
+    tree.tool(
+        tree.root / "build/bin/mallocmuzero",
+        'case "$*" in *greedy*) echo "mallocmuzero: no room" >&2; exit 1 ;; esac\n'
+        "echo 'a line of progress' >&2\n"
+        'echo \'{"total_cycles":1e6, "default_cycles":2e6, "end":0}\'',
+    )
+    ran = tree.run("scripts/quickstart")
+    assert ran.returncode != 0
+    assert "all_hbm           1.000 Mcycles    50.00 %" in ran.stdout
+    assert ran.stderr.splitlines()[-1] == "mallocmuzero: no room"
+
+
+def test_gym_builds_for_no_other_python_than_the_one_that_is_named(tree: Tree) -> None:
+    tree.add("scripts/gym")
+    (tree.root / "build/build.ninja").touch()
+    extension = tree.root / "build/python/mallocmuzero_gym/_game.so"
+    extension.parent.mkdir(parents=True)
+    extension.touch()
+    tree.tool(tree.venv / "python", "echo nanobind")
+    tree.tool(tree.tools / "cmake", f"printf '%s\\n' \"$@\" >>'{tree.root}/calls'")
+    assert tree.run("scripts/gym", "no-such-python").returncode != 0
+    assert not (tree.root / "calls").exists()
+    assert tree.run("scripts/gym").returncode == 0
+    assert "-DMALLOCMUZERO_NANOBIND=nanobind" in (tree.root / "calls").read_text().splitlines()
+    tree.tool(tree.venv / "python", "exit 1")
+    (tree.root / "calls").unlink()
+    assert tree.run("scripts/gym").returncode != 0
+    assert not (tree.root / "calls").exists()
+
+
+def test_lint_fails_if_git_does_not_list_the_files(tree: Tree) -> None:
+    tree.add("scripts/lint", "scripts/packages.txt", "README.md", ".clang-tidy")
+    (tree.root / "build/compile_commands.json").write_text("[]")
+    for tool in (tree.tools / "clang-format-14", tree.venv / "ruff", tree.venv / "python"):
+        tree.tool(tool, "exit 0")
+    tree.tool(tree.tools / "git", "echo 'fatal: dubious ownership' >&2; exit 128")
+    ran = tree.run("scripts/lint")
+    assert ran.returncode != 0
+    assert "lint: passed" not in ran.stdout
+
+
+def test_lint_fails_if_git_does_not_tell_what_has_changed(tree: Tree) -> None:
+    tree.add("scripts/lint", "scripts/packages.txt", "README.md", ".clang-tidy")
+    (tree.root / "build/compile_commands.json").write_text("[]")
+    (tree.root / "a.h").touch()
+    for tool in (tree.tools / "clang-format-14", tree.venv / "ruff", tree.venv / "python"):
+        tree.tool(tool, "exit 0")
+    git = 'case "$1" in ls-files) echo a.h ;; log) exit 128 ;; esac'
+    tree.tool(tree.tools / "git", git)
+    ran = tree.run("scripts/lint", "--quick")
+    assert ran.returncode != 0
+    assert "lint: passed" not in ran.stdout
+
+
+def test_lint_checks_a_file_again_that_changes_while_it_is_checked(tree: Tree) -> None:
+    tree.add("scripts/lint", "scripts/packages.txt", "README.md", ".clang-tidy")
+    (tree.root / "build/compile_commands.json").write_text("[]")
+    for name in ("a.h", "a.cc"):
+        (tree.root / name).touch()
+        os.utime(tree.root / name, (1e9, 1e9))
+    os.utime(tree.root / ".clang-tidy", (1e9, 1e9))
+    for tool in (tree.tools / "clang-format-14", tree.venv / "ruff"):
+        tree.tool(tool, "exit 0")
+    tree.tool(tree.tools / "git", "echo a.h; echo a.cc")
+    tree.tool(tree.venv / "python", f"echo '\"{tree.root}/a.cc\"'")
+    change = "sleep 0.1; touch a.cc"
+    tree.tool(tree.venv / "clang-tidy", change)
+    assert "lint: clang-tidy on 1 files" in tree.run("scripts/lint").stdout
+    tree.tool(tree.venv / "clang-tidy", "exit 0")
+    assert "lint: clang-tidy on 1 files" in tree.run("scripts/lint").stdout
+    assert "lint: clang-tidy on 0 files" in tree.run("scripts/lint").stdout
+
+
+def test_try_newest_finds_a_model_by_a_relative_path(tree: Tree) -> None:
+    tree.add("scripts/try-newest", "tools/xla/tested-versions.txt")
+    tree.tool(tree.root / "scripts/wheel", "echo a.whl")
+    tree.tool(
+        tree.tools / "python3",
+        "mkdir -p venv/bin\n"
+        "for name in pip python mallocmuzero-xla; do\n"
+        "  printf '#!/bin/bash\\n' >venv/bin/$name; chmod +x venv/bin/$name\n"
+        "done\n"
+        'echo \'cat "${2%:*}" >/dev/null && [ "${2##*:}" = build ]\' >>venv/bin/mallocmuzero-xla',
+    )
+    (tree.root.parent / "mine.py").touch()
+    ran = tree.run("scripts/try-newest", MODEL="mine.py:build")
+    assert "| optimize | exit 0 | exit 0," in ran.stdout, ran.stderr
+    assert ran.returncode == 0
+
+
+def test_wheel_takes_a_binary_by_a_relative_path(tree: Tree) -> None:
+    tree.add("scripts/wheel")
+    package = tree.root / "tools/xla"
+    (package / "src/mallocmuzero_xla").mkdir(parents=True)
+    for name in ("README.md", "pyproject.toml", "setup.py"):
+        (package / name).touch()
+    tree.tool(tree.root.parent / "binary", "exit 0")
+    tree.tool(tree.tools / "strip", 'cp "$3" "$2"')
+    tree.tool(tree.venv / "python", 'cat >/dev/null; [ -x "$2" ] && echo {}')
+    make = 'mkdir -p "${@: -2:1}"; touch "${@: -2:1}/mallocmuzero_xla-1.whl"'
+    tree.tool(tree.venv / "pip", make)
+    tree.tool(tree.venv / "auditwheel", make)
+    ran = tree.run("scripts/wheel", "out", MALLOCMUZERO_BINARY="binary")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout == "out/mallocmuzero_xla-1.whl\n"
+
+
+def test_kubernetes_tools_does_not_keep_schemas_of_a_download_that_failed(tree: Tree) -> None:
+    tree.add("scripts/kubernetes-tools")
+    tree.tool(
+        tree.tools / "go",
+        'case "$*" in\n'
+        "  *jobset*) exit 1 ;;\n"
+        "  'mod download'*) printf '{\\n\\t\"Dir\": \"/sources\",\\n}\\n' ;;\n"
+        "esac",
+    )
+    tree.tool(tree.venv / "python", f"printf '%s\\n' \"$@\" >>'{tree.root}/calls'")
+    ran = tree.run("scripts/kubernetes-tools")
+    assert ran.returncode != 0
+    assert not (tree.root / "calls").exists()
+    assert not list((tree.root / "build/kubernetes").glob("schemas-*"))
+    go = tree.tools / "go"
+    go.write_text(go.read_text().replace("*jobset*", "*nothing*"))
+    assert tree.run("scripts/kubernetes-tools").returncode == 0
+    assert "/sources/config/components/crd/bases" in (tree.root / "calls").read_text()
+    assert list((tree.root / "build/kubernetes").glob("schemas-*"))
+
+
+def test_a_storage_server_that_was_built_in_part_is_built_again(tree: Tree) -> None:
+    tree.add("tests/export/build_s3_server")
+    build = 'if [ "$1" = build ]; then echo half >"$3"; chmod +x "$3"; exit 1; fi'
+    tree.tool(tree.tools / "go", build)
+    assert tree.run("tests/export/build_s3_server").returncode != 0
+    tree.tool(tree.tools / "go", build.replace("half", "whole").replace("exit 1", "exit 0"))
+    ran = tree.run("tests/export/build_s3_server")
+    assert ran.returncode == 0
+    assert pathlib.Path(ran.stdout.strip()).read_text() == "whole\n"
