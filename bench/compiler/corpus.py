@@ -7,6 +7,7 @@ import dataclasses
 import fnmatch
 import importlib
 import json
+import os
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -114,5 +115,5 @@ def _read(output: pathlib.Path) -> list[dict[str, Any]]:
     text = output.read_text(encoding="utf-8") if output.exists() else ""
     whole = text[: text.rfind("\n") + 1]
     if whole != text:
-        output.write_text(whole, encoding="utf-8")
+        os.truncate(output, len(whole.encode("utf-8")))
     return [json.loads(line) for line in whole.splitlines()]
