@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import pathlib
 from typing import Any
 
 import corpus
 import pytest
-from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.errors import CaptureError, UsageError
+
+VERSIONS = {"jax": "1", "libtpu": "2"}
+
+
+@pytest.fixture(autouse=True)
+def versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "compiler_versions", lambda: VERSIONS, raising=False)
 
 
 def entry(name: str) -> corpus.Entry:
@@ -62,8 +70,26 @@ def test_no_record_is_lost_if_half_a_line_cannot_be_dropped(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(pathlib.Path, "write_text", interrupted)
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         corpus.record_each(iter([entry("a")]), output, measure)
-    except KeyboardInterrupt:
-        pass
     assert names(output) == ["a"]
+
+
+def test_records_of_another_compiler_are_not_continued(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "r.jsonl"
+    corpus.record_each(iter([entry("a")]), output, measure)
+    monkeypatch.setattr(corpus, "compiler_versions", lambda: {**VERSIONS, "libtpu": "3"})
+    # A table can be printed again; what is missing is not measured.
+    assert len(corpus.record_each(iter([entry("a")]), output, measure)) == 1
+    with pytest.raises(UsageError, match=r"r.jsonl: is of .*'2'.*, and here is .*'3'.* new file"):
+        corpus.record_each(iter([entry("a"), entry("b")]), output, measure)
+    assert names(output) == ["a"]
+
+
+def test_older_records_name_no_compiler_and_are_continued(tmp_path: pathlib.Path) -> None:
+    output = tmp_path / "r.jsonl"
+    output.write_text('{"chip": "tpu_v6e", "program": "a"}\n', encoding="utf-8")
+    records = corpus.record_each(iter([entry("a"), entry("b")]), output, measure)
+    assert [record.get("versions") for record in records] == [None, VERSIONS]
