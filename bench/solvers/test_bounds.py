@@ -62,3 +62,18 @@ def test_a_table_without_a_search_leaves_the_registry(workloads: pathlib.Path) -
     assert "| 10.00 % | 15.00 % |" in document.read_text()
     assert "old" not in document.read_text()
     assert (workloads / "best_known.csv").read_text() == before
+
+
+def test_a_known_mapping_below_the_bound_is_of_other_prices(workloads: pathlib.Path) -> None:
+    run(workloads, 90.0, "--budget", "1s")
+    path = workloads / "best_known.csv"
+    path.write_text(path.read_text().replace("90.000", "84.000"))
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        run(workloads, 90.0, "--budget", "1s")
+    assert "gpt: the best known mapping takes 84 cycles, and no mapping fewer than 85" in (
+        failed.value.stderr
+    )
+
+
+def test_shares_of_nothing_have_no_minus_sign(workloads: pathlib.Path) -> None:
+    assert "| gpt | 0.00 % |" in run(workloads, 100.001, "--budget", "1s")
