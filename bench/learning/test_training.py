@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import pathlib
 import stat
@@ -9,6 +10,7 @@ import sys
 
 import pytest
 import runs
+import tiny
 from training import report_of, train, trained_seconds
 
 # `train` writes its budget into metrics and report. With the file `stop` beside the binary it ends
@@ -131,3 +133,14 @@ def test_half_a_result_of_local_search_is_made_again(
         patch.setattr(pathlib.Path, "write_bytes", interrupted)
         gains(binary, "tpu_v4i", monkeypatch, capsys)
     assert gains(binary, "tpu_v4i", monkeypatch, capsys) == ["40.00 %", "40.00 %"]
+
+
+def test_a_folder_with_another_number_of_tiny_programs_is_refused(
+    tmp_path: pathlib.Path, binary: pathlib.Path
+) -> None:
+    (tmp_path / "optimum.csv").write_text("name,optimum\ntiny_0,1\ntiny_1,1\n")
+    arguments = argparse.Namespace(binary=binary, programs=2)
+    tiny.make_programs(arguments, 0, tmp_path)
+    arguments.programs = 30
+    with pytest.raises(SystemExit, match="has 2 programs, and --programs asks for 30"):
+        tiny.make_programs(arguments, 0, tmp_path)
