@@ -35,8 +35,10 @@ def layers_of(name: str) -> int:
     program = load_registry(str(_REGISTRY)).get(name)
     if program is None:
         raise UsageError(f"{_REGISTRY}: no program {name!r}")
-    model = program.build.args[0]
-    if not isinstance(model, functools.partial) or "layers" not in model.keywords:
+    model, *inputs = program.build.args
+    # A training step has a loss, a batch and an optimiser.
+    forward = len(inputs) == 1 and isinstance(model, functools.partial)
+    if not forward or "layers" not in model.keywords:
         raise UsageError(f"{name}: expected the forward pass of a model with `layers`")
     return int(model.keywords["layers"])
 

@@ -54,8 +54,8 @@ def table(records: list[dict[str, Any]]) -> str:
         saved = {kind: share for kind, share in record["saved"].items() if share is not None}
         for kind, share in saved.items():
             by_kind.setdefault(kind, []).append(share)
-        kind = max(saved, key=lambda name: saved[name])
-        best.append(max(0.0, saved[kind]))
+        kind = max(saved, key=lambda name: saved[name], default="")
+        best.append(max(0.0, saved.get(kind, 0.0)))
         name = f"{record['chip']}/{record['program']}"
         rows.append(f"| {name} | {kind if best[-1] > 0 else ''} | {best[-1]:.2%} |")
     rows += [f"| mean | | {mean(best):.2%} |", "", "| setting | saves on | at most |"]
@@ -70,7 +70,8 @@ def covering_order(records: list[dict[str, Any]]) -> Iterator[str]:
     """Yields the settings; each adds the largest gain to those before it.
 
     The gain of a setting counts as a share of the gain of the program's best setting. The line of
-    each setting begins with this share for the best setting so far.
+    each setting begins with this share for the best setting so far. Programs on which no setting
+    saves anything are left out; there is no order if there are no others.
     """
     shares = []
     for record in records:
@@ -78,6 +79,8 @@ def covering_order(records: list[dict[str, Any]]) -> Iterator[str]:
         best = max(saved.values())
         if best > _LEAST_SAVING:
             shares.append({kind: max(0.0, share / best) for kind, share in saved.items()})
+    if not shares:
+        return
     covered = [0.0] * len(shares)
 
     def cover(kind: str) -> list[float]:

@@ -7,13 +7,15 @@ import dataclasses
 import fnmatch
 import importlib
 import json
+import os
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import zstandard
 from mallocmuzero_xla.binary import Binary
-from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.environment import compiler_versions
+from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import SavedCapture, open_capture
 
@@ -90,23 +92,40 @@ def chosen(arguments: argparse.Namespace) -> Iterator[Entry]:
 def record_each(
     entries: Iterator[Entry], output: pathlib.Path, measure: Measure
 ) -> list[dict[str, Any]]:
-    """Appends a record to `output` for each program without one; returns all records."""
+    """Appends a record to `output` for each program without one; returns all records.
+
+    A record has the versions of the compiler; older ones lack them. Raises UsageError before it
+    measures a program if there are records of other versions.
+    """
     progress = LoopProgress()
     records = _read(output)
     done = {(record["chip"], record["program"]) for record in records}
     for entry in entries:
         if (entry.chip, entry.name) in done:
             continue
+        versions = compiler_versions()
+        _check_versions(records, versions, output)
         progress.note(f"{entry.chip} {entry.name}")
         try:
             found = measure(entry)
         except CaptureError as error:
             progress.note(f"{entry.chip} {entry.name}: {error}")
             continue
-        records.append({"chip": entry.chip, "program": entry.name, **found})
+        made = {"chip": entry.chip, "program": entry.name, "versions": versions}
+        records.append({**made, **found})
         with output.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(records[-1], sort_keys=True) + "\n")
     return records
+
+
+def _check_versions(
+    records: list[dict[str, Any]], versions: dict[str, str], output: pathlib.Path
+) -> None:
+    for record in records:
+        if record.get("versions", versions) != versions:
+            raise UsageError(
+                f"{output}: is of {record['versions']}, and here is {versions}: start a new file"
+            )
 
 
 def _read(output: pathlib.Path) -> list[dict[str, Any]]:
@@ -114,5 +133,5 @@ def _read(output: pathlib.Path) -> list[dict[str, Any]]:
     text = output.read_text(encoding="utf-8") if output.exists() else ""
     whole = text[: text.rfind("\n") + 1]
     if whole != text:
-        output.write_text(whole, encoding="utf-8")
+        os.truncate(output, len(whole.encode("utf-8")))
     return [json.loads(line) for line in whole.splitlines()]

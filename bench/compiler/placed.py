@@ -6,7 +6,8 @@ scoped memory. Each program appends a record to a JSON Lines file; a second run 
 first stopped. Then the table is written.
 
 The captures may come from another version of the compiler than the placed modules. --defaults
-compiles each program by default with the present version, and the table compares with that.
+compiles each program by default with the present version, and the table compares with that. It
+names the programs without such a default, and has no gain of them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.capture import lower_job
 from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.environment import compiler_library
-from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.trial_compiler import TrialCompiler
 
@@ -69,7 +70,8 @@ def run_binary(*words: str) -> str:
     line = [str(find_binary()), *words]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise CaptureError(done.stderr.strip().splitlines()[-1])
+        lines = done.stderr.strip().splitlines()
+        raise CaptureError((lines or [f"{words[0]}: ended with status {done.returncode}"])[-1])
     return done.stdout
 
 
@@ -104,10 +106,14 @@ def gain(cycles: float, report: Record) -> float:
     return 100 * (1 - cycles / float(report["default_cycles"]))
 
 
-def compare_with(default_cycles: float | None, report: Record) -> None:
+def percent(value: float) -> str:
+    """Returns a number of per cent for a table."""
+    # Rounding must not print a minus sign before a zero.
+    return f"{round(value, 2) + 0.0:.2f}"
+
+
+def compare_with(default_cycles: float, report: Record) -> None:
     """Puts another default into a report, which is then never slower than that default."""
-    if default_cycles is None:
-        return
     rounds = [float(entry["compiled_cycles"]) for entry in compiled_rounds(report)]
     report["default_cycles"] = default_cycles
     report["optimized_cycles"] = min([default_cycles, *rounds])
@@ -151,14 +157,14 @@ def row(key: Key, captured: Record, asked: float | None, lowered: Record | None)
     promised = compiled = limited = limit = ""
     elsewhere = refusal(captured)
     if best is not None:
-        promised = f"{gain(float(best['promised_cycles']), captured):.2f}"
-        compiled = f"{gain(float(best['compiled_cycles']), captured):.2f}"
+        promised = percent(gain(float(best["promised_cycles"]), captured))
+        compiled = percent(gain(float(best["compiled_cycles"]), captured))
         elsewhere = str(best.get("accesses_elsewhere", 0))
     if lowered is not None and "default_cycles" in lowered:
-        limited = f"{gain(float(lowered['optimized_cycles']), lowered):.2f}"
+        limited = percent(gain(float(lowered["optimized_cycles"]), lowered))
         mebibytes = float(lowered.get("best_scoped_limit_bytes", 0)) / (1 << 20)
         limit = f"{mebibytes:g}" if mebibytes else "own"
-    overrides = "" if asked is None else f"{asked:.2f}"
+    overrides = "" if asked is None else percent(asked)
     cells = (*key, promised, compiled, elsewhere, overrides, limited, limit)
     return f"| {' | '.join(cells)} |"
 
@@ -171,12 +177,13 @@ def means(records: list[Record], asked: dict[Key, float], how: str) -> list[str]
             (gain(float(r["report"]["optimized_cycles"]), r["report"]), asked[chip, r["program"]])
             for r in records
             if r["chip"] == chip and r["contended"] and (chip, r["program"]) in asked
+            if "default_cycles" in r["report"]
         ]
         if pairs:
             placed, overrides = (statistics.mean(column) for column in zip(*pairs, strict=True))
             lines.append(
-                f"- {chip}, {len(pairs)} contended programs: {placed:.2f} % {how}, "
-                f"{overrides:.2f} % by overrides."
+                f"- {chip}, {len(pairs)} contended programs: {percent(placed)} % {how}, "
+                f"{percent(overrides)} % by overrides."
             )
     return lines
 
@@ -224,19 +231,43 @@ def records_of(file: pathlib.Path) -> list[Record]:
     return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
 
 
+def key_of(record: Record) -> Key:
+    """Returns the chip and the program of a record."""
+    return str(record["chip"]), str(record["program"])
+
+
+def present_defaults(captured: list[Record], lowered: list[Record]) -> dict[Key, float]:
+    """Returns the defaults by the compiler of the placed modules, in cycles.
+
+    Raises UsageError if records name different versions of the compiler.
+    """
+    measured = records_of(DEFAULTS)
+    named = [
+        record["versions"] for record in (*captured, *lowered, *measured) if "versions" in record
+    ]
+    if any(versions != named[0] for versions in named):
+        raise UsageError(f"the records of {RESULTS} are of different compilers: start new files")
+    defaults = {key_of(record): float(record["default_cycles"]) for record in measured}
+    for record in lowered:
+        if "default_cycles" in record["report"]:
+            defaults[key_of(record)] = float(record["report"]["default_cycles"])
+    return defaults
+
+
 def write_table(document: pathlib.Path) -> None:
     """Replaces the text between the two marks."""
     before, rest = document.read_text(encoding="utf-8").split(BEGIN)
     after = rest.split(END)[1]
     captured, lowered = records_of(CAPTURED), records_of(LOWERED)
-    defaults = {(r["chip"], r["program"]): float(r["default_cycles"]) for r in records_of(DEFAULTS)}
-    for record in lowered:
-        if "default_cycles" in record["report"]:
-            key = record["chip"], record["program"]
-            defaults[key] = float(record["report"]["default_cycles"])
-    for record in captured:
-        compare_with(defaults.get((record["chip"], record["program"])), record["report"])
-    text = table(captured, lowered)
+    defaults = present_defaults(captured, lowered)
+    known = [record for record in captured if key_of(record) in defaults]
+    for record in known:
+        compare_with(defaults[key_of(record)], record["report"])
+    without = [key_of(record) for record in captured if key_of(record) not in defaults]
+    text = table(known, lowered)
+    if without:
+        left_out = ", ".join(" ".join(key) for key in without)
+        text = f"- left out, because the present default is not known: {left_out}.\n{text}"
     document.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
 
 

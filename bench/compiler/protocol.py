@@ -122,7 +122,7 @@ def make_records(arguments: argparse.Namespace, output: pathlib.Path) -> list[Re
     progress = LoopProgress()
     with RecordFile(output, made_by()) as file:
         if arguments.retry_failures:
-            file.drop_failures()
+            file.drop_failures({run.key for run in runs})
         known = file.keys()
         missing = [run for run in runs if run.key not in known]
         done = len(runs) - len(missing)
@@ -221,7 +221,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--output", type=pathlib.Path, metavar="FILE", help="the records; default: docs/results/")
     add("--workers", type=int, default=1, metavar="N", help="runs at once, two cores each")
     add("--share", default="1/1", metavar="I/N", help="the runs of machine I of N")
-    add("--retry-failures", action="store_true", help="run again what has failed")
+    add("--retry-failures", action="store_true", help="run chosen runs again that have failed")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--list", action="store_true", help="print the runs, and do none")
     what.add_argument("--merge", nargs="+", type=pathlib.Path, metavar="FILE", help="join files")

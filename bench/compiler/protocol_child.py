@@ -28,7 +28,12 @@ _LONGEST_VALUE = 200
 
 
 def outcome(report: Mapping[str, Any], executable: bool) -> dict[str, Any]:
-    """Returns the fields of a record that the report of `optimize` gives."""
+    """Returns the fields of a record that the report of `optimize` gives.
+
+    Raises KeyboardInterrupt if a signal ended the search: its result is not that of the budget.
+    """
+    if report["interrupted"]:
+        raise KeyboardInterrupt
     kinds = [step["step"] for step in report["tried"]]
     return {
         "default_cycles": report["default_cycles"],
@@ -40,7 +45,6 @@ def outcome(report: Mapping[str, Any], executable: bool) -> dict[str, Any]:
         "executable": executable,
         "executable_limit_kib": report["executable_limit_kib"],
         "compile_seconds": report["compile_seconds"],
-        "interrupted": report["interrupted"],
         "out_of_budget": report["out_of_budget"],
         "steps": {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)},
         "failed_steps": [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from mallocmuzero_xla.errors import UsageError
@@ -121,9 +121,13 @@ class RecordFile:
         """Returns the keys of all records."""
         return {key_of(record) for record in self.records}
 
-    def drop_failures(self) -> None:
-        """Removes the records of runs that failed, so that these run again."""
-        self.records = [record for record in self.records if record["status"] == "ok"]
+    def drop_failures(self, keys: Collection[Key]) -> None:
+        """Removes the records of those of these runs that failed, so that they run again."""
+        self.records = [
+            record
+            for record in self.records
+            if record["status"] == "ok" or key_of(record) not in keys
+        ]
         _write(self._path, self.records)
         self._stream.close()
         self._open()

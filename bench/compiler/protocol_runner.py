@@ -35,8 +35,10 @@ _GRACE_SECONDS = 1800.0
 # After Ctrl-C, a process has this long to end its compiles.
 _END_SECONDS = 60.0
 
-# Variables that change what the compiler does, or which results are found without a search.
-_OWN_VARIABLES = ("LIBTPU_INIT_ARGS", "XLA_FLAGS", "MALLOCMUZERO_CACHE")
+# Variables that change the program, which compiler there is and what it does, or which results are
+# found without a search. The version of libtpu in the records is that of the Python package.
+_OWN_VARIABLES = ("LIBTPU_INIT_ARGS", "XLA_FLAGS", "TPU_LIBRARY_PATH", "MALLOCMUZERO_CACHE")
+_OWN_PREFIX, _KEPT = "JAX_", "JAX_PLATFORMS"
 
 
 class StoppedError(Exception):
@@ -168,7 +170,7 @@ class Runner:
 
 def environment_of(run: Run, folder: pathlib.Path) -> dict[str, str]:
     """Returns the environment of a run: this commit's package, the mode's flags, an empty cache."""
-    environment = {name: text for name, text in os.environ.items() if name not in _OWN_VARIABLES}
+    environment = {name: text for name, text in os.environ.items() if not _is_own(name)}
     sources = [str(corpus.ROOT / "tools/xla/src")]
     sources += [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
     environment |= {
@@ -177,6 +179,12 @@ def environment_of(run: Run, folder: pathlib.Path) -> dict[str, str]:
         "MALLOCMUZERO_CACHE": str(folder / "cache"),
     }
     return environment | ({"LIBTPU_INIT_ARGS": run.mode.init_args} if run.mode.init_args else {})
+
+
+def _is_own(variable: str) -> bool:
+    """Whether a run sets a variable for itself, or has none of that name."""
+    ours = variable.startswith(_OWN_PREFIX) and variable != _KEPT
+    return ours or variable in _OWN_VARIABLES
 
 
 def core_pairs(workers: int, cores: Sequence[int] | None = None) -> list[list[int]]:

@@ -1,7 +1,7 @@
 """Runs solvers over a corpus and the closed loop on their mappings; resumes an earlier run.
 
     python bench/compiler/results.py --workloads workloads --captures workloads/captures \
-        --registry workloads/zoo --output results.jsonl --markdown docs/results.md
+        --registry workloads/zoo --output results.jsonl --markdown solvers.md
 
 It appends records to a JSON Lines file: "solve" for a solver on a program, "verify" for a mapping
 that was recompiled. A record is reused as long as its program file is the same; a record with an

@@ -1,4 +1,4 @@
-"""Renders docs/results.md from the records of results.py."""
+"""Renders tables of solvers and recompiled mappings from the records of results.py."""
 
 from __future__ import annotations
 
@@ -40,17 +40,24 @@ _LEAST_GAIN = 0.01
 def render_results(records: Sequence[dict[str, Any]], earlier: str = _HEAD) -> str:
     """Returns the Markdown of all records: a summary and a table for each chip.
 
-    `earlier` is the present document. Its text before the first chip, and its sections of chips
-    without a record, are kept.
+    `earlier` is the present document. Its sections of chips without a record, and all that is above
+    and below the chips, are kept.
     """
     good = [record for record in records if "error" not in record]
-    head, *rest = re.split(r"^(?=## )", earlier, flags=re.MULTILINE)
-    sections = {section.splitlines()[0].removeprefix("## "): section.rstrip() for section in rest}
+    above, sections, below = "", dict[str, str](), ""
+    for section in re.split(r"^(?=## )", earlier, flags=re.MULTILINE):
+        title = section.partition("\n")[0].removeprefix("## ")
+        if title.startswith("tpu"):
+            sections[title] = section.rstrip()
+        elif sections:
+            below += section
+        else:
+            above += section
     for chip in {record["chip"] for record in good}:
         of_chip = [record for record in good if record["chip"] == chip]
         sections[chip] = _render_chip(chip, of_chip).rstrip()
-    parts = [head.rstrip(), *(sections[chip] for chip in sorted(sections))]
-    return "\n\n".join(parts) + "\n"
+    parts = [above.rstrip(), *(sections[chip] for chip in sorted(sections)), below.rstrip()]
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def _render_chip(chip: str, records: list[dict[str, Any]]) -> str:

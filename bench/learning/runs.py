@@ -16,7 +16,7 @@ import sys
 from statistics import median
 
 from binary import ROOT, add_binary_option, map_program, run_json
-from training import train, trained_seconds
+from training import train, trained_seconds, write_at_once
 
 # Contended programs of eight families, none of them trivial for the greedy player.
 CONTENDED = (
@@ -92,10 +92,11 @@ def result_of(run: Run, binary: pathlib.Path) -> Result | None:
 
 def local_search(program: str, arguments: argparse.Namespace) -> float:
     """Returns the share of the default's cycles that ten seconds of local search save."""
-    cache = arguments.output / program / "local_search.json"
+    cache = arguments.output / arguments.chip / program / "local_search.json"
     if not cache.exists():
         path = program_file(arguments.chip, program)
-        cache.write_text(json.dumps(map_program(arguments.binary, path, "local_search", "10s")))
+        found = map_program(arguments.binary, path, "local_search", "10s")
+        write_at_once(cache, json.dumps(found).encode())
     report = json.loads(cache.read_text())
     return 1 - float(report["total_cycles"]) / float(report["default_cycles"])
 
@@ -193,13 +194,14 @@ def main() -> int:
     if wrong:
         print(f"learning-runs: {wrong}", file=sys.stderr)
         return 2
+    folder = arguments.output / arguments.chip
     # Seed by seed, so that every program has a run if the command ends early.
     runs = [
         Run(
             program,
             setting,
             seed,
-            arguments.output / program / setting.replace(" ", "_") / str(seed),
+            folder / program / setting.replace(" ", "_") / str(seed),
         )
         for seed in range(arguments.seeds)
         for program in arguments.programs

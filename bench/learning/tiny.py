@@ -41,11 +41,22 @@ def make_programs(arguments: argparse.Namespace, seed: int, folder: pathlib.Path
         maker = arguments.binary.with_name("tiny_programs")
         command = [str(maker), str(folder), str(arguments.programs), str(seed)]
         subprocess.run(command, check=True)
+    made = len(optimum_of(folder))
+    if made != arguments.programs:
+        raise SystemExit(
+            f"learning-tiny: {folder} has {made} programs, and --programs asks for "
+            f"{arguments.programs}: give another folder"
+        )
+
+
+def optimum_of(programs: pathlib.Path) -> dict[str, float]:
+    """Returns the fewest cycles of any game, by program."""
+    with (programs / "optimum.csv").open() as file:
+        return {row["name"]: float(row["optimum"]) for row in csv.DictReader(file)}
 
 
 def result_of(seed: int, programs: pathlib.Path, run: pathlib.Path) -> Result:
-    with (programs / "optimum.csv").open() as file:
-        optimum = {row["name"]: float(row["optimum"]) for row in csv.DictReader(file)}
+    optimum = optimum_of(programs)
     report = json.loads(report_of(run).read_text())
     games = [(program, optimum[program["program"]]) for program in report["programs"]]
     gaps = {

@@ -14,26 +14,42 @@ SLACK_SECONDS = 5.0
 def trained_seconds(run: pathlib.Path) -> float:
     """Returns the seconds of training over all calls so far."""
     metrics = run / "metrics.jsonl"
-    lines = metrics.read_text().splitlines() if metrics.exists() else []
+    text = metrics.read_text() if metrics.exists() else ""
+    # A killed run may leave half a line.
+    lines = text[: text.rfind("\n") + 1].splitlines()
     return float(json.loads(lines[-1])["seconds"]) if lines else 0.0
 
 
 def train(binary: pathlib.Path, run: pathlib.Path, minutes: float, *arguments: str) -> None:
     """Starts or continues a run until it has trained for its minutes.
 
-    Keeps the report of the last `train` in RUN.json, beside the run.
+    Keeps the report of the last `train` in RUN.json, beside the run. A run that was stopped before
+    its report trains for another second. Raises KeyboardInterrupt if a signal ends the training,
+    and CalledProcessError if it fails.
     """
     left = 60 * minutes - trained_seconds(run)
-    if left < SLACK_SECONDS:
+    report = report_of(run)
+    if left < SLACK_SECONDS and report.exists():
         return
+    report.unlink(missing_ok=True)  # of fewer minutes
+    left = max(left, 1.0)
     command = [str(binary), "train", "--json", "--output", str(run), "--budget", f"{left:.0f}s"]
     if (run / "config.textproto").exists():
         command.append("--resume")
     print(f"{run}: {left:.0f} s", file=sys.stderr)
     said = subprocess.run([*command, *arguments], check=True, stdout=subprocess.PIPE)
-    report_of(run).write_bytes(said.stdout)
+    if json.loads(said.stdout)["interrupted"]:
+        raise KeyboardInterrupt
+    write_at_once(report, said.stdout)
 
 
 def report_of(run: pathlib.Path) -> pathlib.Path:
     """Returns the TrainReport (JSON) of a run's last `train`."""
     return run.with_name(f"{run.name}.json")
+
+
+def write_at_once(path: pathlib.Path, content: bytes) -> None:
+    """Writes a file so that an interruption leaves all of it or nothing."""
+    new = path.with_suffix(".new")
+    new.write_bytes(content)
+    new.replace(path)

@@ -47,10 +47,15 @@ def cpu_seconds_of_children() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def _shares(serve: dict[str, Any], processes: dict[str, Any]) -> dict[str, float]:
-    """Returns the server's speeds as shares of those of the processes."""
+def shares_of(serve: dict[str, Any], processes: dict[str, Any]) -> dict[str, float]:
+    """Returns the server's speeds as shares of those of the processes.
+
+    A figure that the processes do not have is left out: local search makes no simulations.
+    """
     shares = {}
     for figure in _FIGURES:
+        if not processes.get(figure):
+            continue
         for unit in _UNITS:
             speeds = [float(ran.get(figure, 0)) / float(ran[unit]) for ran in (serve, processes)]
             shares[f"{figure}_per_{unit}"] = speeds[0] / speeds[1]
@@ -83,12 +88,17 @@ class Comparison:
             self._line("serve", "--address", address, *flags), stderr=subprocess.PIPE, text=True
         )
         assert process.stderr is not None
-        for line in process.stderr:
-            if "listens on" in line:
-                break
-        yield address, process.pid
-        process.send_signal(signal.SIGTERM)
-        process.communicate()
+        try:
+            said = ""
+            for said in process.stderr:
+                if "listens on" in said:
+                    break
+            else:
+                raise SystemExit(f"the server ended: {said.strip()}")
+            yield address, process.pid
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate()
 
     def ask(self, address: str, clients: int, requests: int, budget: float) -> dict[str, Any]:
         """Returns the report of `bench serve`."""
@@ -142,9 +152,12 @@ class Comparison:
                     before = cpu_seconds_of(pid)
                     ran[way] = self.ask(address, clients, clients, budget)
                     ran[way]["cpu_seconds"] = cpu_seconds_of(pid) - before
-            rounds.append({**_shares(ran["serve"], ran["map"]), **ran})
-        names = [f"{figure}_per_{unit}" for figure in _FIGURES for unit in _UNITS]
-        medians = {name: statistics.median(entry[name] for entry in rounds) for name in names}
+            rounds.append({**shares_of(ran["serve"], ran["map"]), **ran})
+        medians = {
+            name: statistics.median(entry[name] for entry in rounds)
+            for name in rounds[0]
+            if all(name in entry for entry in rounds) and name not in ("serve", "map")
+        }
         return {"medians": medians, "start_cpu_seconds": start_cpu, "rounds": rounds}
 
     def overhead(self) -> dict[str, float]:

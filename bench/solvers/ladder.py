@@ -96,7 +96,9 @@ class Binary:
             *("--from-layers", str(depth), "--to-layers", str(layers)),
             *("--name", model.program(layers)),
         )
-        return ran.stderr.strip()
+        if ran.returncode == 0:
+            return ""
+        return ran.stderr.strip() or f"variant ended with status {ran.returncode}"
 
     def shrink(self, program: pathlib.Path, share: float, output: pathlib.Path) -> None:
         """Writes the program with a share of its fast memory."""

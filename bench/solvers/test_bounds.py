@@ -13,7 +13,7 @@ import pytest
 FAKE = """#!{python}
 import json
 print(json.dumps(dict(total_cycles={cycles}, default_cycles=100.0, all_hbm_cycles=120.0,
-                      bound_cycles=85.0, unlimited_cycles=70.0, solver="local_search")))
+                      bound_cycles=85.0, unlimited_cycles={unlimited}, solver="local_search")))
 """
 
 
@@ -25,10 +25,11 @@ def workloads(tmp_path: pathlib.Path) -> pathlib.Path:
     return tmp_path
 
 
-def run(workloads: pathlib.Path, cycles: float, *flags: str) -> str:
+def run(workloads: pathlib.Path, cycles: float, *flags: str, unlimited: float = 70.0) -> str:
     """Runs the script with a binary that finds a mapping of `cycles`."""
     binary = workloads / "map"
-    binary.write_text(FAKE.format(python=sys.executable, cycles=cycles))
+    figures = {"cycles": cycles, "unlimited": unlimited}
+    binary.write_text(FAKE.format(python=sys.executable, **figures))
     binary.chmod(binary.stat().st_mode | stat.S_IEXEC)
     command = [sys.executable, bounds.__file__, "--workloads", str(workloads)]
     ran = subprocess.run(
@@ -62,3 +63,24 @@ def test_a_table_without_a_search_leaves_the_registry(workloads: pathlib.Path) -
     assert "| 10.00 % | 15.00 % |" in document.read_text()
     assert "old" not in document.read_text()
     assert (workloads / "best_known.csv").read_text() == before
+
+
+def test_a_memory_without_limits_is_a_bound_too(workloads: pathlib.Path) -> None:
+    """It is 88 cycles, more than the bound that a short time has found: 85."""
+    row = "| tpu_v6e | gpt | 10.00 % | 12.00 % | 2.00 | 0 % (loose) | local_search, 1s |"
+    assert row in run(workloads, 90.0, "--budget", "1s", unlimited=88.0)
+
+
+def test_a_known_mapping_below_the_bound_is_of_other_prices(workloads: pathlib.Path) -> None:
+    run(workloads, 90.0, "--budget", "1s")
+    path = workloads / "best_known.csv"
+    path.write_text(path.read_text().replace("90.000", "84.000"))
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        run(workloads, 90.0, "--budget", "1s")
+    assert "gpt: the best known mapping takes 84 cycles, and no mapping fewer than 85" in (
+        failed.value.stderr
+    )
+
+
+def test_shares_of_nothing_have_no_minus_sign(workloads: pathlib.Path) -> None:
+    assert "| gpt | 0.00 % |" in run(workloads, 100.001, "--budget", "1s")

@@ -13,7 +13,7 @@ import pytest
 # `variant` writes its arguments, and refuses an odd number of further layers. `simulate`, `bench`
 # and `map` report numbers that depend on the length of the program file.
 FAKE = """#!{python}
-import json, pathlib, sys
+import json, os, pathlib, sys
 if len(sys.argv) == 4:  # search_trace PROGRAM SEED SECONDS
     print(json.dumps(dict(seconds=0, games=1, cycles=900)))
     print(json.dumps(dict(seconds=1, games=2, cycles=496)))
@@ -23,6 +23,9 @@ program = pathlib.Path(flags["--program"])
 if command == "variant":
     if "--to-layers" in flags and (int(flags["--to-layers"]) - int(flags["--from-layers"])) % 2:
         sys.exit("variant: expected a multiple of 2")
+    if flags.get("--to-layers") == "30":
+        os.kill(os.getpid(), 9)
+    print("variant: a warning", file=sys.stderr)
     pathlib.Path(flags["--output"]).write_text(" ".join(sys.argv[2:]))
     sys.exit(0)
 size = len(program.read_text())
@@ -75,6 +78,11 @@ def test_says_which_depths_cannot_be_made(folder: pathlib.Path) -> None:
     assert "gpt_7x512_train: not made: no less deep program is captured" in out
     assert "gpt_29x512_train: not made: variant: expected a multiple of 2" in out
     assert not (folder / "out/tpu_v6e/gpt_29x512_train.program").exists()
+
+
+def test_a_depth_whose_command_dies_is_not_made(folder: pathlib.Path) -> None:
+    out = run(folder, "--depths", "30")
+    assert "gpt_30x512_train: not made: variant ended with status -9" in out
 
 
 def test_check_states_differences_in_per_cent(folder: pathlib.Path) -> None:

@@ -85,6 +85,20 @@ def test_a_failed_run_is_recorded_and_runs_again_only_when_asked(
     assert count_jobs(tmp_path) == 3
 
 
+def test_failures_of_runs_that_are_not_chosen_stay_recorded(
+    tmp_path: pathlib.Path, output: pathlib.Path
+) -> None:
+    plans = tmp_path / "plans.json"
+    programs = ("dit_4x1024_b48x256", "wavenet_10_b16x8192")
+    plans.write_text(json.dumps(dict.fromkeys(programs, "fails")), encoding="utf-8")
+    words = ("--mode", "everything", "--chip", "tpu_v6e")
+    assert run(output, *words) == 1
+    plans.unlink()
+    assert run(output, *words, "--only", "dit*", "--retry-failures") == 1
+    status = {each["program"]: each["status"] for each in read_records(output)}
+    assert status == {"dit_4x1024_b48x256": "ok", "wavenet_10_b16x8192": "failed"}
+
+
 def test_the_machines_of_a_share_do_each_run_once(
     tmp_path: pathlib.Path, output: pathlib.Path
 ) -> None:

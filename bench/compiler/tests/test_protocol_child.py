@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+import pytest
 from mallocmuzero_xla.price import Price
 from mallocmuzero_xla.verified import Verified
 from protocol_child import outcome
@@ -42,3 +43,9 @@ def test_steps_are_counted_and_failed_steps_have_their_sentence() -> None:
     assert found["steps"] == {"compile": 2, "placed": 1}
     assert found["failed_steps"] == ["compile: refused"]
     assert found["executable"]
+
+
+def test_an_interrupted_search_has_no_outcome() -> None:
+    # SIGTERM ends a search with the best so far: fewer seconds than its record would say.
+    with pytest.raises(KeyboardInterrupt):
+        outcome(report(interrupted=True), executable=False)

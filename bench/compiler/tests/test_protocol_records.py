@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mallocmuzero_xla.errors import UsageError
-from protocol_records import RecordFile, merge, read_records
+from protocol_records import RecordFile, key_of, merge, read_records
 from protocol_samples import MADE_BY, record
 
 
@@ -92,7 +92,7 @@ def test_a_second_process_does_not_append_to_the_file(tmp_path: pathlib.Path) ->
 def test_failures_are_dropped_so_that_they_run_again(tmp_path: pathlib.Path) -> None:
     path = write(tmp_path / "r.jsonl", record(), record(seed=1, status="failed"))
     with RecordFile(path, MADE_BY) as file:
-        file.drop_failures()
+        file.drop_failures({key_of(record(seed=1))})
         file.append(record(seed=2))
     assert [each["seed"] for each in read_records(path)] == [0, 2]
 
@@ -113,7 +113,7 @@ def test_no_record_is_lost_if_the_file_cannot_be_written_anew(
     other = write(tmp_path / "2.jsonl", record(seed=2))
     request.getfixturevalue("full_disk")
     with RecordFile(path, MADE_BY) as file, pytest.raises(OSError, match="No space left"):
-        file.drop_failures()
+        file.drop_failures({key_of(record(seed=1))})
     with pytest.raises(OSError, match="No space left"):
         merge([path, other], path)
     assert [each["seed"] for each in read_records(path)] == [0, 1]

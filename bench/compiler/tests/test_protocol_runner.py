@@ -94,6 +94,20 @@ def test_a_run_has_the_flags_of_its_mode_and_none_of_the_user(
     assert str(tmp_path / "cache of the user") not in caches
 
 
+@pytest.mark.parametrize(
+    "name", ["JAX_ENABLE_X64", "JAX_DEFAULT_MATMUL_PRECISION", "TPU_LIBRARY_PATH"]
+)
+def test_a_run_has_no_other_program_or_compiler_by_a_variable_of_the_user(
+    runner: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "1")
+    monkeypatch.setenv("JAX_PLATFORMS", "cpu")
+    runner.record(run_of(), CORES)
+    environment = jobs(tmp_path)[0]["environment"]
+    assert name not in environment
+    assert environment["JAX_PLATFORMS"] == "cpu"
+
+
 def test_a_run_imports_the_package_of_this_commit(
     runner: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

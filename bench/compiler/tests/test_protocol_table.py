@@ -204,5 +204,11 @@ def test_the_picture_has_a_bar_and_a_frame_for_each_mode_of_each_chip() -> None:
     assert everything[0] / everything[1] == pytest.approx(18 / 8, rel=0.01)
 
 
+def test_a_bar_of_almost_nothing_has_no_minus_sign() -> None:
+    shown = picture([record(price=price(1000.1))])
+    assert ">0.0<" in shown
+    assert "-0.0<" not in shown
+
+
 def test_a_picture_without_records_is_empty() -> None:
     assert len(list(ElementTree.fromstring(picture([])))) == 1

@@ -303,6 +303,15 @@ def test_text_above_the_tables_and_other_chips_are_kept() -> None:
     assert render_results([solve("p", "greedy", 0.95e6)], text) == text
 
 
+def test_sections_that_are_of_no_chip_keep_their_place() -> None:
+    # Such as those of docs/results.md, which another command makes.
+    earlier = "# Results\n\n## The protocol\n\none\n\n## Gains\n\ntwo\n"
+    text = render_results([solve("p", "greedy", 0.95e6)], earlier)
+    assert text.startswith(f"{earlier}\n## tpu_v4i\n")
+    text += "\n## Notes\n\nthree\n"
+    assert render_results([solve("p", "greedy", 0.95e6)], text) == text
+
+
 def test_failures_are_those_of_this_run(make_world: MakeWorld) -> None:
     world = make_world(promised={"a": 40}, cycles={}, solved={"greedy": 990}, corpus=["f"])
     _, failures = run_results(request(world), LoopProgress(quiet=True))

@@ -1,0 +1,95 @@
+"""Benchmarks over the corpus go on where they stopped, and lose no record."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import pathlib
+from typing import Any
+
+import corpus
+import pytest
+from mallocmuzero_xla.errors import CaptureError, UsageError
+
+VERSIONS = {"jax": "1", "libtpu": "2"}
+
+
+@pytest.fixture(autouse=True)
+def versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "compiler_versions", lambda: VERSIONS, raising=False)
+
+
+def entry(name: str) -> corpus.Entry:
+    return corpus.Entry(pathlib.Path("workloads"), "tpu_v6e", name, "train", True)
+
+
+def measure(found: corpus.Entry) -> dict[str, Any]:
+    if found.name == "broken":
+        raise CaptureError("does not compile")
+    return {"cycles": 1}
+
+
+def names(path: pathlib.Path) -> list[str]:
+    return [json.loads(line)["program"] for line in path.read_text("utf-8").splitlines()]
+
+
+def test_programs_with_a_record_are_not_measured_again(tmp_path: pathlib.Path) -> None:
+    output = tmp_path / "r.jsonl"
+    corpus.record_each(iter([entry("a"), entry("broken")]), output, measure)
+    asked: list[str] = []
+
+    def measure_and_tell(found: corpus.Entry) -> dict[str, Any]:
+        asked.append(found.name)
+        return measure(found)
+
+    entries = [entry("a"), entry("broken"), entry("b")]
+    records = corpus.record_each(iter(entries), output, measure_and_tell)
+    assert asked == ["broken", "b"]
+    assert [record["program"] for record in records] == names(output) == ["a", "b"]
+
+
+def test_half_a_line_of_a_killed_run_is_dropped(tmp_path: pathlib.Path) -> None:
+    output = tmp_path / "r.jsonl"
+    corpus.record_each(iter([entry("a")]), output, measure)
+    with output.open("a", encoding="utf-8") as stream:
+        stream.write('{"chip": "tpu_v6e", "pro')
+    corpus.record_each(iter([entry("a"), entry("b")]), output, measure)
+    assert names(output) == ["a", "b"]
+
+
+def test_no_record_is_lost_if_half_a_line_cannot_be_dropped(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "r.jsonl"
+    corpus.record_each(iter([entry("a")]), output, measure)
+    with output.open("a", encoding="utf-8") as stream:
+        stream.write('{"chip"')
+
+    def interrupted(self: pathlib.Path, *_: Any, **__: Any) -> int:
+        self.open("w").close()  # as Path.write_text begins
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pathlib.Path, "write_text", interrupted)
+    with contextlib.suppress(KeyboardInterrupt):
+        corpus.record_each(iter([entry("a")]), output, measure)
+    assert names(output) == ["a"]
+
+
+def test_records_of_another_compiler_are_not_continued(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "r.jsonl"
+    corpus.record_each(iter([entry("a")]), output, measure)
+    monkeypatch.setattr(corpus, "compiler_versions", lambda: {**VERSIONS, "libtpu": "3"})
+    # A table can be printed again; what is missing is not measured.
+    assert len(corpus.record_each(iter([entry("a")]), output, measure)) == 1
+    with pytest.raises(UsageError, match=r"r.jsonl: is of .*'2'.*, and here is .*'3'.* new file"):
+        corpus.record_each(iter([entry("a"), entry("b")]), output, measure)
+    assert names(output) == ["a"]
+
+
+def test_older_records_name_no_compiler_and_are_continued(tmp_path: pathlib.Path) -> None:
+    output = tmp_path / "r.jsonl"
+    output.write_text('{"chip": "tpu_v6e", "program": "a"}\n', encoding="utf-8")
+    records = corpus.record_each(iter([entry("a"), entry("b")]), output, measure)
+    assert [record.get("versions") for record in records] == [None, VERSIONS]

@@ -1,0 +1,70 @@
+"""Tests of compare.py with a made-up binary."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import stat
+import subprocess
+import sys
+
+import compare
+import pytest
+
+# A server writes its process into `server` and waits; beside a file `broken` it ends at once, and
+# beside a file `refuses` it answers no request.
+FAKE = """#!{python}
+import json, os, pathlib, signal, sys
+here = pathlib.Path(__file__).parent
+if sys.argv[1] == "serve":
+    (here / "server").write_text(str(os.getpid()))
+    if (here / "broken").exists():
+        sys.exit("serve: the address is in use")
+    print("listens on 127.0.0.1", file=sys.stderr, flush=True)
+    signal.pause()
+if sys.argv[1] == "bench" and (here / "refuses").exists():
+    sys.exit(1)
+print(json.dumps(dict(games=10, simulations=10, seconds=1)))
+"""
+
+
+@pytest.fixture
+def binary(tmp_path: pathlib.Path) -> pathlib.Path:
+    path = tmp_path / "binary"
+    path.write_text(FAKE.format(python=sys.executable))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def run(binary: pathlib.Path) -> subprocess.CompletedProcess[str]:
+    words = f"--program p --binary {binary} --clients 1 --rounds 1 --overhead-requests 0"
+    command = [sys.executable, compare.__file__, *words.split()]
+    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+
+
+def is_running(binary: pathlib.Path) -> bool:
+    try:
+        os.kill(int((binary.parent / "server").read_text()), 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_figure_that_no_process_has_is_left_out() -> None:
+    # Local search plays games, and simulates nothing.
+    searched = {"games": 10, "simulations": 0, "seconds": 2.0, "cpu_seconds": 1.0}
+    shares = compare.shares_of({**searched, "games": 5}, searched)
+    assert shares == {"games_per_seconds": 0.5, "games_per_cpu_seconds": 0.5}
+
+
+def test_a_server_ends_with_a_comparison_that_fails(binary: pathlib.Path) -> None:
+    (binary.parent / "refuses").touch()
+    assert run(binary).returncode != 0
+    assert not is_running(binary)
+
+
+def test_a_server_that_does_not_start_is_told(binary: pathlib.Path) -> None:
+    (binary.parent / "broken").touch()
+    ran = run(binary)
+    assert ran.returncode != 0
+    assert "serve: the address is in use" in ran.stderr
