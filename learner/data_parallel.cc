@@ -12,7 +12,6 @@
 #include <ATen/cuda/CUDAContext.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #endif
-#include <torch/version.h>
 
 #include <algorithm>
 #include <chrono>
@@ -38,6 +37,7 @@
 #include "learner/meeting_store.h"
 #include "model/modules.h"
 #include "model/torch_errors.h"
+#include "model/torch_version.h"
 #include "rpc/host_port.h"
 
 namespace mallocmuzero {
@@ -61,7 +61,7 @@ absl::Status Guarded(absl::string_view what, const std::function<void()>& call) 
 // wait() returns at once, and a thread of LibTorch aborts the whole process when another one is
 // lost. An operator's own setting stays.
 void WaitForNccl() {
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 2)
+#if MALLOCMUZERO_TORCH_AT_LEAST(2, 2)
   constexpr char kVariable[] = "TORCH_NCCL_BLOCKING_WAIT";
 #else
   constexpr char kVariable[] = "NCCL_BLOCKING_WAIT";
@@ -73,7 +73,7 @@ void WaitForNccl() {
 // LibTorch's threads log a lost process with a stack trace, and say that they end this process. An
 // error tells the loss, so these lines are left out unless TORCH_CPP_LOG_LEVEL asks for them.
 void QuietLibTorch() {
-#if TORCH_VERSION_MAJOR >= 2 && !defined(C10_USE_GLOG)
+#if MALLOCMUZERO_TORCH_AT_LEAST(2, 0) && !defined(C10_USE_GLOG)
   if (std::getenv("TORCH_CPP_LOG_LEVEL") != nullptr) return c10::initLogging();
   constexpr int kFatal = 3;
   FLAGS_caffe2_log_level = kFatal;
@@ -131,7 +131,7 @@ std::string SharedDevice(const DataParallelOptions& options, MeetingStore& store
 }  // namespace
 
 struct DataParallel::Group {
-#if TORCH_VERSION_MAJOR >= 2
+#if MALLOCMUZERO_TORCH_AT_LEAST(2, 0)
   using Backend = c10d::Backend;
 #else
   using Backend = c10d::ProcessGroup;

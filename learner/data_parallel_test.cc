@@ -6,7 +6,6 @@
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <torch/version.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -28,6 +27,7 @@
 #include "gtest/gtest.h"
 #include "learner/learner.h"
 #include "model/network_config.h"
+#include "model/torch_version.h"
 
 extern char** environ;  // NOLINT: the C library's
 
@@ -311,7 +311,7 @@ TEST(DataParallel, ProcessesWithDevicesOfTheirOwnMeet) {
   EXPECT_EQ(ExitStatus(peer), 1 << 8);
 }
 
-#if TORCH_VERSION_MAJOR < 2  // LibTorch 2 has no thread that waits for messages.
+#if !MALLOCMUZERO_TORCH_AT_LEAST(2, 0)  // LibTorch 2 has no thread that waits for messages.
 // Closes a connection so that its peer gets an error, as after kill -9 with unread messages.
 void Reset(int connection) {
   const linger at_once = {.l_onoff = 1, .l_linger = 0};

@@ -1,7 +1,6 @@
 #include "learner/losses.h"
 
 #include <ATen/autocast_mode.h>
-#include <torch/version.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -10,6 +9,7 @@
 
 #include "env/action.h"
 #include "env/observation_layout.h"
+#include "model/torch_version.h"
 
 namespace mallocmuzero {
 namespace {
@@ -74,7 +74,7 @@ class Autocast {
   Autocast& operator=(const Autocast&) = delete;
 
  private:
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+#if MALLOCMUZERO_TORCH_AT_LEAST(2, 4)
   bool IsOn() const { return at::autocast::is_autocast_enabled(type_); }
   void Switch(bool on) const { at::autocast::set_autocast_enabled(type_, on); }
   at::ScalarType Type() const { return at::autocast::get_autocast_dtype(type_); }

@@ -9,6 +9,7 @@
 #include <torch/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "learner/batch_maker.h"
@@ -47,7 +48,7 @@ class LossFunction {
  public:
   // The numbers at the begin of a report. The error of each row's first value follows them. kTotal
   // is the sum that is minimised, and the others are its parts without their weights.
-  enum Part { kTotal, kPolicy, kValue, kReward, kConsistency, kParts };
+  enum Part : uint8_t { kTotal, kPolicy, kValue, kReward, kConsistency, kParts };
 
   // `network` must outlive it and stay on `device`.
   LossFunction(Network& network, const v1::LearnerOptions& options, torch::Device device);

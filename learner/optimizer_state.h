@@ -8,19 +8,19 @@
 #include <ATen/core/ivalue.h>
 #include <torch/nn/module.h>
 #include <torch/optim/adamw.h>
-#include <torch/version.h>
 
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "model/tensors.h"
+#include "model/torch_version.h"
 
 namespace mallocmuzero {
 
 // The key of a parameter's state in LibTorch's optimiser.
 inline auto StateKey(const torch::Tensor& parameter) {
-#if TORCH_VERSION_MAJOR >= 2
+#if MALLOCMUZERO_TORCH_AT_LEAST(2, 0)
   return static_cast<void*>(parameter.unsafeGetTensorImpl());
 #else
   return c10::guts::to_string(parameter.unsafeGetTensorImpl());

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 #include <torch/nn/utils/clip_grad.h>
-#include <torch/version.h>
 
 #include <cassert>
 #include <cmath>
@@ -13,12 +12,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "learner/optimizer_state.h"
+#include "model/torch_version.h"
 
 namespace mallocmuzero {
 
 using torch::optim::AdamW;
-using torch::optim::AdamWOptions;
-using torch::optim::AdamWParamState;
 
 double ClipAndStep(AdamW& optimizer, double max_norm) {
   const double norm =
@@ -28,9 +26,12 @@ double ClipAndStep(AdamW& optimizer, double max_norm) {
   return norm;
 }
 
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+#if MALLOCMUZERO_TORCH_AT_LEAST(2, 4)
 
 namespace {
+
+using torch::optim::AdamWOptions;
+using torch::optim::AdamWParamState;
 
 // The state of a parameter. A new one is that before the first update.
 AdamWParamState& StateOf(const torch::Tensor& parameter, AdamW& optimizer) {

@@ -1,11 +1,10 @@
 #include "learner/recorded_kernels.h"
 
-#include <torch/version.h>
-
 #include <cassert>
 
-#if defined(USE_CUDA) && \
-    (TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4))
+#include "model/torch_version.h"
+
+#if defined(USE_CUDA) && MALLOCMUZERO_TORCH_AT_LEAST(2, 4)
 #define MALLOCMUZERO_RECORDS_KERNELS
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAFunctions.h>

@@ -77,7 +77,7 @@ absl::StatusOr<Device> ReadDevice(const v1::ClusterConfig& config, bool reanalys
   const std::string& name = reanalyse ? config.reanalyse().device() : config.actor().device();
   const absl::string_view role = reanalyse ? "reanalyse" : "actor";
   if (name.empty()) return Device::kCpu;
-  const absl::StatusOr<Device> device = ParseDevice(name);
+  absl::StatusOr<Device> device = ParseDevice(name);
   if (!device.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(role, ".", device.status().message()));
   }
