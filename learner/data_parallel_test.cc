@@ -8,10 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -26,7 +24,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/learner.h"
-#include "model/network_config.h"
+#include "learner/testing/small_learner.h"
 #include "model/torch_version.h"
 
 extern char** environ;  // NOLINT: the C library's
@@ -35,7 +33,10 @@ namespace mallocmuzero {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::MakeSmallLearner;
 using ::testing::Not;
+using testing::SmallLearner;
+using testing::WorstDifference;
 
 constexpr char kAddressVariable[] = "DATA_PARALLEL_TEST_ADDRESS";
 constexpr size_t kRows = 16;
@@ -101,17 +102,12 @@ absl::StatusOr<std::unique_ptr<DataParallel>> ConnectOverNccl(uint32_t rank,
 }
 
 v1::LearnerOptions Options() {
-  v1::LearnerOptions options;
-  options.set_batch_size(kRows);
-  options.set_unroll_steps(2);
-  options.set_samples_per_insert(1);
+  v1::LearnerOptions options = testing::SmallOptions();
   options.set_learning_rate(1e-3F);
-  options.set_weight_decay(1e-4F);
+  options.set_warmup_updates(0);
   // Smaller than the gradients' norm, so that the result is right only if the joint gradient is
   // clipped.
   options.set_max_gradient_norm(0.5F);
-  options.set_value_weight(1);
-  options.set_reward_weight(1);
   options.set_consistency_weight(0.5F);
   return options;
 }
@@ -133,19 +129,6 @@ UnrollBatch RandomBatch(uint64_t seed) {
   return batch;
 }
 
-struct Trained {
-  std::unique_ptr<Network> network;
-  std::unique_ptr<Learner> learner;
-};
-
-Trained MakeLearner(Device device = Device::kCpu) {
-  SetComputeThreads(1);
-  Trained trained;
-  trained.network = *Network::Create(*NetworkPreset("tiny"), 1);
-  trained.learner = *Learner::Create(*trained.network, Options(), device);
-  return trained;
-}
-
 // The updates of process `rank`, which trains on its half of each batch.
 std::vector<UpdateResult> TrainHalf(uint32_t rank, Learner& learner, DataParallel& processes) {
   std::vector<UpdateResult> results;
@@ -162,7 +145,7 @@ using Connected = absl::StatusOr<std::unique_ptr<DataParallel>>;
 
 void TrainAsPeer(const Connected& processes, Device device) {
   ASSERT_TRUE(processes.ok()) << processes.status();
-  const Trained trained = MakeLearner(device);
+  const SmallLearner trained = MakeSmallLearner(Options(), device);
   TrainHalf(1, *trained.learner, **processes);
   std::string state;
   ASSERT_TRUE((*processes)->Broadcast(state).ok());
@@ -208,10 +191,10 @@ TEST(DataParallelPeer, DISABLED_MeetsAProcessThatIsLost) {
 void ExpectTheUpdatesOfTheJointBatch(const Connected& processes, pid_t peer, Device device,
                                      double loss_error, double weight_error) {
   ASSERT_TRUE(processes.ok()) << processes.status();
-  const Trained half = MakeLearner(device);
+  const SmallLearner half = MakeSmallLearner(Options(), device);
   const std::vector<UpdateResult> results = TrainHalf(0, *half.learner, **processes);
 
-  const Trained joint = MakeLearner();
+  const SmallLearner joint = MakeSmallLearner(Options());
   for (int i = 0; i < kUpdates; ++i) {
     const UpdateResult expected = *joint.learner->Update(RandomBatch(i), 0, 2 * kRows);
     EXPECT_GT(expected.gradient_norm, Options().max_gradient_norm());
@@ -221,21 +204,7 @@ void ExpectTheUpdatesOfTheJointBatch(const Connected& processes, pid_t peer, Dev
     EXPECT_NEAR(results[i].consistency_loss.value(), expected.consistency_loss.value(), loss_error);
     EXPECT_EQ(results[i].value_errors.size(), kRows);
   }
-  const std::vector<NamedTensor> got = half.network->ExportWeights();
-  const std::vector<NamedTensor> wanted = joint.network->ExportWeights();
-  ASSERT_EQ(got.size(), wanted.size());
-  double worst = 0;
-  for (size_t t = 0; t < got.size(); ++t) {
-    ASSERT_EQ(got[t].bytes.size(), wanted[t].bytes.size());
-    for (size_t i = 0; i < got[t].bytes.size(); i += sizeof(float)) {
-      float a = 0;
-      float b = 0;
-      std::memcpy(&a, &got[t].bytes[i], sizeof(a));
-      std::memcpy(&b, &wanted[t].bytes[i], sizeof(b));
-      worst = std::max(worst, static_cast<double>(std::abs(a - b)));
-    }
-  }
-  EXPECT_LT(worst, weight_error);
+  EXPECT_LT(WorstDifference(half, joint), weight_error);
 
   std::string state(100'000, 'x');
   EXPECT_TRUE((*processes)->Broadcast(state).ok());
@@ -268,7 +237,7 @@ void ExpectThatALossIsAnError(const Connected& processes, pid_t peer, Device dev
   EXPECT_EQ(number, 1);
   kill(peer, SIGKILL);
   EXPECT_EQ(ExitStatus(peer), SIGKILL);
-  const Trained trained = MakeLearner(device);
+  const SmallLearner trained = MakeSmallLearner(Options(), device);
   const absl::Time start = absl::Now();
   const absl::Status lost =
       trained.learner->Update(RandomBatch(0), 0, kRows, processes->get()).status();

@@ -1,9 +1,7 @@
 // The learner on a GPU against the same learner on the CPU. Skipped on machines without a GPU.
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <vector>
@@ -13,7 +11,6 @@
 #include "learner/learner.h"
 #include "learner/testing/small_learner.h"
 #include "model/network.h"
-#include "model/tensors.h"
 
 namespace mallocmuzero {
 namespace {
@@ -24,6 +21,7 @@ using testing::MakeLearnableBatch;
 using testing::MakeSmallLearner;
 using testing::SmallLearner;
 using testing::SmallOptions;
+using testing::WorstDifference;
 
 constexpr int kUpdates = 6;
 
@@ -33,21 +31,6 @@ class LearnerOnGpu : public ::testing::Test {
     if (!HasCuda()) GTEST_SKIP() << "LibTorch finds no CUDA device here";
   }
 };
-
-// The largest difference of two learners' weights.
-double WorstDifference(const SmallLearner& a, const SmallLearner& b) {
-  const std::string of_a = a.WeightBytes();
-  const std::string of_b = b.WeightBytes();
-  EXPECT_EQ(of_a.size(), of_b.size());
-  double worst = 0;
-  for (size_t k = 0; k < of_a.size(); k += sizeof(float)) {
-    float x, y;
-    std::memcpy(&x, &of_a[k], sizeof(x));
-    std::memcpy(&y, &of_b[k], sizeof(y));
-    worst = std::max<double>(worst, std::abs(x - y));
-  }
-  return worst;
-}
 
 TEST_F(LearnerOnGpu, MakesTheUpdatesOfTheCpu) {
   for (const v1::LearnerOptions& options : {SmallOptions(), ConsistentOptions()}) {

@@ -1,11 +1,14 @@
 #include "learner/testing/small_learner.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <random>
 #include <string>
 
 #include "env/action.h"
 #include "env/observation_layout.h"
+#include "gtest/gtest.h"
 #include "model/network_config.h"
 #include "model/tensors.h"
 
@@ -74,6 +77,21 @@ SmallLearner MakeSmallLearner(const v1::LearnerOptions& options, Device device) 
   made.network = *Network::Create(*NetworkPreset("tiny"), 1);
   made.learner = *Learner::Create(*made.network, options, device);
   return made;
+}
+
+double WorstDifference(const SmallLearner& a, const SmallLearner& b) {
+  const std::string of_a = a.WeightBytes();
+  const std::string of_b = b.WeightBytes();
+  EXPECT_EQ(of_a.size(), of_b.size());
+  double worst = 0;
+  for (size_t k = 0; k < std::min(of_a.size(), of_b.size()); k += sizeof(float)) {
+    float x = 0;
+    float y = 0;
+    std::memcpy(&x, &of_a[k], sizeof(x));
+    std::memcpy(&y, &of_b[k], sizeof(y));
+    worst = std::max<double>(worst, std::abs(x - y));
+  }
+  return worst;
 }
 
 }  // namespace mallocmuzero::testing

@@ -36,6 +36,9 @@ struct SmallLearner {
 SmallLearner MakeSmallLearner(const v1::LearnerOptions& options = SmallOptions(),
                               Device device = Device::kCpu);
 
+// The largest difference of two weights in the same place.
+double WorstDifference(const SmallLearner& a, const SmallLearner& b);
+
 }  // namespace mallocmuzero::testing
 
 #endif  // MALLOCMUZERO_LEARNER_TESTING_SMALL_LEARNER_H_
