@@ -91,7 +91,7 @@ absl::StatusOr<std::unique_ptr<Learner>> Learner::Create(Network& network,
     return absl::InvalidArgumentError("there is no CUDA device that LibTorch can use");
   }
   if (options.mixed_precision()) {
-    MMZ_RETURN_IF_ERROR(CheckBfloat16(device == Device::kCuda ? torch::kCUDA : torch::kCPU));
+    MMZ_RETURN_IF_ERROR(CheckBfloat16(DeviceOf(device)));
   }
   if (options.consistency_weight() > 0) network.AddConsistencyHead();
   std::unique_ptr<Learner> learner;
@@ -101,9 +101,7 @@ absl::StatusOr<std::unique_ptr<Learner>> Learner::Create(Network& network,
 }
 
 Learner::Learner(Network& network, const v1::LearnerOptions& options, Device device)
-    : options_(options),
-      torch_(std::make_unique<Torch>(network, options,
-                                     device == Device::kCuda ? torch::kCUDA : torch::kCPU)) {}
+    : options_(options), torch_(std::make_unique<Torch>(network, options, DeviceOf(device))) {}
 
 Learner::~Learner() = default;
 

@@ -138,6 +138,10 @@ torch::Tensor EncodeTwoHot(const ValueCodec& codec, const torch::Tensor& numbers
       .scatter_(-1, index + 1, upper_weight);
 }
 
+torch::Device DeviceOf(Device device) {
+  return device == Device::kCuda ? torch::kCUDA : torch::kCPU;
+}
+
 torch::Tensor BinCenters(const ValueCodec& codec, const torch::Device& device) {
   const absl::Span<const float> centers = codec.centers();
   return torch::tensor(at::ArrayRef<float>(centers.data(), centers.size())).to(device);

@@ -19,6 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "mallocmuzero/v1/network.pb.h"
 #include "model/architecture.h"
+#include "model/network.h"
 #include "model/tensors.h"
 #include "model/value_codec.h"
 
@@ -133,6 +134,8 @@ TORCH_MODULE(MuZeroNet);
 
 // The distributions [..., bins] of numbers [...], float32, on their device.
 torch::Tensor EncodeTwoHot(const ValueCodec& codec, const torch::Tensor& numbers);
+
+torch::Device DeviceOf(Device device);
 
 // The centres of the bins [bins], float32, on a device.
 torch::Tensor BinCenters(const ValueCodec& codec, const torch::Device& device);

@@ -34,10 +34,6 @@ torch::ScalarType TypeOf(Precision precision) {
   return precision == Precision::kBfloat16 ? torch::kBFloat16 : torch::kFloat32;
 }
 
-torch::Device DeviceOf(Device device) {
-  return device == Device::kCuda ? torch::Device(torch::kCUDA) : torch::Device(torch::kCPU);
-}
-
 // A tensor over the caller's memory, which must outlive it. It must not be written.
 template <typename T>
 torch::Tensor View(absl::Span<const T> values, at::IntArrayRef shape, torch::ScalarType type) {
