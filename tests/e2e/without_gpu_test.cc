@@ -1,4 +1,4 @@
-// What commands say that are to use a GPU where there is none.
+// Commands that are to use a GPU say so if there is none.
 
 #include <cstdlib>
 #include <string>
