@@ -51,3 +51,22 @@ def test_generalist_compares_every_program_that_is_asked_for() -> None:
     assert all(len(row) == 5 and row[1] in ("default", "all in HBM") for row in rows)
     verdict = next(line for line in lines if line.startswith("The agent against local search"))
     assert sum(int(word.strip(".,")) for word in verdict.split() if word[0].isdigit()) == len(rows)
+
+
+def test_curve_adds_programs_to_those_of_the_smaller_agent(tmp_path: pathlib.Path) -> None:
+    arguments = (str(tmp_path), "--programs", "1,3", "--minutes", "0.1", "--threads", "1")
+    arguments += ("--device", "cpu", "--demonstrations", "0.05")
+    table = run("learning-curve", *arguments).splitlines()
+    assert cells(table[2])[0] == "shipped"
+    learned = []
+    for programs, line in zip((1, 3), table[3:], strict=True):
+        name, figures, own, validation, test = cells(line)
+        assert name == str(programs)
+        assert int(figures.split(", ")[3].replace(",", "")) > 0  # updates
+        assert own.endswith(f" of {3 * programs}")  # with three sizes of fast memory
+        assert validation.endswith(" of 27")
+        assert test.endswith(" of 36")
+        folder = tmp_path / f"{programs}_programs/workloads"
+        learned.append({path.name for path in folder.glob("*/*.program")})
+    assert learned[0] < learned[1]
+    assert run("learning-curve", *arguments).splitlines() == table
