@@ -83,12 +83,8 @@ std::string ChosenCommand(const CLI::App& app) {
 // Hands over to the other executable if `body` asks for it. Returns OK if this process should go on
 // by itself.
 absl::Status HandOver(const CommandLine& line, const CommandBody& body, const char* const* argv) {
-  if (line.hand_over == nullptr || body.agent == CommandBody::Agent::kNotNeeded) {
-    return absl::OkStatus();
-  }
-  const absl::Status status = line.hand_over(argv);
-  const bool goes_on = absl::IsNotFound(status) && body.agent == CommandBody::Agent::kPreferred;
-  return goes_on ? absl::OkStatus() : status;
+  if (line.hand_over == nullptr || !body.needs_agent) return absl::OkStatus();
+  return line.hand_over(argv);
 }
 
 ExitCode ParseAndRun(const CommandLine& line, int argc, const char* const* argv) {

@@ -24,11 +24,10 @@ enum class ExitCode : uint8_t {
 
 // The work of the chosen subcommand, after its flags are parsed.
 struct CommandBody {
-  // Whether the second executable should do the work; see cli/agent_executable.h.
-  enum class Agent : uint8_t { kNotNeeded, kPreferred, kRequired };
-  Agent agent = Agent::kNotNeeded;
+  // Whether the second executable has to do the work; see cli/agent_executable.h.
+  bool needs_agent = false;
 
-  // Prints the command's result to stdout. Empty only if `agent` is kRequired.
+  // Prints the command's result to stdout. Empty only if `needs_agent` is set.
   std::function<absl::StatusOr<ExitCode>()> run;
 };
 

@@ -86,7 +86,7 @@ void AddAgentCommand(CLI::App& parent, absl::string_view name, CommandBody& body
   CLI::App* command = AddSubcommand(parent, name);
   command->set_help_flag();
   command->prefix_command();
-  command->callback([&body] { body.agent = CommandBody::Agent::kRequired; });
+  command->callback([&body] { body.needs_agent = true; });
 }
 
 }  // namespace

@@ -17,7 +17,6 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file_io.h"
-#include "base/log.h"
 #include "base/message_file.h"
 #include "base/size32.h"
 #include "base/status_at.h"
@@ -66,8 +65,9 @@ struct MapFlags {
 
 std::string KnownSolvers() { return absl::StrJoin(SolverNames(), ", "); }
 
-bool MayPlayAgent(const MapFlags& flags) {
-  return flags.solver == solver_name::kAgent || flags.solver == solver_name::kPortfolio;
+// Whether a network plays: a portfolio has one only if the user names it (docs/learning.md).
+bool PlaysNetwork(const MapFlags& flags) {
+  return flags.solver == solver_name::kAgent || !flags.checkpoint.empty();
 }
 
 // A search may take hours: errors that would make its result useless are reported before it.
@@ -77,7 +77,9 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
     return absl::InvalidArgumentError(
         absl::StrCat("--solver: expected one of ", KnownSolvers(), ", found '", flags.solver, "'"));
   }
-  if (!flags.checkpoint.empty() && !MayPlayAgent(flags)) {
+  const bool may_play =
+      flags.solver == solver_name::kAgent || flags.solver == solver_name::kPortfolio;
+  if (!flags.checkpoint.empty() && !may_play) {
     return absl::InvalidArgumentError(
         absl::StrCat("--checkpoint: --solver ", flags.solver,
                      " plays no networks; --solver agent or portfolio expected"));
@@ -105,29 +107,20 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
   return absl::OkStatus();
 }
 
-// The agent for solvers that use it; null for other solvers, and for a portfolio without a
-// checkpoint.
-absl::StatusOr<std::unique_ptr<Solver>> AgentFor(const MapFlags& flags, const AgentPlayer& player,
-                                                 const PlayedProgram& program) {
-  if (!MayPlayAgent(flags)) return nullptr;
+// The agent that plays a network.
+absl::StatusOr<std::unique_ptr<Solver>> LoadAgent(const MapFlags& flags, const AgentPlayer& player,
+                                                  const PlayedProgram& program) {
   const std::string checkpoint =
       flags.checkpoint.empty() ? player.shipped_checkpoint() : flags.checkpoint;
   if (!checkpoint.empty()) return player.load(program, checkpoint);
-  if (flags.solver == solver_name::kPortfolio) return nullptr;
   return absl::InvalidArgumentError("--solver agent: --checkpoint expected, none is installed");
 }
 
-// Searches in this process. `player` is null where no networks can be played.
+// Searches in this process. `player` may be null if no network plays.
 absl::StatusOr<Solution> SolveHere(const MapFlags& flags, const AgentPlayer* player,
                                    const PlayedProgram& program, SolveOptions options) {
   absl::StatusOr<std::unique_ptr<Solver>> agent = nullptr;
-  if (player != nullptr) {
-    agent = AgentFor(flags, *player, program);
-  } else if (MayPlayAgent(flags)) {
-    WriteToStderr(
-        "mallocmuzero: map: mallocmuzero-agent is not installed, so the solvers search without a "
-        "network\n");
-  }
+  if (PlaysNetwork(flags)) agent = LoadAgent(flags, *player, program);
   if (!agent.ok()) return agent.status();
   options.agent = agent->get();
   return Solve(flags.solver, program.rules(), options);
@@ -230,7 +223,7 @@ absl::Status WriteOutputs(const MapFlags& flags, const Program& program, const S
   return status.ok() ? status : OutputError(status);
 }
 
-// `agent` is null where no networks can be played.
+// `agent` may be null if no network plays and no server is asked.
 absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent) {
   const absl::StatusOr<absl::Duration> budget = ParseDuration("--budget", flags.budget);
   if (!budget.ok()) return budget.status();
@@ -281,14 +274,6 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent)
   return PrintJson(report);
 }
 
-// Whether the executable that plays networks should do the work.
-CommandBody::Agent NeedsAgent(const MapFlags& flags) {
-  if (flags.solver == solver_name::kAgent || !flags.checkpoint.empty() || !flags.server.empty()) {
-    return CommandBody::Agent::kRequired;
-  }
-  return MayPlayAgent(flags) ? CommandBody::Agent::kPreferred : CommandBody::Agent::kNotNeeded;
-}
-
 CLI::App* AddMap(CLI::App& app, const std::shared_ptr<MapFlags>& flags) {
   CLI::App* command = AddSubcommand(app, "map");
   AddProgramFlag(*command, flags->program)->required();
@@ -298,8 +283,9 @@ CLI::App* AddMap(CLI::App& app, const std::shared_ptr<MapFlags>& flags) {
       ->type_name("NAME");
   command
       ->add_option("--checkpoint", flags->checkpoint,
-                   "The network of the agent, which plays a part of the budget in agent and "
-                   "portfolio. The default is the network that comes with the software.")
+                   "The network that plays a part of the budget in agent and portfolio. The "
+                   "default is the network that comes with the software for agent, and none for "
+                   "portfolio.")
       ->type_name("FILE");
   command
       ->add_option("--server", flags->server,
@@ -340,7 +326,7 @@ CLI::App* AddMap(CLI::App& app, const std::shared_ptr<MapFlags>& flags) {
 void AddMapCommand(CLI::App& app, CommandBody& body) {
   const auto flags = std::make_shared<MapFlags>();
   AddMap(app, flags)->callback([flags, &body] {
-    body.agent = NeedsAgent(*flags);
+    body.needs_agent = PlaysNetwork(*flags) || !flags->server.empty();
     body.run = [flags] { return RunMap(*flags, nullptr); };
   });
 }

@@ -15,6 +15,8 @@ using nlohmann::json;
 using testing::HasSubstr;
 using Arguments = std::vector<std::string>;
 
+constexpr char kShipped[] = MALLOCMUZERO_BINARY_DIR "/share/mallocmuzero/generalist.checkpoint";
+
 class Map : public testing::Test {
  protected:
   void SetUp() override {
@@ -55,6 +57,13 @@ TEST_F(Map, TheAgentThatComesWithTheSoftwarePlaysUnlessAnotherIsNamed) {
   EXPECT_LT(report["total_cycles"], greedy["total_cycles"]);
   EXPECT_EQ(RunMallocmuzero({"validate", "--program", program_, "--mapping", mapping_}).exit_code,
             0);
+}
+
+// start_test.cc shows that it needs none.
+TEST_F(Map, APortfolioPlaysTheNetworkThatIsNamed) {
+  ExpectOneErrorLine(RunMap({"--budget", "1s", "--checkpoint", program_}), program_);
+  const RunResult found = RunMap({"--budget", "1s", "--checkpoint", kShipped});
+  EXPECT_EQ(found.exit_code, 0) << found.err;
 }
 
 TEST_F(Map, ClimbsOnSeveralThreads) {
