@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/compression.h"
 #include "base/status_macros.h"
+#include "base/sync_folder.h"
 #include "base/temporary_file.h"
 
 namespace mallocmuzero {
@@ -72,11 +73,7 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
 // content is safe in any case.
 void SyncFolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return;
-  fsync(file);
-  close(file);
+  SyncFolder(slash == std::string::npos ? "." : path.substr(0, slash + 1)).IgnoreError();
 }
 
 }  // namespace
