@@ -29,18 +29,6 @@ absl::Status ErrnoStatus(const std::string& path, absl::string_view action, int 
   return absl::InvalidArgumentError(message);
 }
 
-absl::Status WriteBytes(int file, const std::string& path, absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return ErrnoStatus(path, "cannot write", errno);
-    }
-    bytes.remove_prefix(written);
-  }
-  return absl::OkStatus();
-}
-
 // True for pipes, devices and the like, which can only be written to, not replaced.
 bool TakesBytesOnly(const std::string& path) {
   struct stat found = {};
@@ -80,6 +68,18 @@ void SyncFolderOf(const std::string& path) {
 
 std::string ErrnoMessage(absl::string_view path, absl::string_view action, int error) {
   return absl::StrCat(path, ": ", action, ": ", std::strerror(error));
+}
+
+absl::Status WriteBytes(int file, const std::string& path, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(path, "cannot write", errno);
+    }
+    bytes.remove_prefix(written);
+  }
+  return absl::OkStatus();
 }
 
 bool IsNoRoom(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
