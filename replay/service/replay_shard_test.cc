@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <random>
 #include <set>
@@ -371,35 +370,6 @@ TEST(ReplayShard, AfterARestartItsMetricsCountAnew) {
   EXPECT_TRUE(Await([&] {
     return absl::StrContains(served(), "\nmallocmuzero_replay_inserted_items_total 1\n");
   }));
-}
-
-TEST(ReplayShard, ADamagedGameDoesNotKeepItsStreamFromOthers) {
-  v1::ReplayShard config = ShardConfig();
-  config.set_mode(v1::ReplayShard::DURABLE);
-  config.set_data_dir(absl::StrCat(::testing::TempDir(), "/damaged_shard"));
-  std::filesystem::remove_all(config.data_dir());
-  ExpectServes(*StartShard(config), 1);
-  std::fstream(config.data_dir() + "/segments/00000001.segment",
-               std::ios::in | std::ios::out | std::ios::binary)
-      .seekp(50)
-      .put('!');
-  const auto shard = StartShard(config);
-  const auto sampler = ReplaySampler::Start({.shards = {AddressOf(*shard)}});
-  ASSERT_TRUE(sampler.ok());
-  EXPECT_FALSE((*sampler)->Draw(v1::BEST, 1, absl::Milliseconds(100)).ok());
-  // The only best game is damaged, and no better one arrives.
-  const uint64_t drawn = shard->Stats().drawn_positions();
-  const absl::Time start = absl::Now();
-  while (shard->Stats().items() > 0) {
-    ASSERT_LT(absl::Now() - start, kLong);
-    (void)(*sampler)->Draw(v1::BEST, 1, absl::Milliseconds(100));
-  }
-  // Draws that no client got do not count for the rate limiter.
-  EXPECT_TRUE(Await([&] { return shard->Stats().drawn_positions() == drawn; }));
-  const auto writer = ReplayWriter::Start({.shards = {AddressOf(*shard)}});
-  ASSERT_TRUE((*writer)->Write(MakeTrajectory(2, 5)));
-  EXPECT_TRUE((*sampler)->Draw(v1::BEST, 10, kLong).ok());
-  std::filesystem::remove_all(config.data_dir());
 }
 
 TEST(ReplayShard, NamesTheFieldThatCannotBe) {
