@@ -87,9 +87,7 @@ absl::StatusOr<std::unique_ptr<Learner>> Learner::Create(Network& network,
                                                          const v1::LearnerOptions& options,
                                                          Device device) {
   MMZ_RETURN_IF_ERROR(CheckLearnerOptions(options));
-  if (device == Device::kCuda && !HasCuda()) {
-    return absl::InvalidArgumentError("there is no CUDA device that LibTorch can use");
-  }
+  MMZ_RETURN_IF_ERROR(CheckDevice(device));
   if (options.mixed_precision()) {
     MMZ_RETURN_IF_ERROR(CheckBfloat16(DeviceOf(device)));
   }

@@ -82,10 +82,8 @@ absl::StatusOr<Device> ReadDevice(const v1::ClusterConfig& config, bool reanalys
   if (!device.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(role, ".", device.status().message()));
   }
-  if (*device == Device::kCuda && !HasCuda()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(role, ".device: cuda given, but LibTorch finds no CUDA device here"));
-  }
+  const absl::Status found = CheckDevice(*device);
+  if (!found.ok()) return absl::InvalidArgumentError(absl::StrCat(role, ".", found.message()));
   return device;
 }
 
