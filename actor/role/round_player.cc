@@ -78,6 +78,12 @@ absl::Status RoundPlayer::Run(const absl::Notification& stop) {
 
 absl::StatusOr<Round> RoundPlayer::NextRound(RoundInputs inputs, PlayBlock& why_none) {
   if (sampler_ != nullptr) {
+    if (inputs.assigned->assignment.search().simulations() == 0) {
+      why_none = {.on = PlayBlock::On::kLearner,
+                  .why = "its search has 0 simulations, so that no game is searched again",
+                  .flow_control = true};
+      return Round();
+    }
     MMZ_RETURN_IF_ERROR(PrepareFor(inputs));
     return StoredGames(why_none);
   }

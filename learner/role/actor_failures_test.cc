@@ -79,5 +79,20 @@ TEST_F(ActorFailures, AnAuditThatLacksAGameEndsTheActor) {
   EXPECT_EQ(actor->Stop(kGrace), actor->status());
 }
 
+TEST_F(ActorFailures, AReanalyserOfALearnerWithoutSearchWaitsAndSaysWhy) {
+  config_.mutable_learner()->mutable_search()->set_simulations(0);
+  StartShard();
+  StartLearner();
+  const std::unique_ptr<ActorRole> actor = StartActor(0);
+  ASSERT_TRUE(Learns(8));
+  const std::unique_ptr<ActorRole> reanalyser = StartActor(0, /*reanalyse=*/true);
+  EXPECT_TRUE(Await([&] {
+    return ToString(reanalyser->blocked()) ==
+           "learner: its search has 0 simulations, so that no game is searched again";
+  }));
+  EXPECT_EQ(reanalyser->games(), 0);
+  EXPECT_EQ(reanalyser->status(), absl::OkStatus());
+}
+
 }  // namespace
 }  // namespace mallocmuzero
