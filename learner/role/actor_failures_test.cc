@@ -43,7 +43,7 @@ TEST_F(ActorFailures, ADeviceThatFailsEndsAnActorWithOneLine) {
   const testing::FailingMemory failing;
   ASSERT_TRUE(Await([&] { return !actor->status().ok(); }));
   EXPECT_EQ(actor->status().code(), absl::StatusCode::kInternal);
-  EXPECT_THAT(actor->status().message(),
+  EXPECT_THAT(std::string(actor->status().message()),
               AllOf(StartsWith("the device cannot compute a batch of 4 games: "),
                     HasSubstr("a test wants none"), Not(HasSubstr("\n"))));
   EXPECT_EQ(actor->Stop(kGrace), absl::OkStatus());
@@ -60,7 +60,8 @@ TEST_F(ActorFailures, ADeviceThatFailsEndsAReanalyserWithOneLine) {
   // New weights come, so that stored games are searched again and again.
   const testing::FailingMemory failing;
   ASSERT_TRUE(Await([&] { return !reanalyser->status().ok(); }));
-  EXPECT_THAT(reanalyser->status().message(), StartsWith("the device cannot compute "));
+  EXPECT_THAT(std::string(reanalyser->status().message()),
+              StartsWith("the device cannot compute "));
   EXPECT_TRUE(Await([&] { return !learner_->status().ok(); }));
 }
 
@@ -73,7 +74,7 @@ TEST_F(ActorFailures, AnAuditThatLacksAGameEndsTheActor) {
     ASSERT_TRUE(Await([&] { return !actor->status().ok(); }));
   }
   EXPECT_TRUE(absl::IsResourceExhausted(actor->status())) << actor->status();
-  EXPECT_THAT(actor->status().message(),
+  EXPECT_THAT(std::string(actor->status().message()),
               AllOf(StartsWith("actor.audit_dir: " + folder_ + "/audit/actor-0-"),
                     HasSubstr(".ids: cannot write: File too large")));
   EXPECT_EQ(actor->Stop(kGrace), actor->status());
