@@ -70,7 +70,10 @@ absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program, const AgentNe
     round.games = std::min(round.games, options.max_games - result.played);
     if (round.games == 0) break;
     const std::vector<GameTask> tasks = MakeTasks(program, round, result.played, seeds);
-    for (const v1::Trajectory& game : (*self_play)->Play(tasks, 0, options.stop)) {
+    const absl::StatusOr<std::vector<v1::Trajectory>> games =
+        (*self_play)->Play(tasks, 0, options.stop);
+    if (!games.ok()) return games.status();
+    for (const v1::Trajectory& game : *games) {
       ++result.played;
       best.emplace_back(TotalReturn(game).share(), game.actions());
     }

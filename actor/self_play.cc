@@ -26,6 +26,7 @@
 #include "env/action.h"
 #include "env/game.h"
 #include "env/observation.h"
+#include "model/on_device.h"
 
 namespace mallocmuzero {
 namespace {
@@ -174,9 +175,21 @@ SelfPlay::SelfPlay(const SearchConfig& config, uint32_t games, std::unique_ptr<L
 
 SelfPlay::~SelfPlay() = default;
 
-std::vector<v1::Trajectory> SelfPlay::Play(absl::Span<const GameTask> tasks, uint64_t network_step,
-                                           const std::function<bool()>& stop) {
+absl::StatusOr<std::vector<v1::Trajectory>> SelfPlay::Play(absl::Span<const GameTask> tasks,
+                                                           uint64_t network_step,
+                                                           const std::function<bool()>& stop) {
   std::vector<v1::Trajectory> played(tasks.size());
+  const absl::Status status = OnDevice(absl::StrCat("a batch of ", seats_.size(), " games"), [&] {
+    PlayAll(tasks, network_step, stop, absl::MakeSpan(played));
+  });
+  for (std::unique_ptr<Seat>& seat : seats_) seat = nullptr;
+  if (!status.ok()) return status;
+  std::erase_if(played, [](const v1::Trajectory& game) { return game.id().empty(); });
+  return played;
+}
+
+void SelfPlay::PlayAll(absl::Span<const GameTask> tasks, uint64_t network_step,
+                       const std::function<bool()>& stop, absl::Span<v1::Trajectory> played) {
   std::vector<uint32_t> deciding;
   std::vector<uint32_t> ready;
   std::vector<uint32_t> searching;  // includes seats that wait for the search
@@ -209,9 +222,6 @@ std::vector<v1::Trajectory> SelfPlay::Play(absl::Span<const GameTask> tasks, uin
     decide(searching);
     searching.clear();
   }
-  for (std::unique_ptr<Seat>& seat : seats_) seat = nullptr;
-  std::erase_if(played, [](const v1::Trajectory& game) { return game.id().empty(); });
-  return played;
 }
 
 SelfPlayStats SelfPlay::TakeStats() {
@@ -255,7 +265,7 @@ void SelfPlay::PlanDecision(uint32_t s, size_t row, const Evaluations& roots) {
       {.legal = seat.game.legal_actions(), .gumbel_scale = explored ? 1.0F : 0.0F, .seed = seed});
 }
 
-void SelfPlay::Decide(uint32_t s, std::vector<v1::Trajectory>& played) {
+void SelfPlay::Decide(uint32_t s, absl::Span<v1::Trajectory> played) {
   Seat& seat = *seats_[s];
   ++stats_.decisions;
   Action action;

@@ -77,9 +77,11 @@ class SelfPlay {
   ~SelfPlay();
 
   // Plays all tasks and returns their trajectories in order, with `network_step` in each. If `stop`
-  // becomes true, unfinished games are left out. The programs must outlive the call.
-  std::vector<v1::Trajectory> Play(absl::Span<const GameTask> tasks, uint64_t network_step,
-                                   const std::function<bool()>& stop);
+  // becomes true, unfinished games are left out. The programs must outlive the call. Returns the
+  // errors of OnDevice if the network cannot be evaluated; all games of the call are lost then.
+  absl::StatusOr<std::vector<v1::Trajectory>> Play(absl::Span<const GameTask> tasks,
+                                                   uint64_t network_step,
+                                                   const std::function<bool()>& stop);
 
   // The figures of all games since the last call.
   SelfPlayStats TakeStats();
@@ -90,6 +92,10 @@ class SelfPlay {
 
   SelfPlay(const SearchConfig& config, uint32_t games, std::unique_ptr<LatentModel> model);
 
+  // Plays the tasks and moves finished games to the places of their tasks in `played`.
+  void PlayAll(absl::Span<const GameTask> tasks, uint64_t network_step,
+               const std::function<bool()>& stop, absl::Span<v1::Trajectory> played);
+
   // Evaluates the seats' positions with the network, one row for each.
   Evaluations EvaluateRoots(absl::Span<const uint32_t> seats);
 
@@ -98,7 +104,7 @@ class SelfPlay {
   void PlanDecision(uint32_t seat, size_t row, const Evaluations& roots);
 
   // Takes the planned decision. If the game ends, it moves to the place of its task in `played`.
-  void Decide(uint32_t seat, std::vector<v1::Trajectory>& played);
+  void Decide(uint32_t seat, absl::Span<v1::Trajectory> played);
 
   Search search_;
   std::unique_ptr<LatentModel> model_;

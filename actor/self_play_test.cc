@@ -6,7 +6,9 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -137,7 +139,7 @@ TEST(SelfPlay, PlaysEveryTaskToItsEnd) {
   const auto programs = SomePrograms(3);
   const auto self_play = MakeSelfPlay(4);
   const std::vector<v1::Trajectory> games =
-      self_play->Play(Tasks(programs, 11, 0.3F, 0.5F), 9, nullptr);
+      *self_play->Play(Tasks(programs, 11, 0.3F, 0.5F), 9, nullptr);
   ASSERT_THAT(games, SizeIs(11));
   for (int i = 0; i < 11; ++i) {
     EXPECT_EQ(games[i].id(), absl::StrCat("game ", i));
@@ -162,8 +164,8 @@ TEST(SelfPlay, AGameDoesNotDependOnItsNeighbours) {
   const std::vector<GameTask> tasks = Tasks(programs, 8, 0.3F, 0.5F);
   const auto many = MakeSelfPlay(8);
   const auto one = MakeSelfPlay(1);
-  const std::vector<v1::Trajectory> together = many->Play(tasks, 0, nullptr);
-  const std::vector<v1::Trajectory> alone = one->Play(tasks, 0, nullptr);
+  const std::vector<v1::Trajectory> together = *many->Play(tasks, 0, nullptr);
+  const std::vector<v1::Trajectory> alone = *one->Play(tasks, 0, nullptr);
   ASSERT_THAT(together, SizeIs(8));
   for (int i = 0; i < 8; ++i) {
     EXPECT_EQ(together[i].actions(), alone[i].actions());
@@ -178,7 +180,7 @@ TEST(SelfPlay, SearchesInBatchesAlthoughFewDecisionsAreSearched) {
   const auto programs = SomePrograms(1);
   constexpr int kGames = 32;
   const auto self_play = MakeSelfPlay(kGames);
-  ASSERT_THAT(self_play->Play(Tasks(programs, 10 * kGames, 0, 0.05F), 0, nullptr),
+  ASSERT_THAT(*self_play->Play(Tasks(programs, 10 * kGames, 0, 0.05F), 0, nullptr),
               SizeIs(10 * kGames));
   const SelfPlayStats stats = self_play->TakeStats();
   // Each simulation of a batch of searches is one call. The other calls evaluate roots, with one
@@ -193,7 +195,7 @@ TEST(SelfPlay, SearchesInBatchesAlthoughFewDecisionsAreSearched) {
 TEST(SelfPlay, WithoutSearchAndExplorationThePolicyPlays) {
   const auto programs = SomePrograms(1);
   const auto self_play = MakeSelfPlay(2);
-  const std::vector<v1::Trajectory> games = self_play->Play(Tasks(programs, 1, 0, 0), 0, nullptr);
+  const std::vector<v1::Trajectory> games = *self_play->Play(Tasks(programs, 1, 0, 0), 0, nullptr);
   // The greedy player also prefers NoCopy to Copy and Copy to Drop.
   Game greedy(programs[0]->rules());
   while (!greedy.finished()) greedy.Apply(EagerAction(greedy.legal_actions()));
@@ -220,8 +222,8 @@ TEST(SelfPlay, WithoutAPreferenceSomeGamesKeepAndOthersCopyFirst) {
   int copying = 0;
   constexpr int kGames = 20;
   constexpr float kHardlyEver = 1e-9F;
-  for (const v1::Trajectory& game :
-       self_play->Play(Tasks(programs, kGames, kHardlyEver, 0), 0, nullptr)) {
+  const auto games = self_play->Play(Tasks(programs, kGames, kHardlyEver, 0), 0, nullptr);
+  for (const v1::Trajectory& game : *games) {
     keeping += is_of(game, EagerAction);
     copying += is_of(game, copy_first);
   }
@@ -229,14 +231,15 @@ TEST(SelfPlay, WithoutAPreferenceSomeGamesKeepAndOthersCopyFirst) {
   EXPECT_GE(keeping, 4);
   EXPECT_GE(copying, 4);
   // A game without exploration does not depend on random numbers.
-  EXPECT_TRUE(is_of(self_play->Play(Tasks(programs, 1, 0, 0), 0, nullptr)[0], EagerAction));
+  EXPECT_TRUE(is_of(self_play->Play(Tasks(programs, 1, 0, 0), 0, nullptr)->at(0), EagerAction));
 }
 
 TEST(SelfPlay, ExploredGamesDiffer) {
   const auto programs = SomePrograms(1);
   const auto self_play = MakeSelfPlay(4);
   std::vector<std::string> seen;
-  for (const v1::Trajectory& game : self_play->Play(Tasks(programs, 8, 1, 0), 0, nullptr)) {
+  const auto games = self_play->Play(Tasks(programs, 8, 1, 0), 0, nullptr);
+  for (const v1::Trajectory& game : *games) {
     seen.push_back(game.actions());
   }
   std::sort(seen.begin(), seen.end());
@@ -250,7 +253,8 @@ TEST(SelfPlay, NothingIsExploredFromTheAccessOnThatIsNamed) {
   const AccessIndex until(programs[0]->rules().access_count() / 2);
   for (GameTask& task : tasks) task.explored_until = until;
   std::vector<std::string> seen;
-  for (const v1::Trajectory& trajectory : self_play->Play(tasks, 0, nullptr)) {
+  const auto games = self_play->Play(tasks, 0, nullptr);
+  for (const v1::Trajectory& trajectory : *games) {
     seen.push_back(trajectory.actions());
     // From this access on the game follows the policy: NoCopy before Copy before Drop.
     Game game(programs[0]->rules());
@@ -270,11 +274,11 @@ TEST(SelfPlay, SearchesAgainAlongAStoredGame) {
   const auto self_play = MakeSelfPlay(4);
   std::vector<GameTask> tasks = Tasks(programs, 1, 1, 0);
   const auto stored =
-      std::make_shared<const v1::Trajectory>(self_play->Play(tasks, 0, nullptr).front());
+      std::make_shared<const v1::Trajectory>(self_play->Play(tasks, 0, nullptr)->front());
   tasks[0].again = stored;
   tasks[0].explored = 0;
   tasks[0].searched = 1;
-  const v1::Trajectory again = self_play->Play(tasks, 5, nullptr).front();
+  const v1::Trajectory again = self_play->Play(tasks, 5, nullptr)->front();
   EXPECT_EQ(again.actions(), stored->actions());
   EXPECT_EQ(again.id(), stored->id());
   EXPECT_EQ(again.network_step(), 5);
@@ -289,8 +293,40 @@ TEST(SelfPlay, StopsWhenAskedAndStartsAnew) {
   const auto programs = SomePrograms(1);
   const auto self_play = MakeSelfPlay(2);
   int rounds = 0;
-  EXPECT_LT(self_play->Play(Tasks(programs, 6, 0, 0), 0, [&] { return ++rounds > 3; }).size(), 6);
-  EXPECT_THAT(self_play->Play(Tasks(programs, 2, 0, 0), 0, nullptr), SizeIs(2));
+  EXPECT_LT(self_play->Play(Tasks(programs, 6, 0, 0), 0, [&] { return ++rounds > 3; })->size(), 6);
+  EXPECT_THAT(*self_play->Play(Tasks(programs, 2, 0, 0), 0, nullptr), SizeIs(2));
+}
+
+TEST(SelfPlay, ADeviceThatFailsIsAnErrorInOneLine) {
+  // Fails at a root, then at a step of a search, as LibTorch does.
+  class FailingModel final : public FixedModel {
+   public:
+    using FixedModel::FixedModel;
+    void EvaluateRoots(absl::Span<const float> observations, absl::Span<const uint32_t> roots,
+                       const Evaluations& out) override {
+      if (batches_++ == 1) throw std::runtime_error("CUDA error: launch failed\nstack trace");
+      FixedModel::EvaluateRoots(observations, roots, out);
+    }
+    void EvaluateSteps(absl::Span<const LatentStep> steps, const Evaluations& out) override {
+      if (batches_++ == 4) throw std::bad_alloc();
+      FixedModel::EvaluateSteps(steps, out);
+    }
+
+   private:
+    int batches_ = 0;
+  };
+  const auto programs = SomePrograms(1);
+  const std::unique_ptr<SelfPlay> self_play =
+      SelfPlay::Create(SmallSearch(), 2, [](uint32_t slots) {
+        return std::make_unique<FailingModel>(slots);
+      }).value();
+  EXPECT_EQ(self_play->Play(Tasks(programs, 3, 0, 0), 0, nullptr).status(),
+            absl::InternalError(
+                "the device cannot compute a batch of 2 games: CUDA error: launch failed"));
+  EXPECT_THAT(self_play->Play(Tasks(programs, 3, 0, 1), 0, nullptr).status().message(),
+              HasSubstr("too little memory for a batch of 2 games"));
+  // The games of the calls that failed are forgotten.
+  EXPECT_THAT(*self_play->Play(Tasks(programs, 3, 0, 1), 0, nullptr), SizeIs(3));
 }
 
 TEST(SelfPlay, RefusesASearchThatCannotBe) {

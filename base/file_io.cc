@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/compression.h"
 #include "base/status_macros.h"
+#include "base/sync_folder.h"
 #include "base/temporary_file.h"
 
 namespace mallocmuzero {
@@ -26,18 +27,6 @@ absl::Status ErrnoStatus(const std::string& path, absl::string_view action, int 
   if (error == ENOENT) return absl::NotFoundError(message);
   if (IsNoRoom(error)) return absl::ResourceExhaustedError(message);
   return absl::InvalidArgumentError(message);
-}
-
-absl::Status WriteBytes(int file, const std::string& path, absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(file, bytes.data(), bytes.size());
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return ErrnoStatus(path, "cannot write", errno);
-    }
-    bytes.remove_prefix(written);
-  }
-  return absl::OkStatus();
 }
 
 // True for pipes, devices and the like, which can only be written to, not replaced.
@@ -72,17 +61,25 @@ absl::StatusOr<std::string> FollowLinks(const std::string& path) {
 // content is safe in any case.
 void SyncFolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const int file = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return;
-  fsync(file);
-  close(file);
+  SyncFolder(slash == std::string::npos ? "." : path.substr(0, slash + 1)).IgnoreError();
 }
 
 }  // namespace
 
 std::string ErrnoMessage(absl::string_view path, absl::string_view action, int error) {
   return absl::StrCat(path, ": ", action, ": ", std::strerror(error));
+}
+
+absl::Status WriteBytes(int file, const std::string& path, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(file, bytes.data(), bytes.size());
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return ErrnoStatus(path, "cannot write", errno);
+    }
+    bytes.remove_prefix(written);
+  }
+  return absl::OkStatus();
 }
 
 bool IsNoRoom(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }

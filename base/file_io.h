@@ -24,6 +24,10 @@ std::string ErrnoMessage(absl::string_view path, absl::string_view action, int e
 // file may not grow. `error` is an errno. A later call may succeed.
 bool IsNoRoom(int error);
 
+// Writes all bytes to an open file; `path` is for the error, which may come after some of them:
+// ResourceExhausted if there is no room (IsNoRoom), else InvalidArgument.
+absl::Status WriteBytes(int file, const std::string& path, absl::string_view bytes);
+
 // Replaces the file atomically: a reader, even after a crash, sees either the old or the new
 // content. If the path is a link, the file that it points to is replaced. If the path is a pipe or
 // a device, the bytes are written to it. The content is compressed if `compress` is set or the path

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <csignal>
 #include <cstdint>
 
 #include "base/steady_clock.h"
@@ -28,30 +27,15 @@ void NoteSignal(int) {
   errno = saved_errno;
 }
 
-void Handle(int signal, int flags, void (*handler)(int)) {
-  struct sigaction action = {};
-  action.sa_handler = handler;
-  action.sa_flags = flags;
-  sigaction(signal, &action, nullptr);
-}
-
 }  // namespace
 
 StopSignal::StopSignal() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   stop_fd = fd_;
-  Handle(SIGTERM, SA_RESTART, NoteSignal);
-  Handle(SIGINT, SA_RESTART | SA_RESETHAND, NoteSignal);
-  // nohup makes the process ignore SIGHUP, and this must not change.
-  struct sigaction hangup = {};
-  sigaction(SIGHUP, nullptr, &hangup);
-  takes_hangup_ = hangup.sa_handler != SIG_IGN;
-  if (takes_hangup_) Handle(SIGHUP, SA_RESTART, NoteSignal);
+  handlers_.emplace(NoteSignal, /*once_for_interrupt=*/true);
 }
 
 StopSignal::~StopSignal() {
-  Handle(SIGTERM, 0, SIG_DFL);
-  Handle(SIGINT, 0, SIG_DFL);
-  if (takes_hangup_) Handle(SIGHUP, 0, SIG_DFL);
+  handlers_.reset();
   stop_fd = -1;
   close(fd_);
 }

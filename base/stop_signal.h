@@ -3,13 +3,16 @@
 #ifndef MALLOCMUZERO_BASE_STOP_SIGNAL_H_
 #define MALLOCMUZERO_BASE_STOP_SIGNAL_H_
 
+#include <optional>
+
 #include "absl/time/time.h"
+#include "base/signal_handlers.h"
 
 namespace mallocmuzero {
 
 // While an object of this class exists, SIGTERM, SIGINT and SIGHUP are recorded instead of ending
-// the process. If SIGHUP was ignored, as under nohup, it stays ignored. A second SIGINT ends the
-// process, because the user is in a hurry. Only one object may exist at a time.
+// the process. Ignored ones stay ignored, as under nohup (StopSignalHandlers). A second SIGINT ends
+// the process, because the user is in a hurry. Only one object may exist at a time.
 //
 // Uses handlers instead of a signalfd with blocked signals: libraries start threads before main,
 // and those threads would not block the signals.
@@ -28,7 +31,7 @@ class StopSignal {
 
  private:
   int fd_ = -1;
-  bool takes_hangup_ = false;
+  std::optional<StopSignalHandlers> handlers_;
 };
 
 }  // namespace mallocmuzero

@@ -19,6 +19,7 @@ TEST(StopSignal, WaitsForASignalWhateverThreadGetsIt) {
 }
 
 TEST(StopSignal, WakesFromAWaitWithoutEnd) {
+  std::signal(SIGINT, SIG_DFL);  // a test in the background of a shell ignores it
   const StopSignal stop;
   std::thread signaller([] { std::raise(SIGINT); });
   EXPECT_TRUE(stop.Wait(absl::InfiniteDuration()));
@@ -35,19 +36,22 @@ TEST(StopSignal, AHangupIsAsASignalToStop) {
   EXPECT_EQ(std::signal(SIGHUP, SIG_DFL), SIG_DFL);
 }
 
-TEST(StopSignal, LeavesAHangupIgnoredAsNohupHasIt) {
-  std::signal(SIGHUP, SIG_IGN);
-  {
-    const StopSignal stop;
-    std::raise(SIGHUP);
-    EXPECT_FALSE(stop.Wait(absl::Milliseconds(1)));
+TEST(StopSignal, LeavesSignalsIgnoredAsNohupAndShellsHaveThem) {
+  for (const int signal : {SIGHUP, SIGINT, SIGTERM}) {
+    std::signal(signal, SIG_IGN);
+    {
+      const StopSignal stop;
+      std::raise(signal);
+      EXPECT_FALSE(stop.Wait(absl::Milliseconds(1)));
+    }
+    EXPECT_EQ(std::signal(signal, SIG_DFL), SIG_IGN);
   }
-  EXPECT_EQ(std::signal(SIGHUP, SIG_DFL), SIG_IGN);
 }
 
 TEST(StopSignalDeathTest, ASecondInterruptEndsTheProcess) {
   EXPECT_EXIT(
       {
+        std::signal(SIGINT, SIG_DFL);
         const StopSignal stop;
         std::raise(SIGINT);
         if (stop.Wait(absl::ZeroDuration())) std::raise(SIGINT);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <string>
 
@@ -26,6 +25,14 @@ std::atomic<int> interrupt_signal = 0;
 static_assert(std::atomic<int>::is_always_lock_free, "a signal handler must not take a lock");
 
 void NoteSignal(int signal) { interrupt_signal = signal; }
+
+using SignalHandler = void (*)(int);
+
+// Forgets the signals that came before.
+SignalHandler FreshHandler() {
+  interrupt_signal = 0;
+  return NoteSignal;
+}
 
 }  // namespace
 
@@ -63,22 +70,7 @@ void SolveProgressBar::Show(const SolveProgress& progress) {
   std::fputs(absl::StrCat("\r[", bar, "] ", text, "\x1b[K").c_str(), stderr);
 }
 
-InterruptGuard::InterruptGuard() {
-  interrupt_signal = 0;
-  std::signal(SIGINT, NoteSignal);
-  std::signal(SIGTERM, NoteSignal);
-  // A process under nohup ignores SIGHUP and must go on to do so.
-  if (std::signal(SIGHUP, NoteSignal) == SIG_IGN) {
-    std::signal(SIGHUP, SIG_IGN);
-    hangup_ignored_ = true;
-  }
-}
-
-InterruptGuard::~InterruptGuard() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
-  if (!hangup_ignored_) std::signal(SIGHUP, SIG_DFL);
-}
+InterruptGuard::InterruptGuard() : handlers_(FreshHandler(), /*once_for_interrupt=*/false) {}
 
 bool InterruptGuard::interrupted() { return interrupt_signal != 0; }
 

@@ -4,6 +4,7 @@
 #define MALLOCMUZERO_CLI_SOLVE_PROGRESS_H_
 
 #include "absl/time/time.h"
+#include "base/signal_handlers.h"
 #include "env/solvers/solve.h"
 
 namespace mallocmuzero::cli {
@@ -33,19 +34,18 @@ class SolveProgressBar {
 };
 
 // While the guard lives, SIGINT, SIGTERM and SIGHUP set interrupted() instead of ending the
-// process. A SIGHUP that was ignored before, as under nohup, stays ignored. Only one guard may live
+// process. Ignored ones stay ignored, as under nohup (StopSignalHandlers). Only one guard may live
 // at a time.
 class InterruptGuard {
  public:
   InterruptGuard();
-  ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
   static bool interrupted();
 
  private:
-  bool hangup_ignored_ = false;
+  const StopSignalHandlers handlers_;
 };
 
 }  // namespace mallocmuzero::cli

@@ -9,6 +9,7 @@ namespace {
 
 TEST(InterruptGuard, NotesAHangupAsItDoesAnInterrupt) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    std::signal(signal, SIG_DFL);  // a test in the background of a shell ignores SIGINT
     {
       const InterruptGuard guard;
       EXPECT_FALSE(InterruptGuard::interrupted());
@@ -19,14 +20,16 @@ TEST(InterruptGuard, NotesAHangupAsItDoesAnInterrupt) {
   }
 }
 
-TEST(InterruptGuard, LeavesAHangupIgnoredAsNohupHasIt) {
-  std::signal(SIGHUP, SIG_IGN);
-  {
-    const InterruptGuard guard;
-    std::raise(SIGHUP);
-    EXPECT_FALSE(InterruptGuard::interrupted());
+TEST(InterruptGuard, LeavesSignalsIgnoredAsNohupAndShellsHaveThem) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    std::signal(signal, SIG_IGN);
+    {
+      const InterruptGuard guard;
+      std::raise(signal);
+      EXPECT_FALSE(InterruptGuard::interrupted());
+    }
+    EXPECT_EQ(std::signal(signal, SIG_DFL), SIG_IGN);
   }
-  EXPECT_EQ(std::signal(SIGHUP, SIG_DFL), SIG_IGN);
 }
 
 }  // namespace

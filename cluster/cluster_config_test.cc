@@ -222,6 +222,16 @@ TEST_F(ClusterConfig, ExamplesAreRight) {
   EXPECT_EQ(count, 2);
 }
 
+TEST_F(ClusterConfig, WithoutSearchThereIsNothingToSearchAgain) {
+  const std::string config =
+      "learner { workloads: 'programs' search { simulations: 0 } }\n"
+      "replay { name: 'a' address: '127.0.0.1:1' data_dir: 'a' }\n";
+  EXPECT_THAT(Mistakes(config), IsEmpty());
+  EXPECT_THAT(Mistakes(config + "reanalyse { count: 2 }"),
+              ElementsAre("3: reanalyse.count: 2 given, 0 expected: with "
+                          "learner.search.simulations 0 no game can be searched again"));
+}
+
 TEST_F(ClusterConfig, AddressesAreHostAndPort) {
   for (const char* address : {"localhost", ":1", "h:0", "h:65536", "h:-1", "h: 1", "a b:1", "[::1]",
                               "::1:1", "h:1x", "http://h:1"}) {

@@ -252,6 +252,11 @@ void Checker::CheckActors() {
   addresses_.CheckMetrics(config_.reanalyse().metrics_address(), config_.reanalyse().count(),
                           machine, reanalyse);
   CheckDevice(config_.reanalyse().device(), reanalyse);
+  if (config_.reanalyse().count() > 0 && config_.learner().search().simulations() == 0) {
+    reanalyse.Complain("count", absl::StrCat(config_.reanalyse().count(),
+                                             " given, 0 expected: with learner.search.simulations "
+                                             "0 no game can be searched again"));
+  }
 }
 
 }  // namespace

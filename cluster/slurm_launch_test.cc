@@ -193,6 +193,16 @@ TEST_F(SlurmLaunchTest, TextsThatAShellWouldInterpretAreRefused) {
 
 TEST_F(SlurmLaunchTest, LocalFolderMayHaveVariables) {
   EXPECT_EQ(Site("local_dir: '/local/${USER}'")->local_dir(), "/local/${USER}");
+  EXPECT_EQ(Site("local_dir: '$SCRATCH/x'")->local_dir(), "$SCRATCH/x");
+}
+
+TEST_F(SlurmLaunchTest, ALocalFolderThatDependsOnTheWorkingDirectoryIsRefused) {
+  for (const char* relative : {"disk", "./disk", "~/disk"}) {
+    EXPECT_THAT(MistakesOfSite(absl::StrCat("local_dir: '", relative, "'")),
+                HasSubstr(absl::StrCat(":1: local_dir: '", relative,
+                                       "': a path from / or from a "
+                                       "variable expected, such as /local/$USER")));
+  }
 }
 
 }  // namespace

@@ -83,6 +83,13 @@ void CheckSlurmSite(const v1::SlurmSite& site, const ConfigSection& root) {
     root.Complain("local_dir", absl::StrCat("'", site.local_dir(),
                                             "': a path without quotes and commands expected"));
   }
+  // Roles on a node start in different folders.
+  if (!site.local_dir().empty() && !site.local_dir().starts_with('/') &&
+      !site.local_dir().starts_with('$')) {
+    root.Complain("local_dir", absl::StrCat("'", site.local_dir(),
+                                            "': a path from / or from a variable expected, such as "
+                                            "/local/$USER"));
+  }
   for (int i = 0; i < site.command_size(); ++i) {
     CheckOneLine(site.command(i), "command", root, i);
   }

@@ -1,6 +1,5 @@
 #include "learner/data_parallel.h"
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -26,6 +25,7 @@
 #include "learner/learner.h"
 #include "learner/testing/small_learner.h"
 #include "model/torch_version.h"
+#include "rpc/testing/tcp_socket.h"
 
 extern char** environ;  // NOLINT: the C library's
 
@@ -36,30 +36,18 @@ using ::testing::HasSubstr;
 using testing::MakeSmallLearner;
 using ::testing::Not;
 using testing::SmallLearner;
+using testing::TcpSocket;
 using testing::WorstDifference;
 
 constexpr char kAddressVariable[] = "DATA_PARALLEL_TEST_ADDRESS";
 constexpr size_t kRows = 16;
 constexpr int kUpdates = 5;
 
-// Binds a new socket to a free port of 127.0.0.1, whose address it sets.
-int BindToFreePort(std::string& name) {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  EXPECT_EQ(bind(socket, reinterpret_cast<sockaddr*>(&address), size), 0);
-  EXPECT_EQ(getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size), 0);
-  name = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
-  return socket;
-}
-
 // An address of 127.0.0.1 whose port is free.
 std::string FreeAddress() {
-  std::string name;
-  close(BindToFreePort(name));
-  return name;
+  TcpSocket socket;
+  EXPECT_TRUE(socket.Bind());
+  return socket.address();
 }
 
 // Starts another process that runs one of the tests DataParallelPeer below. These are the code of
@@ -291,16 +279,16 @@ void Reset(int connection) {
 TEST(DataParallel, AProcessThatLosesProcess0WhileTheyMeetEndsWithOneLine) {
   // Stands for process 0. The first connection of a process is for its calls, and the second one is
   // for the thread that waits for messages.
-  std::string address;
-  const int server = BindToFreePort(address);
-  ASSERT_EQ(listen(server, 2), 0);
-  setenv(kAddressVariable, address.c_str(), 1);
+  TcpSocket server;
+  ASSERT_TRUE(server.Bind());
+  ASSERT_EQ(listen(server.fd(), 2), 0);
+  setenv(kAddressVariable, server.address().c_str(), 1);
   const auto peer =
       ChildProcess::Start({"/proc/self/exe", "--gtest_also_run_disabled_tests",
                            "--gtest_filter=DataParallelPeer.DISABLED_MeetsAProcessThatIsLost"});
   ASSERT_TRUE(peer.ok()) << peer.status();
-  const int calls = accept(server, nullptr, nullptr);
-  const int messages = accept(server, nullptr, nullptr);
+  const int calls = accept(server.fd(), nullptr, nullptr);
+  const int messages = accept(server.fd(), nullptr, nullptr);
   pollfd call = {.fd = calls, .events = POLLIN};
   ASSERT_EQ(poll(&call, 1, 60'000), 1);
   Reset(messages);
@@ -313,7 +301,6 @@ TEST(DataParallel, AProcessThatLosesProcess0WhileTheyMeetEndsWithOneLine) {
               HasSubstr("E learner: lost process 0 while the processes met (Connection reset by "
                         "peer); this process must start again\n"));
   close(calls);
-  close(server);
 }
 #endif
 

@@ -10,14 +10,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
 #include "learner/data_parallel.h"
@@ -26,6 +24,7 @@
 #include "learner/optimizer_state.h"
 #include "learner/optimizer_step.h"
 #include "model/modules.h"
+#include "model/on_device.h"
 #include "model/torch_errors.h"
 
 namespace mallocmuzero {
@@ -33,20 +32,6 @@ namespace {
 
 using torch::optim::AdamW;
 using torch::optim::AdamWOptions;
-
-// LibTorch throws what goes wrong on a device. Names what was to be computed.
-absl::Status OnDevice(absl::string_view what, const std::function<void()>& compute) {
-  try {
-    compute();
-    return absl::OkStatus();
-  } catch (const c10::OutOfMemoryError& error) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the device has too little memory for ", what, ": ", FirstLine(error)));
-  } catch (const std::exception& error) {
-    return absl::InternalError(
-        absl::StrCat("the device cannot compute ", what, ": ", FirstLine(error)));
-  }
-}
 
 // OK if the device has the arithmetic of mixed precision.
 absl::Status CheckBfloat16(torch::Device device) {
@@ -87,9 +72,7 @@ absl::StatusOr<std::unique_ptr<Learner>> Learner::Create(Network& network,
                                                          const v1::LearnerOptions& options,
                                                          Device device) {
   MMZ_RETURN_IF_ERROR(CheckLearnerOptions(options));
-  if (device == Device::kCuda && !HasCuda()) {
-    return absl::InvalidArgumentError("there is no CUDA device that LibTorch can use");
-  }
+  MMZ_RETURN_IF_ERROR(CheckDevice(device));
   if (options.mixed_precision()) {
     MMZ_RETURN_IF_ERROR(CheckBfloat16(DeviceOf(device)));
   }

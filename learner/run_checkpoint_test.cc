@@ -1,8 +1,5 @@
 #include "learner/run_checkpoint.h"
 
-#include <signal.h>
-#include <sys/resource.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -12,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/testing/file_size_limit.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/network.h"
@@ -94,16 +92,11 @@ TEST_F(RunCheckpoint, AKillBetweenTheStepsLeavesTwoWholeOnes) {
 TEST_F(RunCheckpoint, AFullDiskLeavesBothAsTheyWere) {
   ASSERT_TRUE(Save(1).ok());
   ASSERT_TRUE(Save(2).ok());
-  // Limits the size of files, as if the disk had no room for another checkpoint.
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  const auto handler = signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{.rlim_cur = std::filesystem::file_size(latest_) / 2,
-                     .rlim_max = before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  const absl::Status full = Save(3);
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  signal(SIGXFSZ, handler);
+  absl::Status full;
+  {
+    const FileSizeLimit limit(std::filesystem::file_size(latest_) / 2);
+    full = Save(3);
+  }
   EXPECT_THAT(full.message(), HasSubstr("File too large"));
   EXPECT_EQ(StepOf(latest_), 2);
   EXPECT_EQ(StepOf(previous_), 1);

@@ -1,8 +1,5 @@
 #include "learner/run_directory.h"
 
-#include <signal.h>
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -16,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "base/message_file.h"
+#include "base/testing/file_size_limit.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/best_history.h"
@@ -111,15 +109,11 @@ TEST(RunDirectory, AFullDiskLeavesNoHalfLine) {
   const auto directory = RunDirectory::Create(NewFolder("full"), SomeConfig());
   ASSERT_TRUE(directory->AppendMetrics(MetricsOf(1)).ok());
   const auto size = std::filesystem::file_size(directory->path() + "/metrics.jsonl");
-  // Limits the size of files, as if the disk had room for ten more bytes.
-  rlimit before{};
-  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  const auto handler = signal(SIGXFSZ, SIG_IGN);
-  const rlimit small{.rlim_cur = size + 10, .rlim_max = before.rlim_max};
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  const absl::Status full = directory->AppendMetrics(MetricsOf(2));
-  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
-  signal(SIGXFSZ, handler);
+  absl::Status full;
+  {
+    const FileSizeLimit limit(size + 10);
+    full = directory->AppendMetrics(MetricsOf(2));
+  }
   EXPECT_THAT(full.message(), HasSubstr("metrics.jsonl: cannot write: File too large"));
   EXPECT_EQ(std::filesystem::file_size(directory->path() + "/metrics.jsonl"), size);
   ASSERT_TRUE(directory->AppendMetrics(MetricsOf(3)).ok());

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "model/on_device.h"
 
 namespace mallocmuzero {
 
@@ -23,17 +24,21 @@ absl::StatusOr<TrainedNetwork> TrainedNetwork::Create(const v1::NetworkConfig& c
   return TrainedNetwork(device, *std::move(network), *std::move(learner));
 }
 
-Checkpoint TrainedNetwork::Weights() const {
-  Checkpoint checkpoint = MakeCheckpoint(*network_);
+absl::StatusOr<Checkpoint> TrainedNetwork::Weights() const {
+  Checkpoint checkpoint;
+  MMZ_RETURN_IF_ERROR(
+      OnDevice("a copy of the weights", [&] { checkpoint = MakeCheckpoint(*network_); }));
   checkpoint.step = step();
   return checkpoint;
 }
 
-Checkpoint TrainedNetwork::Capture(v1::TrainState state) const {
-  Checkpoint checkpoint = Weights();
-  checkpoint.optimizer = learner_->ExportOptimizer();
+absl::StatusOr<Checkpoint> TrainedNetwork::Capture(v1::TrainState state) const {
+  absl::StatusOr<Checkpoint> checkpoint = Weights();
+  if (!checkpoint.ok()) return checkpoint.status();
+  MMZ_RETURN_IF_ERROR(OnDevice("a copy of the optimiser",
+                               [&] { checkpoint->optimizer = learner_->ExportOptimizer(); }));
   state.set_update(step());
-  checkpoint.training_state = state.SerializeAsString();
+  checkpoint->training_state = state.SerializeAsString();
   return checkpoint;
 }
 
@@ -46,8 +51,13 @@ absl::Status TrainedNetwork::Restore(const Checkpoint& checkpoint) {
         absl::StrCat("network.limit, network.resolution: ", saved.limit(), ", ", saved.resolution(),
                      " expected, since the values of the checkpoint's networks have this scale"));
   }
-  MMZ_RETURN_IF_ERROR(network_->ImportWeights(checkpoint.weights));
-  return learner_->ImportOptimizer(checkpoint.optimizer, checkpoint.step);
+  absl::Status imported;
+  MMZ_RETURN_IF_ERROR(OnDevice("the weights of a checkpoint", [&] {
+    imported = network_->ImportWeights(checkpoint.weights);
+    if (!imported.ok()) return;
+    imported = learner_->ImportOptimizer(checkpoint.optimizer, checkpoint.step);
+  }));
+  return imported;
 }
 
 }  // namespace mallocmuzero

@@ -36,16 +36,17 @@ class TrainedNetwork {
   // The number of updates so far.
   uint64_t step() const { return learner_->step(); }
 
-  // A checkpoint of the weights, for those who play with them.
-  Checkpoint Weights() const;
+  // A checkpoint of the weights, for those who play with them. This function and the next return
+  // the errors of OnDevice.
+  absl::StatusOr<Checkpoint> Weights() const;
 
   // A checkpoint from which the run can go on: the weights, the optimiser, and `state` with its
   // `update` filled in.
-  Checkpoint Capture(v1::TrainState state) const;
+  absl::StatusOr<Checkpoint> Capture(v1::TrainState state) const;
 
   // Takes the weights and the optimiser from such a checkpoint. InvalidArgument if they are of
-  // other networks, or of networks whose values have another scale; the object must not be used
-  // then.
+  // other networks, or of networks whose values have another scale; or the errors of OnDevice. The
+  // object must not be used after an error.
   absl::Status Restore(const Checkpoint& checkpoint);
 
  private:

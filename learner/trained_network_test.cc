@@ -13,6 +13,7 @@
 #include "learner/batch_maker.h"
 #include "learner/run_checkpoint.h"
 #include "model/network_config.h"
+#include "model/testing/failing_memory.h"
 
 namespace mallocmuzero {
 namespace {
@@ -56,12 +57,12 @@ std::string BytesOf(const std::vector<NamedTensor>& tensors) {
   return bytes;
 }
 
-std::string WeightsOf(const TrainedNetwork& trained) { return BytesOf(trained.Weights().weights); }
+std::string WeightsOf(const TrainedNetwork& trained) { return BytesOf(trained.Weights()->weights); }
 
 void ExpectExactContinuation(size_t unroll) {
   TrainedNetwork first = MakeTrained(1);
   for (uint64_t i = 0; i < 3; ++i) UpdateFromRandomRows(i, first, unroll);
-  const Checkpoint checkpoint = first.Capture({});
+  const Checkpoint checkpoint = *first.Capture({});
   TrainedNetwork second = MakeTrained(2);
   ASSERT_FALSE(WeightsOf(second) == WeightsOf(first));
   ASSERT_EQ(second.Restore(checkpoint), absl::OkStatus());
@@ -82,7 +83,7 @@ TEST(TrainedNetwork, ACheckpointHasTheStateOfItsRun) {
   for (uint64_t i = 0; i < 2; ++i) UpdateFromRandomRows(i, trained);
   v1::TrainState state;
   state.set_iteration(7);
-  const Checkpoint checkpoint = trained.Capture(state);
+  const Checkpoint checkpoint = *trained.Capture(state);
   EXPECT_EQ(checkpoint.step, 2);
   const absl::StatusOr<v1::TrainState> read = ReadState(checkpoint);
   ASSERT_TRUE(read.ok()) << read.status();
@@ -93,10 +94,21 @@ TEST(TrainedNetwork, ACheckpointHasTheStateOfItsRun) {
 TEST(TrainedNetwork, WeightsAloneAreNoCheckpointOfARun) {
   TrainedNetwork trained = MakeTrained(1);
   UpdateFromRandomRows(0, trained);
-  const Checkpoint weights = trained.Weights();
+  const Checkpoint weights = *trained.Weights();
   EXPECT_EQ(weights.step, 1);
   EXPECT_THAT(weights.optimizer, IsEmpty());
   EXPECT_EQ(ReadState(weights).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(TrainedNetwork, ADeviceThatFailsIsAnError) {
+  TrainedNetwork trained = MakeTrained(1);
+  UpdateFromRandomRows(0, trained);
+  const Checkpoint checkpoint = *trained.Capture({});
+  const testing::FailingMemory failing;
+  const absl::Status status = trained.Restore(checkpoint);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(status.message(),
+              HasSubstr("the device cannot compute the weights of a checkpoint: "));
 }
 
 TEST(TrainedNetwork, BeginsWithTheWeightsOfAnotherNetwork) {
@@ -110,7 +122,7 @@ TEST(TrainedNetwork, RefusesNetworksOfAnotherSize) {
   config.set_latent(2 * config.latent());
   const auto large = TrainedNetwork::Create(config, SmallOptions(), 1, Device::kCpu);
   ASSERT_TRUE(large.ok()) << large.status();
-  EXPECT_EQ(MakeTrained(1).Restore(large->Capture({})).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(MakeTrained(1).Restore(*large->Capture({})).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(TrainedNetwork::Create(*NetworkPreset("tiny"), SmallOptions(), 1, Device::kCpu,
                                    &large->network())
                 .status()
@@ -119,7 +131,7 @@ TEST(TrainedNetwork, RefusesNetworksOfAnotherSize) {
 }
 
 TEST(TrainedNetwork, RefusesACheckpointWhoseValuesHaveAnotherScale) {
-  const Checkpoint checkpoint = MakeTrained(1).Capture({});
+  const Checkpoint checkpoint = *MakeTrained(1).Capture({});
   for (const bool changes_limit : {true, false}) {
     v1::NetworkConfig config = *NetworkPreset("tiny");
     if (changes_limit) {

@@ -47,6 +47,9 @@ void KeepFreedMemory();
 // Whether there is a CUDA device that LibTorch can use.
 bool HasCuda();
 
+// InvalidArgument if this machine does not have the device. The message begins with "device: ".
+absl::Status CheckDevice(Device device);
+
 // A copy of the weights at the time when it was made, ready to be evaluated. Immutable: any number
 // of threads may use it at the same time, each with latent models of its own.
 class NetworkSnapshot {

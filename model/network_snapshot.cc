@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "model/architecture.h"
 #include "model/bin_means.h"
 #include "model/modules.h"
@@ -320,6 +321,11 @@ void KeepFreedMemory() {
 
 bool HasCuda() { return torch::cuda::is_available(); }
 
+absl::Status CheckDevice(Device device) {
+  if (device != Device::kCuda || HasCuda()) return absl::OkStatus();
+  return absl::InvalidArgumentError("device: cuda given, but LibTorch finds no CUDA device here");
+}
+
 NetworkSnapshot::NetworkSnapshot(std::unique_ptr<const Weights> weights)
     : weights_(std::move(weights)) {}
 
@@ -349,9 +355,7 @@ void NetworkSnapshot::Evaluate(absl::Span<const float> observations, absl::Span<
 
 absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> Network::Snapshot(
     const EvaluationOptions& options) const {
-  if (options.device == Device::kCuda && !HasCuda()) {
-    return absl::InvalidArgumentError("device is cuda, but LibTorch finds no CUDA device here");
-  }
+  MMZ_RETURN_IF_ERROR(CheckDevice(options.device));
   try {
     const c10::InferenceMode inference;
     return std::make_shared<const NetworkSnapshot>(

@@ -1,15 +1,12 @@
 #include "rpc/server.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -18,7 +15,6 @@
 #include <random>
 #include <string>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "mallocmuzero/v1/cluster.pb.h"
@@ -28,6 +24,7 @@
 #include "rpc/security.h"
 #include "rpc/test_certificates.h"
 #include "rpc/testing/await.h"
+#include "rpc/testing/tcp_socket.h"
 
 namespace mallocmuzero {
 namespace {
@@ -248,16 +245,9 @@ TEST_F(RpcServerTest, AnswersHealthChecksAndReflection) {
 
 // Connects to the server by TCP, sends `bytes` and closes the connection.
 void SendBytes(const std::string& address, const std::string& bytes) {
-  int port = 0;
-  ASSERT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(port);
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
-  send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  close(fd);
+  testing::TcpSocket socket;
+  ASSERT_TRUE(socket.Connect(address));
+  send(socket.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 
 TEST_F(RpcServerTest, HostileBytesDoNoHarm) {

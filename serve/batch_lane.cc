@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <exception>
 #include <utility>
 
 namespace mallocmuzero {
@@ -70,7 +71,10 @@ void BatchLane::Evaluate(Rows& rows) {
       return rows.done || !busy_;
     };
     mutex_.Await(absl::Condition(&finished_or_idle));
-    if (rows.done) return;
+    if (rows.done) {
+      if (rows.failure != nullptr) std::rethrow_exception(rows.failure);
+      return;
+    }
     busy_ = true;
     // More rows make a better batch. All searches of the lane may be waiting already.
     const auto complete = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
@@ -81,11 +85,24 @@ void BatchLane::Evaluate(Rows& rows) {
     }
     batch_.swap(queue_);
   }
-  EvaluateBatch(batch_);
-  const absl::MutexLock lock(&mutex_);
-  for (Rows* each : batch_) each->done = true;
-  batch_.clear();
-  busy_ = false;
+  // LibTorch throws what goes wrong on a device. No search of the batch has results then, and each
+  // of them has to know.
+  std::exception_ptr failure;
+  try {
+    EvaluateBatch(batch_);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  {
+    const absl::MutexLock lock(&mutex_);
+    for (Rows* each : batch_) {
+      each->done = true;
+      each->failure = failure;
+    }
+    batch_.clear();
+    busy_ = false;
+  }
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 void BatchLane::EvaluateBatch(absl::Span<Rows* const> batch) {

@@ -4,6 +4,7 @@
 #define MALLOCMUZERO_SERVE_BATCH_LANE_H_
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -52,7 +53,7 @@ class BatchLane {
   const LatentModel& model() const { return *model_; }
 
   // As in LatentModel, with slots of the search's own range, counted from 0. Blocks until the
-  // results are there.
+  // results are there. If the model throws, each search of the batch gets what it has thrown.
   void EvaluateRoots(uint32_t place, absl::Span<const float> observations,
                      absl::Span<const uint32_t> roots, const Evaluations& out)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -68,7 +69,10 @@ class BatchLane {
     absl::Span<const uint32_t> roots;
     absl::Span<const LatentStep> steps;
     Evaluations out;
-    bool done = false;  // guarded by mutex_
+
+    // Guarded by mutex_.
+    bool done = false;
+    std::exception_ptr failure;  // what the evaluation of the batch has thrown
 
     size_t size() const { return roots.size() + steps.size(); }
   };

@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <memory>
+#include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/synchronization/mutex.h"
@@ -129,6 +131,38 @@ TEST_F(BatchLaneTest, RootsAndStepsAreInOneBatch) {
   MakeHashModel(1)->EvaluateRoots({&observation, 1}, {&root, 1}, expected.out());
   EXPECT_EQ(results, expected);
   EXPECT_THAT(batches_, Each(Field(&LaneBatch::searches, 2)));
+}
+
+TEST_F(BatchLaneTest, AFailureOfTheDeviceIsThatOfEverySearchOfTheBatch) {
+  // Throws at the first batch, as LibTorch does.
+  class FailingModel final : public LatentModel {
+   public:
+    explicit FailingModel(uint32_t slots) : model_(MakeHashModel(slots)) {}
+    uint32_t slots() const override { return model_->slots(); }
+    uint32_t actions() const override { return model_->actions(); }
+    uint32_t observation_size() const override { return model_->observation_size(); }
+    void EvaluateRoots(absl::Span<const float> observations, absl::Span<const uint32_t> roots,
+                       const Evaluations& out) override {
+      if (!std::exchange(has_failed_, true)) throw std::runtime_error("CUDA error");
+      model_->EvaluateRoots(observations, roots, out);
+    }
+    void EvaluateSteps(absl::Span<const LatentStep> steps, const Evaluations& out) override {
+      model_->EvaluateSteps(steps, out);
+    }
+
+   private:
+    const std::unique_ptr<LatentModel> model_;
+    bool has_failed_ = false;
+  };
+  lane_ = std::make_unique<BatchLane>(std::make_unique<FailingModel>(2 * kSlots), 2, kVeryLong,
+                                      nullptr);
+  const uint32_t first = lane_->Enter();
+  const uint32_t second = lane_->Enter();
+  std::thread other([&] { EXPECT_THROW(Play(second, 2), std::runtime_error); });
+  EXPECT_THROW(Play(first, 1), std::runtime_error);
+  other.join();
+  lane_->Leave(second);
+  EXPECT_EQ(Play(first, 3), PlayAlone(3));
 }
 
 TEST_F(BatchLaneTest, ASearchAloneDoesNotWait) {

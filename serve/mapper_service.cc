@@ -96,6 +96,7 @@ class MapperService::Call final : public grpc::ServerWriteReactor<v1::FindMappin
     request.stop = [this] { return cancelled_ || service_.stopping_; };
     request.send = [this](v1::FindMappingResponse response) { Send(std::move(response)); };
     const absl::StatusOr<SearchFigures> figures = SearchMapping(request, options_.settings);
+    service_.NoteEnd(figures.status());
     if (cancelled_) return End(absl::CancelledError("the client cancelled the call"));
     if (figures.ok()) options_.metrics->CountSearch(*figures);
     // Only the end of the server stops a search that the client has not cancelled.
@@ -206,6 +207,18 @@ void MapperService::Stop() {
     static_cast<Call*>(work)->End(Stopping());
   }
   queue_.Join();
+}
+
+absl::Status MapperService::status() const {
+  const absl::MutexLock lock(&mutex_);
+  return status_;
+}
+
+// Only OnDevice returns Internal. A lack of memory may pass.
+void MapperService::NoteEnd(const absl::Status& search) {
+  if (!absl::IsInternal(search)) return;
+  const absl::MutexLock lock(&mutex_);
+  status_.Update(search);
 }
 
 grpc::ServerWriteReactor<v1::FindMappingResponse>* MapperService::FindMapping(

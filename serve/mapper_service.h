@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
 #include "mallocmuzero/v1/serve.grpc.pb.h"
 #include "rpc/security.h"
 #include "serve/mapping_search.h"
@@ -40,6 +43,10 @@ class MapperService final : public v1::Mapper::CallbackService {
   // its best mapping to its call. The server may shut down then.
   void Stop();
 
+  // OK while searches can evaluate the network. Otherwise the first failure of its device, such as
+  // of a GPU, which does not pass: the process should then be restarted.
+  absl::Status status() const ABSL_LOCKS_EXCLUDED(mutex_);
+
   uint32_t running() const { return queue_.running(); }
   uint32_t waiting() const { return queue_.waiting(); }
 
@@ -53,8 +60,12 @@ class MapperService final : public v1::Mapper::CallbackService {
  private:
   class Call;
 
+  void NoteEnd(const absl::Status& search) ABSL_LOCKS_EXCLUDED(mutex_);
+
   const MapperOptions options_;
   std::atomic<bool> stopping_ = false;
+  mutable absl::Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
   WorkQueue queue_;
 };
 

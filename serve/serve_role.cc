@@ -92,6 +92,7 @@ class ServeRole::Impl {
     return absl::OkStatus();
   }
 
+  absl::Status status() const { return service_->status(); }
   const std::string& address() const { return server_->address(); }
 
   void Stop(absl::Duration grace) {
@@ -153,6 +154,8 @@ absl::StatusOr<std::unique_ptr<ServeRole>> ServeRole::Start(
 ServeRole::ServeRole(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 ServeRole::~ServeRole() = default;
+
+absl::Status ServeRole::status() const { return impl_->status(); }
 
 const std::string& ServeRole::address() const { return impl_->address(); }
 

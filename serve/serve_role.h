@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "mallocmuzero/v1/serve.pb.h"
@@ -31,6 +32,10 @@ class ServeRole {
   ~ServeRole();
   ServeRole(const ServeRole&) = delete;
   ServeRole& operator=(const ServeRole&) = delete;
+
+  // OK while the server can search. Otherwise the error of the device that evaluates the network;
+  // the process should then be restarted.
+  absl::Status status() const;
 
   // host:port with the port that the server listens on.
   const std::string& address() const;

@@ -25,6 +25,7 @@
 #include "model/checkpoint.h"
 #include "model/network.h"
 #include "model/network_config.h"
+#include "model/testing/failing_memory.h"
 #include "rpc/channel.h"
 #include "rpc/security.h"
 #include "rpc/test_certificates.h"
@@ -36,6 +37,7 @@
 namespace mallocmuzero {
 namespace {
 
+using ::testing::AllOf;
 using testing::Await;
 using ::testing::HasSubstr;
 using testing::LayersRequest;
@@ -117,6 +119,19 @@ class ServeRoleTest : public ::testing::Test {
   std::unique_ptr<ServeRole> role_;
   std::unique_ptr<v1::Mapper::Stub> server_;
 };
+
+TEST_F(ServeRoleTest, ADeviceThatFailsEndsItsCallsAndTheServerSaysSo) {
+  AddNetwork();
+  Start();
+  EXPECT_EQ(role_->status(), absl::OkStatus());
+  {
+    const testing::FailingMemory failing;
+    EXPECT_EQ(Ask(LayersRequest(60, 1)).status().code(), absl::StatusCode::kInternal);
+  }
+  EXPECT_EQ(role_->status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(role_->status().message(),
+              AllOf(HasSubstr("the device cannot compute a batch of "), Not(HasSubstr("\n"))));
+}
 
 TEST_F(ServeRoleTest, AnswersARequestWithImprovingMappings) {
   AddNetwork();

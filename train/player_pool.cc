@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 
 namespace mallocmuzero {
 
@@ -34,7 +35,7 @@ absl::StatusOr<PlayedGames> PlayOnThreads(absl::Span<const GameTask> tasks,
     if (!player.ok()) return player.status();
     players.push_back(*std::move(player));
   }
-  std::vector<std::vector<v1::Trajectory>> played(threads);
+  std::vector<absl::StatusOr<std::vector<v1::Trajectory>>> played(threads);
   const auto play = [&](size_t t) {
     SetComputeThreads(1);
     played[t] = players[t]->Play(shares[t], network_step, stop);
@@ -44,11 +45,13 @@ absl::StatusOr<PlayedGames> PlayOnThreads(absl::Span<const GameTask> tasks,
   if (threads > 0) play(0);
   for (std::thread& other : others) other.join();
 
+  for (const auto& games : played) MMZ_RETURN_IF_ERROR(games.status());
+
   PlayedGames result;
   for (const std::unique_ptr<SelfPlay>& player : players) result.stats.Add(player->TakeStats());
   std::vector<size_t> next(threads, 0);
   for (size_t i = 0; i < tasks.size(); ++i) {
-    std::vector<v1::Trajectory>& own = played[i % threads];
+    std::vector<v1::Trajectory>& own = *played[i % threads];
     size_t& n = next[i % threads];
     if (n < own.size() && own[n].id() == tasks[i].id) result.games.push_back(std::move(own[n++]));
   }

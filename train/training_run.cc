@@ -59,7 +59,8 @@ bool TrainingRun::IsEvaluation() const {
 absl::Status TrainingRun::Run(const RunLimits& limits,
                               const std::function<void(const v1::TrainMetrics&)>& on_iteration) {
   if (state_.iteration() == 0) MMZ_RETURN_IF_ERROR(Demonstrate(limits));
-  Saved last = Capture();
+  absl::StatusOr<Saved> last = Capture();
+  if (!last.ok()) return last.status();
   bool written = false;
   while (state_.iteration() < limits.iterations && !IsOver(limits)) {
     v1::TrainMetrics metrics;
@@ -72,11 +73,12 @@ absl::Status TrainingRun::Run(const RunLimits& limits,
     DescribeTotals(state_, trained_.step(), metrics);
     MMZ_RETURN_IF_ERROR(directory_.AppendMetrics(metrics));
     last = Capture();
+    if (!last.ok()) return last.status();
     written = state_.iteration() % config_.checkpoint_iterations() == 0;
-    if (written) MMZ_RETURN_IF_ERROR(Save(last));
+    if (written) MMZ_RETURN_IF_ERROR(Save(*last));
     if (on_iteration) on_iteration(metrics);
   }
-  return written ? absl::OkStatus() : Save(last);
+  return written ? absl::OkStatus() : Save(*last);
 }
 
 absl::Status TrainingRun::Demonstrate(const RunLimits& limits) {

@@ -106,7 +106,7 @@ class TrainingRun {
 
   // training_state.cc
   absl::Status SetUp();
-  Saved Capture() const;
+  absl::StatusOr<Saved> Capture() const;
   absl::Status Save(const Saved& saved);
   absl::Status Restore(const Checkpoint& checkpoint);  // state_ must be its state
   absl::Status CheckGames(absl::Span<const SharedTrajectory> games) const;

@@ -72,7 +72,9 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Start(const std::strin
   MMZ_RETURN_IF_ERROR(run->SetUp());
   // A Resume before the first iteration must find the weights of `from`. And because every run has
   // a checkpoint from the start, a run without one must have lost it.
-  MMZ_RETURN_IF_ERROR(SaveLatest(run->directory_, run->Capture().checkpoint));
+  const absl::StatusOr<Saved> first = run->Capture();
+  if (!first.ok()) return first.status();
+  MMZ_RETURN_IF_ERROR(SaveLatest(run->directory_, first->checkpoint));
   return run;
 }
 
@@ -118,13 +120,15 @@ absl::Status TrainingRun::SetUp() {
   return absl::OkStatus();
 }
 
-TrainingRun::Saved TrainingRun::Capture() const {
+absl::StatusOr<TrainingRun::Saved> TrainingRun::Capture() const {
   v1::TrainState state = state_;
   *state.mutable_replay() = replay_.Save();
   records_->SaveTo(state);
-  return {.iteration = state_.iteration(),
-          .checkpoint = trained_.Capture(std::move(state)),
-          .games = replay_.SavedGames()};
+  absl::StatusOr<Checkpoint> checkpoint = trained_.Capture(std::move(state));
+  if (!checkpoint.ok()) return checkpoint.status();
+  return Saved{.iteration = state_.iteration(),
+               .checkpoint = *std::move(checkpoint),
+               .games = replay_.SavedGames()};
 }
 
 absl::Status TrainingRun::Save(const Saved& saved) {

@@ -29,6 +29,7 @@
 #include "actor/role/play_block.h"
 #include "actor/role/round_player.h"
 #include "base/sha256.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
 #include "base/thread_count.h"
@@ -81,10 +82,8 @@ absl::StatusOr<Device> ReadDevice(const v1::ClusterConfig& config, bool reanalys
   if (!device.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(role, ".", device.status().message()));
   }
-  if (*device == Device::kCuda && !HasCuda()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(role, ".device: cuda given, but LibTorch finds no CUDA device here"));
-  }
+  const absl::Status found = CheckDevice(*device);
+  if (!found.ok()) return absl::InvalidArgumentError(absl::StrCat(role, ".", found.message()));
   return device;
 }
 
@@ -125,6 +124,7 @@ class ActorRole::Impl {
   absl::Status Stop(absl::Duration grace);
 
   absl::Status status() const {
+    MMZ_RETURN_IF_ERROR(Audit());
     const absl::MutexLock lock(&mutex_);
     return status_;
   }
@@ -145,6 +145,9 @@ class ActorRole::Impl {
   uint64_t network_step() const { return state_.network_step(); }
 
  private:
+  // An audit that lacks the id of a game would not notice that the game is lost.
+  absl::Status Audit() const { return StatusAt("actor.audit_dir", writer_->audit()); }
+
   absl::Status StartWriter();
   absl::Status StartSampler();
   LearnerClientHooks Hooks();
@@ -385,7 +388,8 @@ absl::Status ActorRole::Impl::Stop(absl::Duration grace) {
   }
   learner_ = nullptr;
   // A reanalyser may lose its results: the stored games stay as they were.
-  return reanalyse_ ? absl::OkStatus() : closed;
+  if (reanalyse_) return absl::OkStatus();
+  return closed.ok() ? Audit() : closed;
 }
 
 absl::StatusOr<std::unique_ptr<ActorRole>> ActorRole::Start(

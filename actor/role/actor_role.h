@@ -45,12 +45,12 @@ class ActorRole {
   ActorRole& operator=(const ActorRole&) = delete;
 
   // Gives up games in flight, delivers the spool and writes the rest of it to actor.spool_dir, all
-  // within about `grace`. Blocks. An error says how many games are lost. Only the first call has an
-  // effect.
+  // within about `grace`. Blocks. An error says how many games are lost, or which id is not in
+  // actor.audit_dir. Only the first call has an effect.
   absl::Status Stop(absl::Duration grace);
 
-  // OK while the actor works. Otherwise the error that ended a thread, such as a lack of memory;
-  // the process should then be restarted.
+  // OK while the actor works. After an error the process should be restarted: an error ended a
+  // thread, such as a lack of memory, or an id could not be written to actor.audit_dir.
   absl::Status status() const;
 
   // The number of games that an earlier process with this index had left in actor.spool_dir, and

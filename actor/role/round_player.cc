@@ -71,13 +71,19 @@ absl::Status RoundPlayer::Run(const absl::Notification& stop) {
       state_.AddSeconds(absl::ToDoubleSeconds(absl::Now() - start), 0);
       continue;
     }
-    PlayRound(round, stop);
+    MMZ_RETURN_IF_ERROR(PlayRound(round, stop));
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<Round> RoundPlayer::NextRound(RoundInputs inputs, PlayBlock& why_none) {
   if (sampler_ != nullptr) {
+    if (inputs.assigned->assignment.search().simulations() == 0) {
+      why_none = {.on = PlayBlock::On::kLearner,
+                  .why = "its search has 0 simulations, so that no game is searched again",
+                  .flow_control = true};
+      return Round();
+    }
     MMZ_RETURN_IF_ERROR(PrepareFor(inputs));
     return StoredGames(why_none);
   }
@@ -184,9 +190,11 @@ Round RoundPlayer::StoredGames(PlayBlock& why_none) {
   return {.tasks = std::move(maker).Take(), .shards = std::move(shards)};
 }
 
-void RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) {
-  const std::vector<v1::Trajectory> games =
+absl::Status RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) {
+  const absl::StatusOr<std::vector<v1::Trajectory>> played =
       play_->Play(round.tasks, inputs_.step, [&stop] { return stop.HasBeenNotified(); });
+  if (!played.ok()) return played.status();
+  const std::vector<v1::Trajectory>& games = *played;
   const bool is_new = sampler_ == nullptr;
   const bool evaluates = !round.candidate_sha256.empty();
   if (evaluates) candidate_.AddRound(round.candidate_sha256, games);
@@ -198,6 +206,7 @@ void RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) 
     (void)(is_new ? writer_.Write(game) : writer_.Replace(game, round.shards.at(game.id())));
   }
   state_.AddSeconds(0, absl::ToDoubleSeconds(absl::Now() - start));
+  return absl::OkStatus();
 }
 
 }  // namespace mallocmuzero

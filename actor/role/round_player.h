@@ -84,7 +84,7 @@ class RoundPlayer {
   // Draws stored games that were searched with older weights than the current ones, each at most
   // once. If there are none, `why_none` says why.
   Round StoredGames(PlayBlock& why_none);
-  void PlayRound(const Round& round, const absl::Notification& stop);
+  absl::Status PlayRound(const Round& round, const absl::Notification& stop);
 
   const RoundPlayerOptions options_;
   ActorState& state_;

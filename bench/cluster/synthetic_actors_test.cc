@@ -1,23 +1,21 @@
 #include "bench/cluster/synthetic_actors.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 #include "learner/role/testing/small_cluster.h"
 #include "rpc/testing/await.h"
+#include "rpc/testing/tcp_socket.h"
 
 namespace mallocmuzero::bench {
 namespace {
 
 using mallocmuzero::testing::Await;
+using mallocmuzero::testing::TcpSocket;
 using Cluster = mallocmuzero::testing::SmallCluster;
 
 TEST_F(Cluster, IsLoadedBySyntheticActorsAsByRealOnes) {
@@ -42,25 +40,15 @@ TEST_F(Cluster, IsLoadedBySyntheticActorsAsByRealOnes) {
 // A server that takes connections and says nothing, like one that is overloaded.
 class SilentServer {
  public:
-  SilentServer() : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in address = {.sin_family = AF_INET, .sin_port = 0, .sin_addr = {}, .sin_zero = {}};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address);
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(bind(socket_, any, size), 0);
-    EXPECT_EQ(listen(socket_, 16), 0);
-    EXPECT_EQ(getsockname(socket_, any, &size), 0);
-    address_ = absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  SilentServer() {
+    EXPECT_TRUE(socket_.Bind());
+    EXPECT_EQ(listen(socket_.fd(), 16), 0);
   }
-  ~SilentServer() { close(socket_); }
-  SilentServer(const SilentServer&) = delete;
-  SilentServer& operator=(const SilentServer&) = delete;
 
-  const std::string& address() const { return address_; }
+  std::string address() const { return socket_.address(); }
 
  private:
-  const int socket_;
-  std::string address_;
+  TcpSocket socket_;
 };
 
 TEST_F(Cluster, CountsTheDeadlineAsTheTimeOfSyntheticReportsThatMissIt) {

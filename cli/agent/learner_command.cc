@@ -65,7 +65,8 @@ absl::StatusOr<ExitCode> RunLearner(const LearnerFlags& flags) {
              .peers = [role] { return role->peers(); },
              .take_warnings = [role] { return role->TakeWarnings(); }};
        },
-       .fails_when_stopped = flags.fail_when_stopped});
+       .fails_when_stopped = flags.fail_when_stopped,
+       .seconds_to_end = LearnerSecondsToEnd(learner)});
 }
 
 }  // namespace

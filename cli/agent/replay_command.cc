@@ -73,7 +73,8 @@ absl::StatusOr<ExitCode> Serve(const v1::ReplayShard& shard,
                                              return absl::OkStatus();
                                            },
                                        .health = [role] { return role->Health(); },
-                                       .ready = [role] { return role->Ready(); }};
+                                       .ready = [role] { return role->Ready(); },
+                                       .take_warnings = [role] { return role->TakeWarnings(); }};
                   }});
 }
 

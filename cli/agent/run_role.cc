@@ -38,9 +38,10 @@ constexpr absl::Duration kCheckInterval = absl::Seconds(1);
 // back by more than this, the process ends, because they would last as much longer.
 constexpr absl::Duration kMostSetBack = absl::Seconds(10);
 
-// The time to end after the clock was set back. A wait that nothing interrupts must not keep the
-// process. A learner that has several processes may need a minute to save.
-constexpr unsigned kSecondsToEnd = 75;
+// The time that a learner has to end besides that in which it waits for its other processes, and
+// the least time that it gets.
+constexpr uint32_t kSecondsToSave = 15;
+constexpr uint32_t kLeastSecondsToEnd = 75;
 
 constexpr uint32_t kLastPort = 65535;
 
@@ -87,24 +88,24 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
 
 // Until a signal comes or the role cannot go on. `clock` began before the role, whose waits follow
 // the time that they began with.
-absl::Status WaitForEnd(const std::string& name, const StopSignal& signal, const RunningRole& role,
-                        ClockWatch& clock) {
+absl::Status WaitForEnd(const RoleOptions& options, const StopSignal& signal,
+                        const RunningRole& role, ClockWatch& clock) {
   PeerLog peers;
   while (!signal.Wait(kCheckInterval)) {
     const absl::Duration set_back = clock.NoteSetBack(absl::Now(), SteadyNow());
     if (set_back > kMostSetBack) {
-      // SIGALRM ends the process.
-      alarm(kSecondsToEnd);
+      // SIGALRM ends the process: a wait that nothing interrupts must not keep it.
+      alarm(options.seconds_to_end);
       return absl::AbortedError(absl::StrFormat(
           "the clock was set back by %.0f s; the process must start again, because all that it "
           "waits for would take as much longer",
           absl::ToDoubleSeconds(set_back)));
     }
     for (const PeerLog::Line& line : peers.Note(role.peers(), absl::Now())) {
-      Log(line.level, name, line.text);
+      Log(line.level, options.name, line.text);
     }
     for (const std::string& warning : role.take_warnings()) {
-      Log(LogLevel::kWarning, name, warning);
+      Log(LogLevel::kWarning, options.name, warning);
     }
     const absl::Status status = role.status();
     if (!status.ok()) return status;
@@ -186,6 +187,10 @@ absl::StatusOr<std::string> NthAddress(const std::string& address, uint32_t inde
   return ToString(*parsed);
 }
 
+uint32_t LearnerSecondsToEnd(const v1::LearnerRole& learner) {
+  return std::max(learner.group_timeout_seconds() + kSecondsToSave, kLeastSecondsToEnd);
+}
+
 absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
   PassOnGrpcLog([](absl::string_view text) { Log(LogLevel::kWarning, "grpc", text); });
   const StopSignal signal;
@@ -205,7 +210,7 @@ absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
   checks.health.Follow(role->health);
   checks.readiness.Follow(role->ready);
   NotifyReady();
-  const absl::Status ended = WaitForEnd(options.name, signal, *role, clock);
+  const absl::Status ended = WaitForEnd(options, signal, *role, clock);
   if (!ended.ok()) {
     Log(LogLevel::kError, options.name, absl::StrCat("cannot go on: ", ended.message()));
   }

@@ -88,7 +88,14 @@ struct RoleOptions {
   std::shared_ptr<const Security> security;
   std::function<absl::StatusOr<RunningRole>(prometheus::Registry& registry)> start;
   bool fails_when_stopped = false;  // a stop by a signal is a failure, too
+
+  // The most time that the stop may take after the machine's clock was set back.
+  uint32_t seconds_to_end = 75;
 };
+
+// The seconds after which a learner process that was asked to stop may be killed. It saves before
+// it ends. Before that it may wait for its other processes in an update.
+uint32_t LearnerSecondsToEnd(const v1::LearnerRole& learner);
 
 // Serves metrics, starts the role, and stops it within five seconds after SIGTERM or SIGINT
 // (success, unless `fails_when_stopped`), or when it cannot go on (failure). Logs each step on

@@ -65,10 +65,12 @@ absl::StatusOr<ExitCode> RunServe(const ServeFlags& flags) {
                     if (!started.ok()) return started.status();
                     const std::shared_ptr<ServeRole> role = *std::move(started);
                     return RunningRole{.description = Description(*role, *config),
-                                       .stop = [role](absl::Duration grace) {
-                                         role->Stop(grace);
-                                         return absl::OkStatus();
-                                       }};
+                                       .status = [role] { return role->status(); },
+                                       .stop =
+                                           [role](absl::Duration grace) {
+                                             role->Stop(grace);
+                                             return absl::OkStatus();
+                                           }};
                   }});
 }
 

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "base/message_file.h"
 #include "base/status_at.h"
+#include "base/status_macros.h"
 #include "base/thread_count.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/set_flag.h"
@@ -26,6 +27,8 @@
 #include "cli/program_set_flags.h"
 #include "cli/solve_progress.h"
 #include "env/program_set.h"
+#include "google/protobuf/util/message_differencer.h"
+#include "learner/run_directory.h"
 #include "mallocmuzero/v1/run_report.pb.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "model/checkpoint.h"
@@ -36,6 +39,8 @@
 
 namespace mallocmuzero::cli {
 namespace {
+
+using google::protobuf::util::MessageDifferencer;
 
 struct TrainFlags {
   ProgramSetFlags programs;
@@ -55,10 +60,24 @@ struct TrainFlags {
   bool json = false;
 
   // These options tell whether the flag was given.
+  CLI::Option* network_option = nullptr;
   CLI::Option* demonstrations_option = nullptr;
   CLI::Option* threads_option = nullptr;
   CLI::Option* seed_option = nullptr;
 };
+
+// Each sets a field if its flag was given.
+void SetDemonstrations(const TrainFlags& flags, v1::TrainConfig& config) {
+  if (flags.demonstrations_option->count() > 0) {
+    config.set_demonstration_seconds(flags.demonstrations);
+  }
+}
+void SetThreads(const TrainFlags& flags, v1::TrainConfig& config) {
+  if (flags.threads_option->count() > 0) config.mutable_self_play()->set_threads(flags.threads);
+}
+void SetSeed(const TrainFlags& flags, v1::TrainConfig& config) {
+  if (flags.seed_option->count() > 0) config.set_seed(flags.seed);
+}
 
 // `from` may be null.
 absl::StatusOr<v1::TrainConfig> MakeConfig(const TrainFlags& flags, const Network* from) {
@@ -67,13 +86,9 @@ absl::StatusOr<v1::TrainConfig> MakeConfig(const TrainFlags& flags, const Networ
                                                : ReadMessage<v1::TrainConfig>(flags.config);
   if (!config.ok()) return config;
   if (from != nullptr) *config->mutable_network() = from->config();
-  if (flags.demonstrations_option->count() > 0) {
-    config->set_demonstration_seconds(flags.demonstrations);
-  }
-  if (flags.threads_option->count() > 0) {
-    config->mutable_self_play()->set_threads(flags.threads);
-  }
-  if (flags.seed_option->count() > 0) config->set_seed(flags.seed);
+  SetDemonstrations(flags, *config);
+  SetThreads(flags, *config);
+  SetSeed(flags, *config);
   const bool good_before = CheckTrainConfig(*config).ok();
   for (const std::string& setting : flags.settings) {
     absl::Status set = SetField(setting, *config);
@@ -92,10 +107,49 @@ absl::StatusOr<Device> ChooseDevice(const std::string& name) {
       absl::StrCat("--device: expected cpu, cuda or auto, found '", name, "'"));
 }
 
+// OK if the flags leave the settings of the run in --output as they are. InvalidArgument names a
+// flag that would change them.
+absl::Status CheckKeepsSettings(const TrainFlags& flags) {
+  const absl::StatusOr<RunDirectory> directory = RunDirectory::Open(flags.output);
+  if (!directory.ok()) return directory.status();
+  const absl::StatusOr<v1::TrainConfig> saved = directory->ReadConfig();
+  if (!saved.ok()) return saved.status();
+  // `given` is the configuration that `flag` asks for.
+  const auto check = [&](absl::string_view flag, const v1::TrainConfig& given) {
+    if (MessageDifferencer::Equals(given, *saved)) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        flag,
+        ": would change the run, and --resume keeps its settings; leave the flag out, or edit ",
+        flags.output, "/config.textproto"));
+  };
+  if (!flags.config.empty()) {
+    const absl::StatusOr<v1::TrainConfig> given = MakeConfig(flags, /*from=*/nullptr);
+    return given.ok() ? check("--config", *given) : given.status();
+  }
+  v1::TrainConfig given = *saved;
+  if (flags.network_option->count() > 0) {
+    const absl::StatusOr<v1::TrainConfig> fresh = DefaultTrainConfig(flags.network);
+    if (!fresh.ok()) return fresh.status();
+    *given.mutable_network() = fresh->network();
+    MMZ_RETURN_IF_ERROR(check("--network", given));
+  }
+  SetDemonstrations(flags, given);
+  MMZ_RETURN_IF_ERROR(check("--demonstrations", given));
+  SetThreads(flags, given);
+  MMZ_RETURN_IF_ERROR(check("--threads", given));
+  SetSeed(flags, given);
+  MMZ_RETURN_IF_ERROR(check("--seed", given));
+  for (const std::string& setting : flags.settings) {
+    MMZ_RETURN_IF_ERROR(SetField(setting, given));
+  }
+  return check("--set", given);
+}
+
 absl::StatusOr<std::unique_ptr<TrainingRun>> OpenRun(const TrainFlags& flags) {
   const absl::StatusOr<Device> device = ChooseDevice(flags.device);
   if (!device.ok()) return device.status();
   if (flags.resume) {
+    MMZ_RETURN_IF_ERROR(CheckKeepsSettings(flags));
     absl::StatusOr<ProgramSet> programs = LoadProgramSet(flags.programs);
     if (!programs.ok()) return programs.status();
     return TrainingRun::Resume(flags.output, *std::move(programs), *device);
@@ -216,7 +270,7 @@ void AddTrainCommand(CLI::App& app, CommandBody& body) {
       ->type_name("FIELD=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  CLI::Option* network =
+  CLI::Option* network = flags->network_option =
       command
           ->add_option("--network", flags->network,
                        "The size of the networks: tiny, small or base. The default is tiny.")

@@ -33,9 +33,6 @@ namespace {
 constexpr char kName[] = "up";
 constexpr absl::Duration kStatusTimeout = absl::Seconds(2);
 
-// A learner saves before it ends. Before that it may wait a minute for its other processes.
-constexpr absl::Duration kLearnerGrace = absl::Seconds(75);
-
 struct UpFlags {
   ConfigFlags config;
   std::string duration;
@@ -62,7 +59,7 @@ std::vector<SupervisedProcess> Processes(const v1::ClusterConfig& config, const 
         {.name = rank == 0 ? name : absl::StrCat(name, ".", rank),
          .command = {binary, "learner", "--config", file, "--rank", absl::StrCat(rank)},
          .stage = kLearner,
-         .grace = kLearnerGrace});
+         .grace = absl::Seconds(LearnerSecondsToEnd(config.learner()))});
     // Not for a later start: a run_dir that is empty then is one whose disk is gone.
     if (flags.new_run) processes.back().first_arguments = {"--new-run"};
   }

@@ -26,6 +26,8 @@ readonly poll_seconds=1 run_lock_seconds=120
 readonly node=${SLURMD_NODENAME:-$(hostname)}
 scratch=$(local_folder) || exit 2  # it has a variable that nothing sets
 readonly scratch
+# The launch cannot know the values of variables.
+[[ $scratch == /* ]] || { say "local_dir is '${scratch%/*}' on $node; a path from / expected"; exit 2; }
 
 # "limit" once the time limit is near, "asked" after another request to stop.
 stopping=

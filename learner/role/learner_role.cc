@@ -142,7 +142,7 @@ absl::Status LearnerRole::Impl::StartServing() {
   absl::StatusOr<RoleAssignment> assignment = MakeAssignment(config_.learner(), programs_);
   if (!assignment.ok()) return assignment.status();
   service_->SetAssignment(std::move(assignment->assignment), std::move(assignment->files));
-  training_->Publish();
+  MMZ_RETURN_IF_ERROR(training_->Publish());
   std::vector<grpc::Service*> services = {service_.get(), status_service_.get(), membership_.get()};
   if (watch_ != nullptr) services.push_back(watch_.get());
   absl::StatusOr<std::unique_ptr<RpcServer>> server =

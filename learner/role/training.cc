@@ -50,10 +50,14 @@ TrainingFigures Training::figures() const {
   return figures_;
 }
 
-void Training::Publish() {
+absl::Status Training::Publish() {
   const absl::Time start = absl::Now();
-  hooks_.publish(trained_->step(), SerializeCheckpoint(trained_->Weights()));
+  const absl::StatusOr<Checkpoint> weights = trained_->Weights();
+  device_failed_ = absl::IsInternal(weights.status());
+  if (!weights.ok()) return weights.status();
+  hooks_.publish(trained_->step(), SerializeCheckpoint(*weights));
   Spend(&TrainingTimes::publishing, start);
+  return absl::OkStatus();
 }
 
 absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop) {
@@ -139,7 +143,11 @@ absl::Status Training::Join(absl::Duration meeting) {
   group_ = *std::move(group);
   hooks_.met();
   std::string state;
-  if (rank_ == 0) state = SerializeCheckpoint(Capture());
+  if (rank_ == 0) {
+    const absl::StatusOr<Checkpoint> checkpoint = Capture();
+    if (!checkpoint.ok()) return checkpoint.status();
+    state = SerializeCheckpoint(*checkpoint);
+  }
   MMZ_RETURN_IF_ERROR(group_->Broadcast(state));
   if (rank_ > 0) {
     const absl::StatusOr<Checkpoint> checkpoint = ParseCheckpoint(state, "process 0's state");
@@ -234,8 +242,7 @@ absl::Status Training::AfterUpdate() {
   if (trained_->step() % config_.publish_updates() != 0) return absl::OkStatus();
   book_.Refresh(trained_->step());
   MMZ_RETURN_IF_ERROR(ShareBook());
-  if (rank_ == 0) Publish();
-  return absl::OkStatus();
+  return rank_ == 0 ? Publish() : absl::OkStatus();
 }
 
 }  // namespace mallocmuzero

@@ -107,8 +107,9 @@ class Training {
                                                           std::optional<RunDirectory> directory,
                                                           TrainingHooks hooks);
 
-  // Publishes the current weights. Call once, before Run.
-  void Publish();
+  // Publishes the current weights. Call once, before Run. Returns the errors of
+  // TrainedNetwork::Weights.
+  absl::Status Publish();
 
   // Makes updates from `batches` until `stop`, publishes weights and saves checkpoints. Blocks.
   // Returns an error if training cannot go on; failed saves are retried instead. After the loss of
@@ -132,7 +133,8 @@ class Training {
   // training_state.cc
   absl::Status SetUp();
   v1::TrainState Totals(const ActorWork& played) const;
-  Checkpoint Capture() const;
+  absl::StatusOr<Checkpoint> Capture() const;
+  absl::Status SaveCheckpoint() const;
   absl::Status Restore(const Checkpoint& checkpoint);
   absl::Status RestoreFromDirectory();
   absl::Status Save();

@@ -76,7 +76,7 @@ v1::TrainState Training::Totals(const ActorWork& played) const {
   return totals;
 }
 
-Checkpoint Training::Capture() const {
+absl::StatusOr<Checkpoint> Training::Capture() const {
   v1::TrainState state = Totals(hooks_.played());
   book_.SaveTo(state);
   return trained_->Capture(std::move(state));
@@ -98,13 +98,19 @@ absl::Status Training::Restore(const Checkpoint& checkpoint) {
   return absl::OkStatus();
 }
 
+absl::Status Training::SaveCheckpoint() const {
+  const absl::StatusOr<Checkpoint> checkpoint = Capture();
+  if (!checkpoint.ok()) return checkpoint.status();
+  return SaveLatest(*directory_, *checkpoint);
+}
+
 absl::Status Training::RestoreFromDirectory() {
   SweepCheckpoints(*directory_);
   const absl::StatusOr<std::optional<Checkpoint>> checkpoint = LoadLatest(*directory_);
   if (!checkpoint.ok()) return checkpoint.status();
   // A new run saves a checkpoint before anything else, so that a run without one is known to have
   // lost it.
-  if (!checkpoint->has_value()) return SaveLatest(*directory_, Capture());
+  if (!checkpoint->has_value()) return SaveCheckpoint();
   MMZ_RETURN_IF_ERROR(StatusAt(directory_->checkpoint_path(), Restore(**checkpoint)));
   return directory_->TruncateMetrics(state_.iteration());
 }
@@ -160,7 +166,7 @@ void Training::KeepScored() {
 // checkpoint removes only later lines.
 absl::Status Training::SaveFiles() {
   state_.set_iteration(state_.iteration() + 1);
-  absl::Status status = SaveLatest(*directory_, Capture());
+  absl::Status status = SaveCheckpoint();
   status.Update(AppendMetrics());
   status.Update(book_.WriteBestMappings(*directory_));
   return status;

@@ -9,12 +9,15 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "base/file_io.h"
 
 namespace mallocmuzero {
 
@@ -26,15 +29,22 @@ absl::StatusOr<std::unique_ptr<AcknowledgedLog>> AcknowledgedLog::Open(const std
     return absl::InvalidArgumentError(
         absl::StrCat("acknowledged_log: ", path, ": ", std::strerror(errno)));
   }
-  return std::unique_ptr<AcknowledgedLog>(new AcknowledgedLog(fd));
+  return std::unique_ptr<AcknowledgedLog>(new AcknowledgedLog(path, fd));
 }
+
+AcknowledgedLog::AcknowledgedLog(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
 
 AcknowledgedLog::~AcknowledgedLog() { close(fd_); }
 
-void AcknowledgedLog::Append(absl::string_view id) const {
+void AcknowledgedLog::Append(absl::string_view id) {
   const std::string line = absl::StrCat(absl::BytesToHexString(id), "\n");
-  // A single write(2), so that lines of several threads do not mix.
-  [[maybe_unused]] const ssize_t written = write(fd_, line.data(), line.size());
+  const absl::MutexLock lock(&mutex_);
+  if (status_.ok()) status_ = WriteBytes(fd_, path_, line);
+}
+
+absl::Status AcknowledgedLog::status() const {
+  const absl::MutexLock lock(&mutex_);
+  return status_;
 }
 
 }  // namespace mallocmuzero

@@ -6,8 +6,11 @@
 #include <memory>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 
 namespace mallocmuzero {
 
@@ -22,13 +25,21 @@ class AcknowledgedLog {
   AcknowledgedLog(const AcknowledgedLog&) = delete;
   AcknowledgedLog& operator=(const AcknowledgedLog&) = delete;
 
-  // Appends an id of 16 bytes. If the write fails, as on a full disk, the id is left out silently.
-  void Append(absl::string_view id) const;
+  // Appends an id of 16 bytes. After a failed write, as on a full disk, it does nothing: the line
+  // that was cut short stays the last one.
+  void Append(absl::string_view id);
+
+  // OK if the file has all ids, else the error of the write that failed.
+  absl::Status status() const;
 
  private:
-  explicit AcknowledgedLog(int fd) : fd_(fd) {}
+  AcknowledgedLog(std::string path, int fd);
 
+  const std::string path_;
   const int fd_;
+
+  mutable absl::Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mallocmuzero

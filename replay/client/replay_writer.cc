@@ -128,6 +128,9 @@ class ReplayWriter::Impl {
     return kept;
   }
 
+  absl::Status audit() const {
+    return acknowledged_log_ == nullptr ? absl::OkStatus() : acknowledged_log_->status();
+  }
   const ItemWriter& items() const { return items_; }
   size_t found() const { return found_; }
   size_t left() const { return left_; }
@@ -221,6 +224,8 @@ bool ReplayWriter::blocked() const { return impl_->items().blocked(); }
 std::string ReplayWriter::trouble() const { return impl_->items().trouble(); }
 
 std::vector<PeerState> ReplayWriter::peers() const { return impl_->items().peers(); }
+
+absl::Status ReplayWriter::audit() const { return impl_->audit(); }
 
 uint64_t ReplayWriter::acknowledged() const { return impl_->items().acknowledged(); }
 

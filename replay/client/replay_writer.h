@@ -109,6 +109,10 @@ class ReplayWriter {
   uint64_t acknowledged() const;
   uint64_t refused() const;
 
+  // OK if the file `acknowledged_log` has the ids of all acknowledged trajectories. Otherwise the
+  // error of the first write to it that failed: no id is written after it.
+  absl::Status audit() const;
+
   // Makes blocked and later calls of Write return false, waits up to `grace` for acknowledgements,
   // and writes the remaining trajectories to the spool folder. With a spool folder, the wait ends
   // once a second has brought no answer, such as for a shard that is away. Unavailable, with their

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
@@ -22,8 +23,11 @@
 namespace mallocmuzero {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 using CompactionTest = DurableStorageTest;
 
 TEST_F(CompactionTest, AFewItemsThatStayDoNotKeepTheFilesOfAllOthers) {
@@ -125,6 +129,11 @@ TEST_F(ScatteredItems, ADamagedItemLeavesAndKeepsNoFileFromBeingEmptied) {
   EXPECT_FALSE(StoredIds(*table).contains(IdString(20)));
   EXPECT_TRUE(EvictedIds(*table).contains(IdString(20)));
   EXPECT_TRUE(StoredIds(*table).contains(IdString(24)));
+  EXPECT_EQ(table->Stats().unreadable_items(), 1);
+  EXPECT_THAT(table->TakeWarnings(),
+              ElementsAre(AllOf(StartsWith("1 trajectories leave"),
+                                HasSubstr(absl::BytesToHexString(IdString(20))),
+                                HasSubstr("00000002.segment: wrong checksum at byte "))));
   ASSERT_EQ(table->Flush(), absl::OkStatus());
   EXPECT_FALSE(std::filesystem::exists(SecondFile()));
 }

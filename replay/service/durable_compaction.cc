@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "replay/service/durable_storage_impl.h"
 #include "replay/service/item_database.h"
@@ -66,14 +68,17 @@ absl::Status DurableStorageImpl::ReadItems(Move& move, std::vector<LostItem>& lo
   absl::Status status;
   size_t kept = 0;
   for (size_t i = 0; i < move.from.size(); ++i) {
-    const LostItem from = move.from[i];
+    const SlotItem from = move.from[i];
     const SegmentPlace place = move.old_places[i];
-    const absl::StatusOr<grpc::Slice> slice = segments_->File(place)->Read(place);
+    const std::shared_ptr<const SegmentFile> file = segments_->File(place);
+    const absl::StatusOr<grpc::Slice> slice = file->Read(place);
     absl::StatusOr<ItemMetadata> metadata = slice.ok() ? ReadItem(ViewOf(*slice)) : slice.status();
     if (!metadata.ok()) {
-      const bool damaged = slice.ok() || absl::IsDataLoss(slice.status());
-      if (damaged) lost.push_back(from);
-      if (!damaged) status = slice.status();
+      const absl::Status why =
+          slice.ok() ? StatusAt(file->path(), metadata.status()) : slice.status();
+      const bool damaged = slice.ok() || absl::IsDataLoss(why);
+      if (damaged) lost.push_back({from, std::string(why.message())});
+      if (!damaged) status = why;
       continue;
     }
     Item& item = move.items.emplace_back();

@@ -29,6 +29,7 @@
 #include "base/file_io.h"
 #include "base/status_at.h"
 #include "base/status_macros.h"
+#include "base/sync_folder.h"
 #include "replay/service/durable_storage_impl.h"
 #include "replay/service/item_database.h"
 #include "replay/service/segment_log.h"

@@ -62,13 +62,13 @@ class DurableStorageImpl final : public Storage {
 
   // A record that a failed write may have left.
   struct FailedPut {
-    LostItem item;
+    SlotItem item;
     SegmentPlace place;
   };
 
   // Items that move to another segment. Equal indices of the lists belong to the same item.
   struct Move {
-    std::vector<LostItem> from;
+    std::vector<SlotItem> from;
     std::vector<SegmentPlace> old_places;
     std::vector<Item> items;
     std::vector<ItemDatabase::Record> records;

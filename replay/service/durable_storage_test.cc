@@ -293,18 +293,38 @@ TEST_F(DurableStorageTest, DamageIsFoundWhenItIsRead) {
   const auto table = Open(config);
   const ReplayTable::Draws draws = table->Draw(v1::UNIFORM, 1, 1 << 20, false);
   ASSERT_THAT(draws.items, SizeIs(1));
-  EXPECT_EQ(draws.items[0].bytes.Load().status().code(), absl::StatusCode::kDataLoss);
+  const absl::Status damage = draws.items[0].bytes.Load().status();
+  EXPECT_EQ(damage.code(), absl::StatusCode::kDataLoss);
   // Reporting an item twice has the effect of reporting it once.
-  table->MarkLost(draws.items[0].source);
-  table->MarkLost(draws.items[0].source);
+  table->NoteUnreadable(draws.items[0].source, damage);
+  table->NoteUnreadable(draws.items[0].source, damage);
   ASSERT_EQ(table->Flush(), absl::OkStatus());
+  EXPECT_EQ(table->Stats().unreadable_items(), 1);
   EXPECT_EQ(table->Stats().items(), 0);
   EXPECT_EQ(EvictedIds(*table), IdsOf(0, 1));
   // A late report does not remove another item that has the slot by then.
   ASSERT_EQ(Insert(*table, {MakeItem(1, 1, 0, 1000)}), absl::OkStatus());
-  table->MarkLost(draws.items[0].source);
+  table->NoteUnreadable(draws.items[0].source, damage);
   ASSERT_EQ(table->Flush(), absl::OkStatus());
   EXPECT_EQ(StoredIds(*table), IdsOf(1, 2));
+  EXPECT_EQ(table->Stats().unreadable_items(), 1);
+}
+
+TEST_F(DurableStorageTest, AReadThatFailsIsCountedAndTold) {
+  const auto table = Open(Config());
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 1)}), absl::OkStatus());
+  const ReplayTable::Draws draws = table->Draw(v1::UNIFORM, 1, 1 << 20, false);
+  const absl::Status failed = absl::UnavailableError("1.segment: Input/output error");
+  table->NoteUnreadable(draws.items[0].source, failed);
+  table->NoteUnreadable(draws.items[0].source, failed);
+  EXPECT_EQ(table->Stats().unreadable_items(), 2);
+  EXPECT_THAT(table->TakeWarnings(),
+              ElementsAre("2 reads of trajectories have failed; the first: 1.segment: "
+                          "Input/output error"));
+  EXPECT_THAT(table->TakeWarnings(), IsEmpty());
+  // The item's bytes may be whole.
+  ASSERT_EQ(table->Flush(), absl::OkStatus());
+  EXPECT_EQ(StoredIds(*table), IdsOf(0, 1));
 }
 
 TEST_F(DurableStorageTest, ItemsWhoseFileIsCutShortAreLeftOut) {

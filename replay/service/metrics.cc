@@ -59,8 +59,9 @@ ReplayMetrics::ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats ear
   failed_commits_ =
       &MakeCounter(to, Name("failed_commits_total"),
                    "Groups of inserts that could not be stored: disk full or broken.");
-  unreadable_items_ = &MakeCounter(to, Name("unreadable_items_total"),
-                                   "Trajectories whose bytes on disk are damaged.");
+  unreadable_items_ = &MakeCounter(
+      to, Name("unreadable_items_total"),
+      "Trajectories whose bytes on disk are damaged, and reads of trajectories that failed.");
   items_ = &MakeGauge(to, Name("items"), "Trajectories stored.");
   positions_ = &MakeGauge(to, Name("positions"),
                           "Decisions of the trajectories stored: what a draw chooses among.");
@@ -110,6 +111,7 @@ void ReplayMetrics::Update(const v1::ReplayStats& stats, double bytes_in_memory,
   raise(*evicted_items_, &v1::ReplayStats::evicted_items);
   raise(*sampled_positions_, &v1::ReplayStats::drawn_positions);
   raise(*ids_forgotten_early_, &v1::ReplayStats::ids_forgotten_early);
+  raise(*unreadable_items_, &v1::ReplayStats::unreadable_items);
   remembered_ids_->Set(number(stats.remembered_ids()));
   items_->Set(number(stats.items()));
   positions_->Set(number(stats.positions()));

@@ -34,7 +34,6 @@ class ReplayMetrics {
   prometheus::Counter& sampled_bytes() { return *sampled_bytes_; }
   prometheus::Counter& refused_items() { return *refused_items_; }
   prometheus::Counter& failed_commits() { return *failed_commits_; }
-  prometheus::Counter& unreadable_items() { return *unreadable_items_; }
   prometheus::Counter& updated_priorities() { return *updated_priorities_; }
   prometheus::Histogram& commit_seconds() { return *commit_seconds_; }
   prometheus::Histogram& commit_items() { return *commit_items_; }

@@ -118,6 +118,7 @@ class ReplayShard::Impl {
 
   const std::string& address() const { return server_->address(); }
   const std::vector<std::string>& notes() const { return notes_; }
+  std::vector<std::string> TakeWarnings() { return table_->TakeWarnings(); }
   v1::ReplayStats Stats() const { return service_->Stats(); }
 
   v1::RoleStatus Status() const {
@@ -246,6 +247,8 @@ ReplayShard::~ReplayShard() = default;
 const std::string& ReplayShard::address() const { return impl_->address(); }
 
 const std::vector<std::string>& ReplayShard::notes() const { return impl_->notes(); }
+
+std::vector<std::string> ReplayShard::TakeWarnings() { return impl_->TakeWarnings(); }
 
 v1::ReplayStats ReplayShard::Stats() const { return impl_->Stats(); }
 

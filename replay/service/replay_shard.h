@@ -47,6 +47,10 @@ class ReplayShard {
   // earlier runs, a changed rate limit, or trajectories lost by a power cut.
   const std::vector<std::string>& notes() const;
 
+  // Facts that an operator should know, a line each, since the last call: which trajectories could
+  // not be read from the disk.
+  std::vector<std::string> TakeWarnings();
+
   // Statistics of the shard's content and streams.
   v1::ReplayStats Stats() const;
 

@@ -1,16 +1,12 @@
 #include "replay/service/replay_shard.h"
 
-#include <arpa/inet.h>
 #include <grpcpp/client_context.h>
-#include <netinet/in.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <random>
 #include <set>
@@ -21,9 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
@@ -40,6 +34,7 @@
 #include "rpc/channel.h"
 #include "rpc/security.h"
 #include "rpc/testing/await.h"
+#include "rpc/testing/tcp_socket.h"
 
 namespace mallocmuzero {
 namespace {
@@ -74,20 +69,6 @@ class RawClient {
   const std::unique_ptr<v1::Status::Stub> status_;
 };
 
-// Opens a plain TCP connection to the shard's port.
-int Connect(const ReplayShard& shard) {
-  const absl::string_view address = shard.address();
-  int port = 0;
-  EXPECT_TRUE(absl::SimpleAtoi(address.substr(address.rfind(':') + 1), &port));
-  const int connection = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in to{};
-  to.sin_family = AF_INET;
-  to.sin_port = htons(port);
-  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(connect(connection, reinterpret_cast<const sockaddr*>(&to), sizeof(to)), 0);
-  return connection;
-}
-
 void ExpectServes(const ReplayShard& shard, uint64_t index) {
   const auto writer = ReplayWriter::Start({.shards = {AddressOf(shard)}});
   ASSERT_TRUE(writer.ok());
@@ -112,22 +93,18 @@ bool AwaitBlockedSample(const ReplayShard& shard) {
 TEST(ReplayShard, RandomBytesAndHalfOpenConnectionsDoNoHarm) {
   const auto shard = StartShard(ShardConfig());
   std::mt19937_64 random(1);
-  std::vector<int> open;
+  std::vector<testing::TcpSocket> open;
   for (int i = 0; i < 200; ++i) {
-    const int connection = Connect(*shard);
+    testing::TcpSocket connection;
+    ASSERT_TRUE(connection.Connect(shard->address()));
     // Every other connection begins with the preface of gRPC and continues with random bytes.
     std::string bytes = i % 2 == 0 ? "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" : "";
     for (uint64_t n = random() % 2000; n > 0; --n) bytes.push_back(random());
-    send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    send(connection.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     // Some connections stay open and send nothing more.
-    if (i % 4 == 0) {
-      open.push_back(connection);
-    } else {
-      close(connection);
-    }
+    if (i % 4 == 0) open.push_back(std::move(connection));
   }
   ExpectServes(*shard, 1);
-  for (const int connection : open) close(connection);
 }
 
 TEST(ReplayShard, HostileMessagesEndTheirStreamAndNoOther) {
@@ -371,35 +348,6 @@ TEST(ReplayShard, AfterARestartItsMetricsCountAnew) {
   EXPECT_TRUE(Await([&] {
     return absl::StrContains(served(), "\nmallocmuzero_replay_inserted_items_total 1\n");
   }));
-}
-
-TEST(ReplayShard, ADamagedGameDoesNotKeepItsStreamFromOthers) {
-  v1::ReplayShard config = ShardConfig();
-  config.set_mode(v1::ReplayShard::DURABLE);
-  config.set_data_dir(absl::StrCat(::testing::TempDir(), "/damaged_shard"));
-  std::filesystem::remove_all(config.data_dir());
-  ExpectServes(*StartShard(config), 1);
-  std::fstream(config.data_dir() + "/segments/00000001.segment",
-               std::ios::in | std::ios::out | std::ios::binary)
-      .seekp(50)
-      .put('!');
-  const auto shard = StartShard(config);
-  const auto sampler = ReplaySampler::Start({.shards = {AddressOf(*shard)}});
-  ASSERT_TRUE(sampler.ok());
-  EXPECT_FALSE((*sampler)->Draw(v1::BEST, 1, absl::Milliseconds(100)).ok());
-  // The only best game is damaged, and no better one arrives.
-  const uint64_t drawn = shard->Stats().drawn_positions();
-  const absl::Time start = absl::Now();
-  while (shard->Stats().items() > 0) {
-    ASSERT_LT(absl::Now() - start, kLong);
-    (void)(*sampler)->Draw(v1::BEST, 1, absl::Milliseconds(100));
-  }
-  // Draws that no client got do not count for the rate limiter.
-  EXPECT_TRUE(Await([&] { return shard->Stats().drawn_positions() == drawn; }));
-  const auto writer = ReplayWriter::Start({.shards = {AddressOf(*shard)}});
-  ASSERT_TRUE((*writer)->Write(MakeTrajectory(2, 5)));
-  EXPECT_TRUE((*sampler)->Draw(v1::BEST, 10, kLong).ok());
-  std::filesystem::remove_all(config.data_dir());
 }
 
 TEST(ReplayShard, NamesTheFieldThatCannotBe) {

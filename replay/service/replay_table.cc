@@ -181,9 +181,10 @@ void ReplayTable::Tidy() {
 
 // Must not be called while an insert is being stored.
 void ReplayTable::EvictLost(absl::Span<const LostItem> lost) {
-  for (const LostItem& item : lost) {
+  for (const auto& [item, why] : lost) {
     // The item may have left already, and another one may have its slot.
     if (records_[item.slot].serial != item.serial) continue;
+    NoteDamage(records_[item.slot], why);
     Evict(item.slot, UnixSeconds());
     counters_changed_ = true;
   }

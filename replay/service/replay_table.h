@@ -18,6 +18,7 @@
 #include "absl/container/node_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/cluster.pb.h"
@@ -29,6 +30,7 @@
 #include "replay/service/slot.h"
 #include "replay/service/slot_array.h"
 #include "replay/service/storage.h"
+#include "replay/service/unreadable_items.h"
 #include "replay/wire/item.h"
 
 namespace mallocmuzero {
@@ -73,7 +75,7 @@ class ReplayTable {
   absl::Status Flush();
 
   struct Drawn {
-    LostItem source;  // pass it to MarkLost if `bytes` cannot be loaded
+    SlotItem source;  // pass it to NoteUnreadable if `bytes` cannot be loaded
     StoredBytes bytes;
     std::vector<v1::SampleResponse::Draw> draws;
   };
@@ -104,8 +106,13 @@ class ReplayTable {
   // of Flush hold.
   absl::Status Sync();
 
-  // Tells that the bytes of a drawn item are damaged. The item leaves with the next Flush.
-  void MarkLost(const LostItem& item);
+  // Tells that the bytes of a drawn item could not be loaded. If they are damaged (DataLoss), the
+  // item leaves with the next Flush. Otherwise it stays: a later read may succeed.
+  void NoteUnreadable(const SlotItem& item, const absl::Status& why);
+
+  // Lines for the log about items that could not be read since the last call. Draws and Insert and
+  // Flush, which move items, find them.
+  std::vector<std::string> TakeWarnings();
 
   // Whether Draw would make a draw now.
   bool MayDraw(v1::Selection selection, bool unlimited) const;
@@ -149,7 +156,7 @@ class ReplayTable {
     double rank = 0;  // see RankKey
     uint32_t positions = 0;
     bool is_best = false;
-    bool is_lost = false;                // it is in lost_
+    bool is_lost = false;                // its damage is noted
     bool has_new_priorities = false;     // priorities have changed since the last Flush
     bool has_stored_priorities = false;  // the storage may have priorities of the item
   };
@@ -173,6 +180,8 @@ class ReplayTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Tidy();
   void EvictLost(absl::Span<const LostItem> lost) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns false if the item was noted before.
+  bool NoteDamage(Record& record, absl::string_view why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static void Undo(Plan& plan);
   void Apply(const Plan& plan) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RememberEvicted(absl::Span<const ItemId> ids, int64_t now)
@@ -224,6 +233,7 @@ class ReplayTable {
   // Damaged items that were not evicted yet, because no item may leave while an insert is being
   // stored.
   std::vector<LostItem> lost_ ABSL_GUARDED_BY(mutex_);
+  UnreadableItems unreadable_ ABSL_GUARDED_BY(mutex_);
   bool counters_changed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
@@ -81,10 +83,24 @@ void ReplayTable::CountUndelivered(uint64_t draws) {
   limiter_.CountUndelivered(draws);
 }
 
-void ReplayTable::MarkLost(const LostItem& item) {
+void ReplayTable::NoteUnreadable(const SlotItem& item, const absl::Status& why) {
   const absl::MutexLock lock(&mutex_);
+  if (!absl::IsDataLoss(why)) return unreadable_.AddFailedRead(why.message());
   Record& record = records_[item.slot];
-  if (record.serial == item.serial && !std::exchange(record.is_lost, true)) lost_.push_back(item);
+  if (record.serial == item.serial && NoteDamage(record, why.message())) {
+    lost_.push_back({item, std::string(why.message())});
+  }
+}
+
+bool ReplayTable::NoteDamage(Record& record, absl::string_view why) {
+  if (std::exchange(record.is_lost, true)) return false;
+  unreadable_.AddDamaged(record.id, why);
+  return true;
+}
+
+std::vector<std::string> ReplayTable::TakeWarnings() {
+  const absl::MutexLock lock(&mutex_);
+  return unreadable_.TakeWarnings();
 }
 
 void ReplayTable::DrawTogether(v1::Selection selection, absl::Span<SlotDraw> draws) {
@@ -141,6 +157,7 @@ v1::ReplayStats ReplayTable::Stats() const {
   stats.set_inserted_positions(limiter_.inserted());
   stats.set_duplicate_items(counters_.duplicate_items);
   stats.set_evicted_items(counters_.evicted_items);
+  stats.set_unreadable_items(unreadable_.count());
   stats.set_remembered_ids(ids_.evicted());
   stats.set_ids_forgotten_early(ids_.forgotten_early());
   stats.set_drawn_positions(limiter_.drawn());

@@ -109,8 +109,8 @@ void SampleStream::Produce(const v1::SampleRequest& asked) {
 }
 
 // Sends the draws whose items can be read. The others still count as asked for, so the client gets
-// as many later. Damaged items are marked to leave, so that a stream that can draw nothing else
-// does not fail for ever. Returns the number of draws that were not sent.
+// as many later. The table removes damaged items, so that a stream that can draw nothing else does
+// not fail for ever. Returns the number of draws that were not sent.
 uint32_t SampleStream::Send(const ReplayTable::Draws& draws) {
   SampleResponseWriter writer;
   uint32_t sent = 0;
@@ -119,8 +119,7 @@ uint32_t SampleStream::Send(const ReplayTable::Draws& draws) {
   for (const ReplayTable::Drawn& drawn : draws.items) {
     absl::StatusOr<grpc::Slice> bytes = drawn.bytes.Load();
     if (!bytes.ok()) {
-      host_.metrics().unreadable_items().Increment();
-      if (absl::IsDataLoss(bytes.status())) host_.table().MarkLost(drawn.source);
+      host_.table().NoteUnreadable(drawn.source, bytes.status());
       status = bytes.status();
       unreadable += drawn.draws.size();
       continue;

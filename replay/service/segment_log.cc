@@ -29,6 +29,7 @@
 #include "base/file_io.h"
 #include "base/size32.h"
 #include "base/status_macros.h"
+#include "base/sync_folder.h"
 #include "replay/wire/crc32c.h"
 #include "replay/wire/item.h"
 
@@ -137,18 +138,10 @@ absl::StatusOr<std::shared_ptr<SegmentFile>> SegmentLog::MakeFile(uint32_t numbe
   return spare;
 }
 
-absl::Status SegmentLog::SyncFolder() const {
-  const absl::StatusOr<std::shared_ptr<SegmentFile>> folder =
-      SegmentFile::Open(options_.folder, O_RDONLY | O_DIRECTORY);
-  if (!folder.ok()) return folder.status();
-  if (fsync((*folder)->descriptor()) != 0) return ErrnoStatus(options_.folder, errno);
-  return absl::OkStatus();
-}
-
 absl::Status SegmentLog::Sync(const SegmentPlace& place) const {
   const std::shared_ptr<const SegmentFile> file = File(place);
   if (fdatasync(file->descriptor()) != 0) return ErrnoStatus(file->path(), errno);
-  return SyncFolder();
+  return SyncFolder(options_.folder);
 }
 
 absl::Status SegmentLog::SyncAll() const {
@@ -160,7 +153,7 @@ absl::Status SegmentLog::SyncAll() const {
   for (const std::shared_ptr<SegmentFile>& file : files) {
     if (fdatasync(file->descriptor()) != 0) return ErrnoStatus(file->path(), errno);
   }
-  return SyncFolder();
+  return SyncFolder(options_.folder);
 }
 
 absl::Status SegmentLog::BeginSegment() {
@@ -173,7 +166,7 @@ absl::Status SegmentLog::BeginSegment() {
   absl::StatusOr<std::shared_ptr<SegmentFile>> file = MakeFile(number);
   if (!file.ok()) return file.status();
   // The file's name must reach the disk too, so the folder is synced.
-  if (options_.sync) MMZ_RETURN_IF_ERROR(SyncFolder());
+  if (options_.sync) MMZ_RETURN_IF_ERROR(SyncFolder(options_.folder));
   std::shared_ptr<SegmentFile> unused;
   {
     const absl::MutexLock lock(&mutex_);

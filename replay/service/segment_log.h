@@ -124,7 +124,6 @@ class SegmentLog {
 
   absl::Status Scan();
   absl::Status BeginSegment();
-  absl::Status SyncFolder() const;
   absl::Status Write(const SegmentFile& file, uint64_t offset,
                      absl::Span<const Item* const> items) const;
   absl::StatusOr<std::shared_ptr<SegmentFile>> MakeFile(uint32_t number);

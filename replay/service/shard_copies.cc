@@ -1,14 +1,10 @@
 #include "replay/service/shard_copies.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <set>
@@ -25,7 +21,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/status_macros.h"
+#include "base/sync_folder.h"
 
 namespace mallocmuzero {
 namespace {
@@ -96,16 +92,6 @@ uint64_t NewBytes(const std::string& folder, std::set<Inode>& seen) {
   return bytes;
 }
 
-// `flags` are those of open() beside O_RDONLY.
-absl::Status Sync(const std::string& path, int flags) {
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | flags);
-  const bool synced = descriptor >= 0 && fsync(descriptor) == 0;
-  const int error = errno;
-  if (descriptor >= 0) close(descriptor);
-  if (synced) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(path, ": ", std::strerror(error)));
-}
-
 }  // namespace
 
 std::string NewCopyPath(const std::string& folder) {
@@ -120,18 +106,6 @@ absl::Status FinishCopy(const std::string& path) {
   std::filesystem::rename(UnfinishedCopyPath(path), path, error);
   if (error) return absl::UnavailableError(absl::StrCat(path, ": ", error.message()));
   return SyncFolder(FolderOf(path).string());
-}
-
-absl::Status SyncFolder(const std::string& folder) { return Sync(folder, O_DIRECTORY); }
-
-absl::Status SyncFiles(const std::string& folder) {
-  std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
-    if (entry->is_regular_file(error)) MMZ_RETURN_IF_ERROR(Sync(entry->path().string(), 0));
-  }
-  if (error) return absl::UnavailableError(absl::StrCat(folder, ": ", error.message()));
-  return SyncFolder(folder);
 }
 
 std::vector<std::string> RemoveOldCopies(const std::string& folder, const CopyLimits& limits) {

@@ -31,13 +31,6 @@ std::string UnfinishedCopyPath(const std::string& path);
 // cut.
 absl::Status FinishCopy(const std::string& path);
 
-// Makes what the folder contains by now survive a power cut: its files and subfolders, but not
-// their contents.
-absl::Status SyncFolder(const std::string& folder);
-
-// Makes the files of the folder survive a power cut, with their contents. Not those of subfolders.
-absl::Status SyncFiles(const std::string& folder);
-
 // Removes the oldest copies of `folder` until the others are within the limits. Returns the paths
 // of the removed copies. A copy that a shard has opened as its own data counts as no copy. An
 // interruption leaves each copy complete or under a name that no copy has.

@@ -93,10 +93,16 @@ struct RecoveredShard {
   uint64_t lost_items = 0;
 };
 
-// Names an item whose bytes are damaged.
-struct LostItem {
+// Names an item, as long as the item has the slot.
+struct SlotItem {
   Slot slot = 0;
   uint64_t serial = 0;
+};
+
+// An item whose bytes are damaged.
+struct LostItem {
+  SlotItem item;
+  std::string why;  // names the file and says what is wrong with it
 };
 
 // A copy of a shard's data that was just made.

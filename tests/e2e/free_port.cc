@@ -1,13 +1,10 @@
 #include "tests/e2e/free_port.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <random>
 #include <set>
 
 #include "gtest/gtest.h"
+#include "rpc/testing/tcp_socket.h"
 
 namespace mallocmuzero::e2e {
 namespace {
@@ -18,18 +15,6 @@ constexpr uint16_t kFirst = 10240;
 constexpr uint16_t kLast = 32767;
 constexpr int kAttempts = 1000;
 
-bool IsFree(uint16_t port) {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const bool bound =
-      bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
-  close(socket);
-  return bound;
-}
-
 }  // namespace
 
 uint16_t FreePort() {
@@ -38,7 +23,7 @@ uint16_t FreePort() {
   std::uniform_int_distribution<uint16_t> ports(kFirst, kLast);
   for (int i = 0; i < kAttempts; ++i) {
     const uint16_t port = ports(random);
-    if (IsFree(port) && used.insert(port).second) return port;
+    if (mallocmuzero::testing::TcpSocket().Bind(port) && used.insert(port).second) return port;
   }
   ADD_FAILURE() << "no free port";
   return 0;

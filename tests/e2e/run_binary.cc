@@ -44,8 +44,18 @@ pid_t Spawn(const std::string& binary, std::vector<std::string> arguments, const
   posix_spawn_file_actions_addopen(&redirect, STDIN_FILENO, in.c_str(), O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&redirect, STDOUT_FILENO, out.c_str(), flags, 0600);
   posix_spawn_file_actions_adddup2(&redirect, err, STDERR_FILENO);
+  // A test in the background of a shell ignores SIGINT, and so would the binary.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  posix_spawnattr_setsigdefault(&attributes, &signals);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t child = -1;
-  const int error = posix_spawn(&child, binary.c_str(), &redirect, nullptr, argv.data(), environ);
+  const int error =
+      posix_spawn(&child, binary.c_str(), &redirect, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&redirect);
   if (error == 0) return child;
   ADD_FAILURE() << "cannot start " << binary;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
@@ -95,6 +96,36 @@ TEST_F(Train, SigtermAndAHangupSaveTheRun) {
     EXPECT_GE(report["iterations"], 1);
     EXPECT_EQ(RunTrain({"--iterations", "1", "--resume"}).exit_code, 0);
   }
+}
+
+TEST_F(Train, AFlagThatWouldChangeAResumedRunIsRefused) {
+  ASSERT_EQ(
+      RunTrain({"--iterations", "1", "--seed", "3", "--set", "self_play.games_per_iteration=4"})
+          .exit_code,
+      0);
+  const std::string settings = ReadAll(run_ + "/config.textproto");
+  const std::string other = folder_.Write("other.textproto", settings + "checkpoint_iterations: 7");
+  const struct {
+    const char* flag;
+    const char* value;
+  } cases[] = {
+      {"--network", "small"}, {"--demonstrations", "1"},         {"--seed", "4"},
+      {"--threads", "2"},     {"--set", "search.simulations=3"}, {"--config", other.c_str()},
+  };
+  for (const auto& [flag, value] : cases) {
+    const RunResult result = RunMallocmuzero(
+        {"train", "--program", program_, "--output", run_, "--resume", flag, value});
+    ExpectOneErrorLine(result,
+                       absl::StrCat(flag, ": would change the run, .*run/config.textproto"));
+  }
+  EXPECT_EQ(ReadAll(run_ + "/config.textproto"), settings);
+  // The flags of the run's start change nothing.
+  const RunResult same = RunTrain({"--iterations", "1", "--resume", "--seed", "3", "--network",
+                                   "tiny", "--set", "self_play.games_per_iteration=4"});
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  const RunResult same_file =
+      RunTrain({"--iterations", "1", "--resume", "--config", run_ + "/config.textproto"});
+  EXPECT_EQ(same_file.exit_code, 0) << same_file.err;
 }
 
 TEST_F(Train, ARunThatHasLostItsCheckpointIsRefusedInOneLine) {

@@ -244,7 +244,7 @@ class Cluster:
         return metric(self._metrics_port, "mallocmuzero_learner_step")
 
     def unreadable(self, shard: Role) -> float | None:
-        """Returns how many draws since the shard's start have found a game without its bytes."""
+        """Returns how many games without their bytes the shard has found since its start."""
         port = self._shard_metrics_ports[self.shards.index(shard)]
         return metric(port, "mallocmuzero_replay_unreadable_items_total")
 

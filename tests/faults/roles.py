@@ -25,6 +25,10 @@ ORDERLY_FAILURES = (1, 2)
 # room.
 NO_ROOM = ("No space left on device", "File too large")
 
+# The message of an actor that could not write down what was acknowledged. The audit would then
+# claim too little, whatever the reason.
+AUDIT_GAP = "actor.audit_dir: "
+
 # The message of a process that ends because its clock was set back. SIGALRM ends it if its role
 # takes too long to stop.
 SET_BACK = "the clock was set back"
@@ -155,7 +159,7 @@ class Role:
     def _has_reason_to_end(self, code: int) -> bool:
         """Returns whether its last lines tell that it had to end; counts the reason."""
         tail = self.tail()
-        says_why = code in ORDERLY_FAILURES
+        says_why = code in ORDERLY_FAILURES and AUDIT_GAP not in tail
         if says_why and any(words in tail for words in NO_ROOM):
             self.ends_without_room += 1
         elif (says_why or code == -signal.SIGALRM) and SET_BACK in tail:

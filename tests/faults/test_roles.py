@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from roles import LOST_IN_MEETING, NO_ROOM, SET_BACK, Role
+from roles import AUDIT_GAP, LOST_IN_MEETING, NO_ROOM, SET_BACK, Role
 
 # Says `line`, and on SIGTERM ends with code 1, or goes on.
 PROCESS = """
@@ -51,6 +51,14 @@ def test_a_reason_counts_although_grpc_tells_of_broken_connections_after_it(
     role.stop()
     assert role.unexpected == []
     assert role.ends_after_set_back == 1
+
+
+def test_an_audit_without_room_for_an_id_is_a_failure(tmp_path: pathlib.Path) -> None:
+    line = f"cannot go on: {AUDIT_GAP}a.ids: cannot write: {NO_ROOM[0]}"
+    role = started(tmp_path, line)
+    role.stop()
+    (failure,) = role.unexpected
+    assert failure.endswith(f"victim stopped with code 1: {line}")
 
 
 def test_an_error_without_a_reason_is_a_failure_with_its_last_lines(tmp_path: pathlib.Path) -> None:

@@ -228,7 +228,8 @@ void CheckThatItGoesOn(std::unique_ptr<ReplayTable> table, bool restart) {
   for (const v1::Selection selection : {v1::PRIORITIZED, v1::UNIFORM, v1::BEST}) {
     const ReplayTable::Draws draws = table->Draw(selection, 20, 1 << 20, true);
     for (const ReplayTable::Drawn& drawn : draws.items) {
-      if (!drawn.bytes.Load().ok()) table->MarkLost(drawn.source);
+      const absl::Status loaded = drawn.bytes.Load().status();
+      if (!loaded.ok()) table->NoteUnreadable(drawn.source, loaded);
       for (const v1::SampleResponse::Draw& draw : drawn.draws) {
         Require(draw.probability() > 0 && draw.probability() <= 1 + 1e-9);
       }

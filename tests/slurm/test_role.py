@@ -221,6 +221,16 @@ def test_the_configuration_of_every_role_names_a_spool(node: Node, role: str, na
     assert f'spool_dir: "{node.scratch}/spool.0"' in config
 
 
+def test_a_local_folder_that_depends_on_the_working_directory_is_refused(
+    tmp_path: pathlib.Path,
+) -> None:
+    node = Node(tmp_path, settings={"LOCAL": "${UNSET_ON_THE_NODE:-disk}"})
+    process = node.start("replay")
+    log = process.communicate(timeout=PATIENCE_SECONDS)[0]
+    assert process.returncode == 2
+    assert "local_dir is 'disk' on node-1; a path from / expected" in log
+
+
 def test_a_stopped_shard_is_in_the_shared_folder(node: Node) -> None:
     node.run("replay")
     copy = (node.shared / "shards/a/copy").read_text().strip()

@@ -123,6 +123,11 @@ class Machine:
         return None if self._role is None else self._role.poll()
 
     @property
+    def var(self) -> pathlib.Path:
+        """Returns where the files are that the machine has made in its /var/lib."""
+        return self.folder / "var/new"
+
+    @property
     def log(self) -> pathlib.Path:
         return self.folder.parent / f"{self.name}.log"
 

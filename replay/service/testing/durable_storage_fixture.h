@@ -3,9 +3,6 @@
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_TESTING_DURABLE_STORAGE_FIXTURE_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_TESTING_DURABLE_STORAGE_FIXTURE_H_
 
-#include <signal.h>
-#include <sys/resource.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -14,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/testing/file_size_limit.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "replay/service/durable_storage.h"
@@ -23,26 +21,6 @@
 #include "replay/service/testing/valid_shard.h"
 
 namespace mallocmuzero {
-
-// Simulates a full disk: while this object lives, no file of the process can grow beyond `bytes`.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(uint64_t bytes) : handler_(signal(SIGXFSZ, SIG_IGN)) {
-    EXPECT_EQ(getrlimit(RLIMIT_FSIZE, &before_), 0);
-    const rlimit small{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
-    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  }
-  ~FileSizeLimit() {
-    EXPECT_EQ(setrlimit(RLIMIT_FSIZE, &before_), 0);
-    signal(SIGXFSZ, handler_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
-
- private:
-  const sighandler_t handler_;
-  rlimit before_{};
-};
 
 // Gives each test a folder of its own and opens tables in it.
 class DurableStorageTest : public ::testing::Test {

@@ -1,0 +1,49 @@
+#include "model/testing/failing_memory.h"
+
+#include <c10/core/Allocator.h>
+#include <c10/util/Exception.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace mallocmuzero::testing {
+namespace {
+
+// SetAllocator ignores an allocator with a lower priority than the present one.
+constexpr uint8_t kPriority = 1;
+
+// LibTorch's own allocator, which can be told to fail.
+class Switched final : public c10::Allocator {
+ public:
+  // Never destroyed: tensors may outlive all objects of the program.
+  static Switched& Installed() {
+    static Switched* const installed = [] {
+      auto* allocator = new Switched(*c10::GetAllocator(c10::kCPU));
+      c10::SetAllocator(c10::kCPU, allocator, kPriority);
+      return allocator;
+    }();
+    return *installed;
+  }
+
+  void set_fails(bool fails) { fails_ = fails; }
+
+  c10::DataPtr allocate(size_t bytes) const override {
+    TORCH_CHECK(!fails_, "no memory for ", bytes, " bytes, because a test wants none");
+    return own_.allocate(bytes);
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return own_.raw_deleter(); }
+
+ private:
+  explicit Switched(c10::Allocator& own) : own_(own) {}
+
+  c10::Allocator& own_;
+  std::atomic<bool> fails_ = false;
+};
+
+}  // namespace
+
+FailingMemory::FailingMemory() { Switched::Installed().set_fails(true); }
+FailingMemory::~FailingMemory() { Switched::Installed().set_fails(false); }
+
+}  // namespace mallocmuzero::testing
