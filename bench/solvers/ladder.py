@@ -172,7 +172,7 @@ def facts_of(binary: Binary, program: pathlib.Path) -> Facts:
         decisions=played["players"][0]["decisions"],
         bytes_accessed=priced["bytes_accessed"],
         all_hbm=priced["total_cycles"],
-        bound=max(greedy["bound_cycles"], greedy["unlimited_cycles"]),
+        bound=greedy["bound_cycles"],
         greedy=greedy["total_cycles"],
         xla_like=xla_like["total_cycles"],
         local_search=binary.local_search(program),

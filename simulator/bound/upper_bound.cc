@@ -83,9 +83,12 @@ class PriceSearch {
   UpperBound Run() {
     UpperBound best;
     best.unlimited_saved_cycles = dual_.UnlimitedSavedCycles();
-    best.saved_cycles = dual_.Evaluate(prices_, subgradient_);
+    const double first_value = dual_.Evaluate(prices_, subgradient_);
+    // The first prices may be worse than prices of 0, at which the dual is what a memory without
+    // limits saves.
+    best.saved_cycles = std::min(first_value, best.unlimited_saved_cycles);
     const double accesses = std::max<double>(1, static_cast<double>(prices_.access.size()));
-    const double first_length = kFirstStep * best.saved_cycles / accesses;
+    const double first_length = kFirstStep * first_value / accesses;
     const absl::Time start = absl::Now();
     for (absl::Time now = start; best.steps < options_.steps && now < options_.deadline;
          now = absl::Now()) {
