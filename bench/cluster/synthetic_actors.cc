@@ -27,6 +27,7 @@
 #include "actor/role/learner_client.h"
 #include "actor/role/play_block.h"
 #include "actor/task_maker.h"
+#include "base/percentile.h"
 #include "base/random.h"
 #include "base/rounding.h"
 #include "base/sha256.h"
@@ -88,13 +89,6 @@ struct GamePool {
   uint64_t version = 0;
   std::vector<std::vector<v1::Trajectory>> games;  // by program
 };
-
-double Percentile(std::vector<double> times, double share) {
-  if (times.empty()) return 0;
-  const auto at = times.begin() + RoundToZero(share * static_cast<double>(times.size() - 1));
-  std::nth_element(times.begin(), at, times.end());
-  return *at;
-}
 
 }  // namespace
 

@@ -270,8 +270,8 @@ absl::StatusOr<LoadRate> Measure(const ReplayLoadOptions& options, Order order, 
     rate.per_second += result.per_second;
     times.Add(result.times);
   }
-  rate.p50_ms = times.QuantileMs(0.5);
-  rate.p99_ms = times.QuantileMs(0.99);
+  rate.p50_ms = times.PercentileMs(0.5);
+  rate.p99_ms = times.PercentileMs(0.99);
   rate.other_cores = std::max(0.0, OtherSeconds(server, clients) - others) /
                      absl::ToDoubleSeconds(absl::Now() - start);
   return rate;

@@ -17,7 +17,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "base/percentile.h"
 #include "base/random.h"
 #include "base/rounding.h"
 #include "mallocmuzero/v1/serve.pb.h"
@@ -134,13 +134,6 @@ std::string Mutated(std::string message, Random& random) {
     }
   }
   return message;
-}
-
-double Percentile(std::vector<double>& values, double share) {
-  if (values.empty()) return 0;
-  const auto at = values.begin() + RoundToZero(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
 }
 
 class Load {
