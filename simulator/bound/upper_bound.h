@@ -14,7 +14,7 @@ struct UpperBoundOptions {
   // Steps of the search for good prices, each of which evaluates the dual once.
   uint32_t steps = 2000;
 
-  // Ends the search early. The bound is then valid, too, but looser.
+  // Ends the search early (by SteadyNow). The bound is then valid, too, but looser.
   absl::Time deadline = absl::InfiniteFuture();
 };
 
