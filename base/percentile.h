@@ -14,9 +14,10 @@
 namespace mallocmuzero {
 
 // The nearest rank: the percentile of a share is the least value that at least this share of the
-// values do not exceed. It is always one of the values. A share of 0 gives the least value, 0.5 the
-// median, of an even number of values the lower one of the two in the middle, and 1 the greatest
-// value. (Method 1 of Hyndman and Fan, 1996; `inverted_cdf` in numpy.)
+// values do not exceed. It is always one of the values. A share of 0 gives the least value, and 1
+// the greatest one. A share of 0.5 gives the median; an even number of values has two in the
+// middle, and the lower one counts. This is method 1 of Hyndman and Fan (1996), and `inverted_cdf`
+// in numpy.
 //
 // Returns the index of the percentile among `count` >= 1 values in ascending order. `share` is from
 // 0 to 1.

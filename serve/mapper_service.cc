@@ -53,7 +53,7 @@ class Outbox {
 
 absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
 
-// By SteadyNow, although gRPC has deadlines by the wall clock.
+// The deadline of a call by SteadyNow. gRPC has it by the wall clock.
 absl::Time DeadlineOf(const grpc::CallbackServerContext& context) {
   const std::chrono::system_clock::time_point deadline = context.deadline();
   if (deadline == std::chrono::system_clock::time_point::max()) return absl::InfiniteFuture();

@@ -54,7 +54,7 @@ struct TrainingFigures {
   absl::Time last_update = absl::InfinitePast();  // by SteadyNow
   absl::Time last_save = absl::InfinitePast();    // by the wall clock: metrics tell it
   uint64_t failed_saves = 0;
-  // By SteadyNow; infinite if no save is under way.
+  // When the save that is under way began, by SteadyNow; infinite if there is none.
   absl::Time saving_since = absl::InfiniteFuture();
   std::string save_error;       // why the last save failed; empty if it succeeded
   std::string group_error;      // why the other processes are not connected; empty if they are

@@ -8,8 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 # The sources that read the wall clock, and what for. All others use SteadyNow
-# (base/steady_clock.h): an operator or NTP may set the wall clock, and a limit, a rate or a timeout
-# would be wrong by as much.
+# (base/steady_clock.h). An operator or NTP may set the wall clock. A limit of time, a rate or a
+# timeout would then be wrong by as much.
 WALL_CLOCK = {
     "actor/role/actor_role.cc": "the id of a run",
     "base/log.cc": "the time of a line of the log",
