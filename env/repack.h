@@ -22,7 +22,7 @@ struct AddressBlock {
 };
 
 // A search for places gives up after so many steps. A step is a look at one block. The longest
-// search in programs of 20,000 instructions takes about a million; this many take some
+// search in programs of 20,000 instructions takes 650,000; this many take some
 // milliseconds.
 inline constexpr int64_t kMostRepackSteps = int64_t{1} << 22;
 
