@@ -36,7 +36,7 @@ inline constexpr int64_t kMostRepackSteps = int64_t{1} << 22;
 // they take too long.
 //
 // Takes O(moving x fixed + attempts x moving x moving) steps, which are few if an attempt fails
-// early, but not more than kMostRepackSteps and one step for each block. Apart from the steps, the
+// early, but not more than kMostRepackSteps and two steps for each block. Apart from the steps, the
 // blocks are sorted. `steps` is set to the number of steps unless it is null.
 bool Repack(std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values, int attempts,
             int64_t* steps = nullptr);
