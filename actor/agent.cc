@@ -9,10 +9,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "actor/round_pacer.h"
 #include "actor/self_play.h"
 #include "base/random.h"
+#include "base/steady_clock.h"
 #include "model/network_config.h"
 #include "replay/trajectory_buffer.h"
 
@@ -65,8 +65,8 @@ absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program, const AgentNe
   AgentGames result;
   RoundPacer pacer(SearchCost(network.config, options.search.simulations));
   for (;;) {
-    const absl::Time start = absl::Now();
-    AgentRound round = pacer.Next(absl::ToDoubleSeconds(options.deadline - start));
+    const absl::Time start = SteadyNow();
+    AgentRound round = pacer.Next(absl::ToDoubleSeconds(options.deadline - SteadyNow()));
     round.games = std::min(round.games, options.max_games - result.played);
     if (round.games == 0) break;
     const std::vector<GameTask> tasks = MakeTasks(program, round, result.played, seeds);
@@ -81,7 +81,7 @@ absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program, const AgentNe
     best.erase(std::unique(best.begin(), best.end()), best.end());
     if (best.size() > options.best) best.resize(options.best);
     if (options.stop && options.stop()) break;
-    pacer.Add(round, absl::ToDoubleSeconds(absl::Now() - start));
+    pacer.Add(round, absl::ToDoubleSeconds(SteadyNow() - start));
   }
   result.simulations = (*self_play)->TakeStats().simulations;
   for (const auto& [value, actions] : best) {

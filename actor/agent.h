@@ -31,7 +31,8 @@ AgentNetwork OwnBatches(std::shared_ptr<const NetworkSnapshot> snapshot);
 struct AgentOptions {
   SearchConfig search;
 
-  // A round of games begins only if it should be over by then. The first round always begins.
+  // A round of games begins only if it should be over by then (SteadyNow). The first round always
+  // begins.
   absl::Time deadline = absl::InfiniteFuture();
   uint64_t max_games = UINT64_MAX;
   std::function<bool()> stop;  // called between decisions; true ends the round

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actor/agent.h"
+#include "base/steady_clock.h"
 
 namespace mallocmuzero {
 namespace {
@@ -25,7 +25,7 @@ absl::StatusOr<std::vector<PlayedPlan>> AgentSolver::Propose(const ProgramFacts&
   std::vector<PlayedPlan> plans;
   if (program_.decisions() == 0) return plans;
   const bool has_deadline = meter.deadline() != absl::InfiniteFuture();
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const absl::Time end = meter.deadline() + kOverrun * (meter.deadline() - start);
   AgentOptions options;
   options.search = search_;
@@ -33,7 +33,7 @@ absl::StatusOr<std::vector<PlayedPlan>> AgentSolver::Propose(const ProgramFacts&
   options.max_games =
       has_deadline ? meter.games_left() : std::min(meter.games_left(), kGamesWithoutDeadline);
   options.stop = [&meter, end] {
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     return now >= end || meter.budget().Check(now);
   };
   options.seed = seed;

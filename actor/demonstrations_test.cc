@@ -5,8 +5,8 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/steady_clock.h"
 #include "env/recorded_game.h"
 #include "env/testing/random_program_set.h"
 #include "gtest/gtest.h"
@@ -38,7 +38,7 @@ TEST(Demonstrations, AreWholeGamesOfWhichTheSearchersIsTheBest) {
 TEST(Demonstrations, AreWholeGamesThoughThereIsNoTime) {
   const ProgramSet programs = testing::RandomProgramSet(7, 8);
   SolveOptions options;
-  options.deadline = absl::Now() - absl::Seconds(1);
+  options.deadline = SteadyNow() - absl::Seconds(1);
   const auto games = ShowGames(
       programs[0], options, [&](size_t teacher) { return DemonstrationId(programs[0], teacher); });
   ASSERT_TRUE(games.ok()) << games.status();

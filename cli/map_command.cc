@@ -14,13 +14,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file_io.h"
 #include "base/message_file.h"
 #include "base/size32.h"
 #include "base/status_at.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "base/thread_count.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
@@ -150,7 +150,7 @@ v1::MapReport MakeReport(const Program& program, const ProgramRules& rules,
 // The bound gets a tenth of the search's budget, and at most a second.
 void AddBound(const Program& program, absl::Duration budget, v1::MapReport& report) {
   const absl::Duration most = std::clamp(budget / 10, absl::Milliseconds(20), absl::Seconds(1));
-  const UpperBound bound = FindUpperBound(program, {.deadline = absl::Now() + most});
+  const UpperBound bound = FindUpperBound(program, {.deadline = SteadyNow() + most});
   report.set_bound_cycles(report.all_hbm_cycles() - bound.saved_cycles);
   report.set_unlimited_cycles(report.all_hbm_cycles() - bound.unlimited_saved_cycles);
 }
@@ -235,7 +235,7 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent)
   if (!played.ok()) return StatusAt(flags.program, played.status());
   const Program& program = (*played)->program();
   const ProgramRules& rules = (*played)->rules();
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   absl::StatusOr<Solution> solution;
   {
     const InterruptGuard guard;
@@ -260,7 +260,7 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent)
   }
   if (!solution.ok()) return solution.status();
   MMZ_RETURN_IF_ERROR(WriteOutputs(flags, program, *solution));
-  v1::MapReport report = MakeReport(program, rules, *solution, absl::Now() - start);
+  v1::MapReport report = MakeReport(program, rules, *solution, SteadyNow() - start);
   AddBound(program, *budget, report);
   if (flags.explain) {
     *report.mutable_explanation() =

@@ -13,10 +13,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file_io.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "base/stop_signal.h"
 #include "base/thread_count.h"
 #include "cli/command.h"
@@ -225,7 +225,7 @@ absl::StatusOr<ExitCode> RunOptimize(const OptimizeFlags& flags) {
   absl::StatusOr<PlacedSearchRequest> request = MakeRequest(flags);
   if (!request.ok()) return request.status();
   const StopSignal signal;
-  request->deadline = absl::Now() + *budget;
+  request->deadline = SteadyNow() + *budget;
   request->solve_time = *solve;
   request->stop_fd = signal.fd();
   request->stop = [&signal] { return signal.Wait(absl::ZeroDuration()); };

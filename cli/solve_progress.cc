@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "base/rounding.h"
+#include "base/steady_clock.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -48,7 +48,7 @@ SolveProgressBar::~SolveProgressBar() {
 }
 
 void SolveProgressBar::Show(const SolveProgress& progress) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   if (now < next_) return;
   next_ = now + (is_terminal_ ? kTerminalInterval : kLogInterval);
   shown_ = true;

@@ -13,7 +13,7 @@ namespace mallocmuzero::cli {
 // new line every few seconds.
 class SolveProgressBar {
  public:
-  // The best is compared with `reference_cycles`; 0: with nothing.
+  // `start` is by SteadyNow. The best is compared with `reference_cycles`; 0: with nothing.
   SolveProgressBar(absl::Time start, absl::Duration budget, double reference_cycles);
 
   // Ends the line on a terminal.

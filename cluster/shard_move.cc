@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "cluster/replay_admin.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/client/shard_roster.h"
@@ -83,7 +84,7 @@ class Mover {
 
  private:
   absl::Status Send(const std::string& name, const v1::TakeOverRequest& request) {
-    const absl::Time deadline = absl::Now() + patience_;
+    const absl::Time deadline = SteadyNow() + patience_;
     heirs_[name].has_parts = true;
     Backoff backoff(/*seed=*/0);
     while (true) {
@@ -95,7 +96,7 @@ class Mover {
       }
       const bool may_come_back =
           absl::IsUnavailable(answer.status()) || absl::IsDeadlineExceeded(answer.status());
-      if (!may_come_back || absl::Now() > deadline) return answer.status();
+      if (!may_come_back || SteadyNow() > deadline) return answer.status();
       absl::SleepFor(backoff.Next());
     }
   }

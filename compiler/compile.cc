@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/child_process.h"
+#include "base/steady_clock.h"
 #include "compiler/compile_child.h"
 #include "compiler/compiler_message.h"
 
@@ -78,7 +78,7 @@ absl::Status WaitForChild(ChildProcess& child, const CompileControl& control, ab
     log += child.ReadOutput();
     if (log.size() > kMostLogBytes) log.erase(0, log.size() - kMostLogBytes);
     if (ended) return absl::OkStatus();
-    const absl::Duration left = deadline - absl::Now();
+    const absl::Duration left = deadline - SteadyNow();
     if (left <= absl::ZeroDuration()) {
       return absl::DeadlineExceededError(absl::StrCat("the compiler has not finished within ",
                                                       absl::FormatDuration(control.timeout)));
@@ -151,7 +151,7 @@ std::string Absolute(const std::string& path) {
 
 absl::StatusOr<v1::CompileResponse> Compile(const v1::CompileRequest& request,
                                             const CompileControl& control) {
-  const absl::Time deadline = absl::Now() + control.timeout;
+  const absl::Time deadline = SteadyNow() + control.timeout;
   v1::CompileRequest left = request;
   left.set_library(Absolute(request.library()));
   v1::CompileResponse response;

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
+#include "base/steady_clock.h"
 #include "env/program_rules.h"
 #include "env/solvers/solve.h"
 
@@ -67,7 +67,7 @@ void ReferenceSearch::Work() {
     if (!rules.ok()) continue;
     const absl::StatusOr<Solution> solution =
         Solve(solver_name::kLocalSearch, *rules,
-              {.deadline = absl::Now() + budget_, .stop = [this] { return Stopped(); }});
+              {.deadline = SteadyNow() + budget_, .stop = [this] { return Stopped(); }});
     if (!solution.ok() || solution->interrupted) continue;
     const Baseline* baseline = program->baseline();
     const double reference =

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -57,7 +58,7 @@ class Packer {
     while (!movers_[wanted_].times.is_wanted) ++wanted_;
   }
 
-  // True if all blocks that move get a place.
+  // True if all blocks that move get a place. False, too, where that takes too many steps.
   bool Pack(int attempts) {
     if (!WantedFitsAlone()) return false;
     std::vector<size_t> order(movers_.size());
@@ -68,10 +69,13 @@ class Packer {
       if (placed == 0) return false;  // only blocks that do not move are in its way
       // More attempts that get so far take longer than a look at whether any can succeed.
       if (attempt == 0 && 4 * placed > order.size() && IsHopeless()) return false;
+      if (IsTooLong()) return false;
       std::rotate(order.begin(), order.begin() + placed, order.begin() + placed + 1);
     }
     return false;
   }
+
+  int64_t steps() const { return steps_; }
 
   void MoveBlocks(std::vector<AddressBlock>& blocks) const {
     for (const Mover& mover : movers_) blocks[mover.block].offset = mover.offset;
@@ -101,9 +105,11 @@ class Packer {
     return Place(movers_[wanted_]);
   }
 
-  // Whether some block has no place in any order. A block that has been there for long mostly has
-  // one gap only, so that it takes the middle of the gap wherever it goes. No other block can have
-  // these bytes.
+  bool IsTooLong() const { return steps_ > kMostRepackSteps; }
+
+  // Whether some block has no place in any order; false if it takes too long to see. A block that
+  // has been there for long mostly has one gap only, so that it takes the middle of the gap
+  // wherever it goes. No other block can have these bytes.
   bool IsHopeless() {
     placed_.clear();
     std::vector<size_t> order(movers_.size());
@@ -113,6 +119,7 @@ class Packer {
       return movers_[a].times.first < movers_[b].times.first;
     });
     for (const size_t m : order) {
+      if (IsTooLong()) return false;
       Mover& mover = movers_[m];
       Bytes gap;
       int gaps = 0;
@@ -128,18 +135,19 @@ class Packer {
   }
 
   // Returns the number of blocks that found a place. If it is less than all, the next one found
-  // none.
+  // none, or the search takes too long.
   size_t PlaceInOrder(const std::vector<size_t>& order) {
     placed_.clear();
     for (size_t k = 0; k < order.size(); ++k) {
-      if (!Place(movers_[order[k]])) return k;
+      if (IsTooLong() || !Place(movers_[order[k]])) return k;
     }
     return order.size();
   }
 
-  const std::vector<Bytes>& TakenFor(Mover& mover) const {
+  const std::vector<Bytes>& TakenFor(Mover& mover) {
     if (mover.knows_taken) return mover.taken;
     mover.knows_taken = true;
+    steps_ += std::ssize(fixed_);
     for (const auto& [bytes, times] : fixed_) {
       if (!Meet(mover.times, times)) continue;
       if (mover.taken.empty() || mover.taken.back().end < bytes.begin) {
@@ -165,6 +173,7 @@ class Packer {
       return true;
     };
     for (const Placed& other : placed_) {
+      ++steps_;
       if (!Meet(mover.times, other.times)) continue;
       while (fixed != taken.end() && fixed->begin <= other.bytes.begin) {
         if (!step_over(*fixed++)) return;
@@ -191,10 +200,13 @@ class Packer {
   }
 
   void Keep(const Placed& placed) {
-    placed_.insert(std::upper_bound(placed_.begin(), placed_.end(), placed, &IsBelow), placed);
+    const auto place = std::upper_bound(placed_.begin(), placed_.end(), placed, &IsBelow);
+    steps_ += placed_.end() - place;
+    placed_.insert(place, placed);
   }
 
   const int64_t capacity_;
+  int64_t steps_ = 0;           // looks at other blocks, and blocks that an insertion shifts
   std::vector<Mover> movers_;   // the largest first
   size_t wanted_ = 0;           // of movers_
   std::vector<Placed> fixed_;   // blocks that do not move, ascending by offset
@@ -203,11 +215,13 @@ class Packer {
 
 }  // namespace
 
-bool Repack(std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values, int attempts) {
+bool Repack(std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values, int attempts,
+            int64_t* steps) {
   Packer packer(blocks, capacity, keep_values);
-  if (!packer.Pack(attempts)) return false;
-  packer.MoveBlocks(blocks);
-  return true;
+  const bool is_packed = packer.Pack(attempts);
+  if (steps != nullptr) *steps = packer.steps();
+  if (is_packed) packer.MoveBlocks(blocks);
+  return is_packed;
 }
 
 }  // namespace mallocmuzero

@@ -118,6 +118,30 @@ bool RepackInOrders(std::vector<AddressBlock>& blocks, int64_t capacity, bool ke
   return false;
 }
 
+// Blocks that all begin together and leave no place for the wanted one, which is twice as large.
+std::vector<AddressBlock> BlocksOfOneStart(int64_t count) {
+  std::vector<AddressBlock> blocks;
+  for (int64_t k = 0; k < count; ++k)
+    blocks.push_back(Block(16 * k, 16, 0, InstructionIndex(1 + k % 7), true));
+  blocks.push_back(Block(0, 32, 0, 0, true));
+  return blocks;
+}
+
+// The steps of a search that finds no place for all of them.
+int64_t StepsForBlocksOfOneStart(int64_t count) {
+  std::vector<AddressBlock> blocks = BlocksOfOneStart(count);
+  int64_t steps = 0;
+  EXPECT_FALSE(Repack(blocks, 16 * count + 16, true, kAttempts, &steps));
+  return steps;
+}
+
+TEST(Repack, TakesBoundedStepsHoweverManyBlocksMeet) {
+  EXPECT_GT(StepsForBlocksOfOneStart(1000), 1000 * 1000 / 2);  // each looks at all before it
+  for (const int64_t count : {4'000, 16'000, 64'000, 300'000}) {
+    EXPECT_LE(StepsForBlocksOfOneStart(count), kMostRepackSteps + count) << count;
+  }
+}
+
 bool Meet(const AddressBlock& a, const AddressBlock& b) {
   return a.first <= b.kept_until && b.first <= a.kept_until && a.offset < b.offset + b.bytes &&
          b.offset < a.offset + a.bytes;

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/rounding.h"
+#include "base/percentile.h"
 #include "base/sha256.h"
 #include "replay/trajectory_buffer.h"
 
@@ -70,12 +70,7 @@ void ReturnBaseline::Refresh() {
   const double before = kSpreadBefore * kSpreadBefore;
   scale_ = std::max(std::sqrt((before + compared * variance_) / (1 + compared)), kLeastScale);
   if (returns_.empty()) return;
-  // The least return that a share of ranked_quantile_ of the games do not exceed.
-  std::vector<double> sorted(returns_.begin(), returns_.end());
-  const double rank = std::ceil(ranked_quantile_ * static_cast<double>(sorted.size()));
-  const auto place = sorted.begin() + RoundToZero(std::max(rank, 1.0)) - 1;
-  std::nth_element(sorted.begin(), place, sorted.end());
-  return_to_beat_ = *place;
+  return_to_beat_ = Percentile({returns_.begin(), returns_.end()}, ranked_quantile_);
 }
 
 NetworkValue ReturnBaseline::Outcome(const v1::Trajectory& trajectory) const {

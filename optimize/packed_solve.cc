@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
+#include "base/steady_clock.h"
 #include "env/program_rules.h"
 #include "simulator/core/fast_memory_share.h"
 #include "simulator/core/simulate.h"
@@ -49,11 +49,11 @@ class PackedSolver {
     best.solution.solver = "all_hbm";
     const Solution all_hbm = best.solution;
     absl::optional<Candidate> smallest;  // smallest of the candidates that do not fit
-    const absl::Time end = options_.deadline + (options_.deadline - absl::Now());
+    const absl::Time end = options_.deadline + (options_.deadline - SteadyNow());
     double share = 1;
     for (int search = 0; search < kSearches && (search == 0 || !IsOver(end)); ++search) {
       SolveOptions part = options_;
-      if (search > 0) part.deadline = absl::Now() + (end - absl::Now()) / (kSearches - search);
+      if (search > 0) part.deadline = SteadyNow() + (end - SteadyNow()) / (kSearches - search);
       absl::StatusOr<Solution> solution = SolveWithin(share, part);
       if (!solution.ok()) return solution;
       if (solution->cycles >= best.solution.cycles) break;
@@ -62,7 +62,7 @@ class PackedSolver {
       if (Fits(*found)) return *std::move(solution);
       share = std::min(share, static_cast<double>(found->live_bytes) / capacity_) * kShrink;
       const absl::optional<Candidate> reduced =
-          LeaveOut(*found, absl::Now() + (end - absl::Now()) / 2);
+          LeaveOut(*found, SteadyNow() + (end - SteadyNow()) / 2);
       if (reduced && reduced->solution.cycles < best.solution.cycles) best = *reduced;
       if (!smallest || found->packed_bytes < smallest->packed_bytes) smallest = *std::move(found);
     }
@@ -72,7 +72,7 @@ class PackedSolver {
 
  private:
   bool IsOver(absl::Time end) const {
-    return absl::Now() >= end || (options_.stop && options_.stop());
+    return SteadyNow() >= end || (options_.stop && options_.stop());
   }
   bool Fits(const Candidate& candidate) const { return candidate.packed_bytes <= capacity_; }
 

@@ -1,10 +1,10 @@
 #include "optimize/packed_solve.h"
+#include "base/steady_clock.h"
 
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -18,7 +18,7 @@ class SolveToPackTest : public testing::Test {
  protected:
   SolveOptions Options() const {
     SolveOptions options;
-    options.deadline = absl::Now() + absl::Milliseconds(300);
+    options.deadline = SteadyNow() + absl::Milliseconds(300);
     options.threads = 1;
     return options;
   }

@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file_io.h"
 #include "base/rounding.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "compiler/compile.h"
 #include "mallocmuzero/v1/compile.pb.h"
 #include "mallocmuzero/v1/report.pb.h"
@@ -55,7 +55,7 @@ class PlacedSearch {
       : request_(request), compiler_(request) {}
 
   absl::StatusOr<PlacedSearchResult> Run() && {
-    const absl::Time start = absl::Now();
+    const absl::Time start = SteadyNow();
     MMZ_RETURN_IF_ERROR(CompileUnplaced());
     MMZ_RETURN_IF_ERROR(Sample(start));
     const bool tries_limits = TriesLimits();
@@ -68,7 +68,7 @@ class PlacedSearch {
     report().set_library(request_.library);
     report().set_library_version(compiler_.version());
     report().set_interrupted(Stopped());
-    report().set_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+    report().set_seconds(absl::ToDoubleSeconds(SteadyNow() - start));
     return std::move(result_);
   }
 
@@ -80,7 +80,7 @@ class PlacedSearch {
   bool Stopped() const { return request_.stop && request_.stop(); }
   bool HasTimeFor(int compiles) const {
     return !Stopped() &&
-           absl::Now() + compiler_.slowest() * compiles + request_.solve_time < request_.deadline;
+           SteadyNow() + compiler_.slowest() * compiles + request_.solve_time < request_.deadline;
   }
   bool HasRounds() {
     return std::count_if(report().rounds().begin(), report().rounds().end(),
@@ -162,7 +162,7 @@ class PlacedSearch {
     const absl::Time end = start + (request_.deadline - start) * kShareOfSamples;
     const int at_once = std::min<int>(kSamples, request_.threads);
     for (int done = 0; done + at_once <= kSamples; done += at_once) {
-      if (!HasRounds() || Stopped() || absl::Now() + compiler_.slowest() > end) break;
+      if (!HasRounds() || Stopped() || SteadyNow() + compiler_.slowest() > end) break;
       MMZ_RETURN_IF_ERROR(RunRound(std::vector<size_t>(at_once, 0), /*sample=*/true));
     }
     return absl::OkStatus();

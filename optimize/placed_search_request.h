@@ -52,7 +52,7 @@ struct PlacedSearchRequest {
 
   std::string program_name;  // if it is empty, the name of the module is used
 
-  absl::Time deadline;
+  absl::Time deadline;        // by SteadyNow
   absl::Duration solve_time;  // time of local search in each round
   uint32_t most_rounds = 0;
   uint32_t threads = 1;  // of local search, and number of compiles in parallel

@@ -5,12 +5,12 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file_io.h"
 #include "base/message_file.h"
 #include "base/rounding.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "compiler/compile.h"
 #include "optimize/checked_place.h"
 #include "optimize/packed_solve.h"
@@ -128,7 +128,7 @@ bool PlacedVariant::is_exhausted() const {
 }
 
 absl::Status PlacedVariant::Find(PlacedProposal& proposal) const {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   SolveOptions options;
   options.deadline = start + request_->solve_time;
   options.threads = request_->threads;
@@ -141,7 +141,7 @@ absl::Status PlacedVariant::Find(PlacedProposal& proposal) const {
   if (!found.ok()) return found.status();
   proposal.mapping = std::move(found->mapping);
   proposal.round.set_promised_cycles(found->cycles);
-  proposal.round.set_solve_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+  proposal.round.set_solve_seconds(absl::ToDoubleSeconds(SteadyNow() - start));
   return absl::OkStatus();
 }
 

@@ -9,9 +9,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "base/message_file.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "compiler/compile.h"
 #include "compiler/options.h"
 
@@ -50,7 +50,7 @@ absl::StatusOr<v1::CompileResponse> SearchCompiler::CompileOne(Job job) const {
   program.set_code(std::move(job.code));
   program.set_options(SerializeDeterministically(options));
   CompileControl control;
-  control.timeout = std::max((request_.deadline - absl::Now()) * 2, kLeastTimeout);
+  control.timeout = std::max((request_.deadline - SteadyNow()) * 2, kLeastTimeout);
   control.stop_fd = request_.stop_fd;
   return Compile(compile, control);
 }

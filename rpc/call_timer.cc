@@ -5,6 +5,7 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -12,8 +13,6 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 
 namespace mallocmuzero {
 namespace {
@@ -24,11 +23,12 @@ using grpc::experimental::InterceptorBatchMethods;
 using grpc::experimental::ServerInterceptorFactoryInterface;
 using grpc::experimental::ServerRpcInfo;
 using prometheus::Histogram;
+using Clock = std::chrono::steady_clock;  // an operator may set the wall clock during a call
 
 class CallTimer : public Interceptor {
  public:
   CallTimer(prometheus::Family<Histogram>& family, absl::string_view method)
-      : family_(family), method_(method), start_(absl::Now()) {}
+      : family_(family), method_(method), start_(Clock::now()) {}
 
   void Intercept(InterceptorBatchMethods* methods) override {
     if (methods->QueryInterceptionHookPoint(InterceptionHookPoints::PRE_SEND_STATUS)) {
@@ -42,12 +42,12 @@ class CallTimer : public Interceptor {
     static const Histogram::BucketBoundaries kSeconds = {1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2,
                                                          0.1,  0.3,  1,    3,    10,   60};
     family_.Add({{"method", method_}, {"code", absl::StatusCodeToString(code)}}, kSeconds)
-        .Observe(absl::ToDoubleSeconds(absl::Now() - start_));
+        .Observe(std::chrono::duration<double>(Clock::now() - start_).count());
   }
 
   prometheus::Family<Histogram>& family_;
   std::string method_;
-  absl::Time start_;
+  Clock::time_point start_;
 };
 
 class CallTimerFactory : public ServerInterceptorFactoryInterface {

@@ -3,6 +3,7 @@
 #include <openssl/crypto.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <fstream>
 #include <iterator>
@@ -18,15 +19,15 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 
 namespace mallocmuzero {
 namespace {
 
+using Clock = std::chrono::steady_clock;  // the wall clock may be set back
+
 constexpr size_t kLeastCharacters = 16;
 constexpr size_t kMostTokens = 2;
-constexpr absl::Duration kLookEvery = absl::Seconds(1);
+constexpr std::chrono::seconds kLookEvery(1);
 
 }  // namespace
 
@@ -37,7 +38,7 @@ absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(absl::string_view fie
   if (!tokens.ok()) return tokens.status();
   const absl::MutexLock lock(&file->mutex_);
   file->tokens_ = *std::move(tokens);
-  file->next_look_ = absl::Now() + kLookEvery;
+  file->next_look_ = Clock::now() + kLookEvery;
   return file;
 }
 
@@ -67,14 +68,14 @@ absl::StatusOr<std::vector<std::string>> TokenFile::Read() const {
 void TokenFile::Refresh() {
   {
     const absl::MutexLock lock(&mutex_);
-    if (is_reading_ || absl::Now() < next_look_) return;
+    if (is_reading_ || Clock::now() < next_look_) return;
     is_reading_ = true;
   }
   absl::StatusOr<std::vector<std::string>> tokens = Read();
   const absl::MutexLock lock(&mutex_);
   if (tokens.ok()) tokens_ = *std::move(tokens);
   is_reading_ = false;
-  next_look_ = absl::Now() + kLookEvery;
+  next_look_ = Clock::now() + kLookEvery;
 }
 
 std::string TokenFile::token() {

@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_RPC_TOKEN_FILE_H_
 #define MALLOCMUZERO_RPC_TOKEN_FILE_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -12,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 
 namespace mallocmuzero {
 
@@ -47,7 +47,7 @@ class TokenFile {
   absl::Mutex mutex_;
   std::vector<std::string> tokens_ ABSL_GUARDED_BY(mutex_);
   bool is_reading_ ABSL_GUARDED_BY(mutex_) = false;  // a caller looks at the file
-  absl::Time next_look_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::chrono::steady_clock::time_point next_look_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mallocmuzero

@@ -10,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/steady_clock.h"
 #include "env/program_rules.h"
 #include "metrics/process_usage.h"
 #include "rpc/status.h"
@@ -52,10 +53,11 @@ class Outbox {
 
 absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
 
+// The deadline of a call by SteadyNow. gRPC has it by the wall clock.
 absl::Time DeadlineOf(const grpc::CallbackServerContext& context) {
   const std::chrono::system_clock::time_point deadline = context.deadline();
   if (deadline == std::chrono::system_clock::time_point::max()) return absl::InfiniteFuture();
-  return absl::FromChrono(deadline);
+  return SteadyNow() + (absl::FromChrono(deadline) - absl::Now());
 }
 
 }  // namespace
@@ -76,7 +78,7 @@ class MapperService::Call final : public grpc::ServerWriteReactor<v1::FindMappin
       : service_(service),
         options_(service.options_),
         request_(request),
-        arrived_(absl::Now()),
+        arrived_(SteadyNow()),
         deadline_(DeadlineOf(context)) {}
 
   // Puts the request into the queue, or ends the call with the reason why not.

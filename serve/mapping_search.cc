@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "actor/agent_solver.h"
 #include "base/compression.h"
 #include "base/message_file.h"
+#include "base/steady_clock.h"
 #include "env/program_set.h"
 #include "env/solvers/plan.h"
 #include "env/solvers/solution.h"
@@ -27,7 +27,7 @@ constexpr double kAnswerShare = 0.05;
 class Searcher {
  public:
   Searcher(const MappingRequest& request, const SearchSettings& settings)
-      : request_(request), settings_(settings), begun_(absl::Now()) {}
+      : request_(request), settings_(settings), begun_(SteadyNow()) {}
 
   absl::StatusOr<SearchFigures> Run() {
     if (request_.stop()) return absl::CancelledError("the search was cancelled before it began");
@@ -36,7 +36,7 @@ class Searcher {
     if (!program.ok()) return program.status();
     program_ = *std::move(program);
     if (request_.stop()) return absl::CancelledError("the search was cancelled before it began");
-    start_ = absl::Now();
+    start_ = SteadyNow();
     end_ = std::min(start_ + absl::Seconds(request_.request->budget_seconds()),
                     request_.deadline - kAnswerShare * (request_.deadline - start_));
     if (end_ <= start_) return absl::DeadlineExceededError("no time is left for the search");
@@ -46,7 +46,7 @@ class Searcher {
     SendResult(*solution);
     return SearchFigures{.wait_seconds = absl::ToDoubleSeconds(begun_ - request_.arrived),
                          .prepare_seconds = absl::ToDoubleSeconds(start_ - begun_),
-                         .search_seconds = absl::ToDoubleSeconds(absl::Now() - start_),
+                         .search_seconds = absl::ToDoubleSeconds(SteadyNow() - start_),
                          .games = solution->games,
                          .simulations = solution->simulations,
                          .interrupted = solution->interrupted};
@@ -141,7 +141,7 @@ class Searcher {
           ExportOverrides(program(), solution.mapping, OverrideScope::kValues);
       if (overrides.ok()) *found.mutable_compiler_options() = overrides->options();
     }
-    found.set_seconds(absl::ToDoubleSeconds(absl::Now() - start_));
+    found.set_seconds(absl::ToDoubleSeconds(SteadyNow() - start_));
     return found;
   }
 

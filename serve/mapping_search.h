@@ -27,8 +27,8 @@ struct SearchSettings {
 // One request, and how to answer it.
 struct MappingRequest {
   const v1::FindMappingRequest* request = nullptr;
-  absl::Time arrived;                            // at the server
-  absl::Time deadline;                           // of the call
+  absl::Time arrived;                            // at the server, by SteadyNow
+  absl::Time deadline;                           // of the call, by SteadyNow
   std::shared_ptr<const LoadedNetwork> network;  // null: none
 
   // True ends the search; its best mapping is the result. Called from any thread.

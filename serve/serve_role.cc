@@ -8,7 +8,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "actor/round_pacer.h"
 #include "actor/self_play.h"
 #include "base/log.h"
@@ -99,10 +98,10 @@ class ServeRole::Impl {
     if (stopped_.HasBeenNotified()) return;
     stopped_.Notify();
     if (watcher_.joinable()) watcher_.join();
-    const absl::Time end = absl::Now() + grace;
+    const absl::Time end = SteadyNow() + grace;
     if (service_ != nullptr) service_->Stop();
     if (server_ != nullptr) {
-      server_->Shutdown(std::max(absl::ZeroDuration(), end - absl::Now()));
+      server_->Shutdown(std::max(absl::ZeroDuration(), end - SteadyNow()));
     }
   }
 

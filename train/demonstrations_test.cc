@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actor/game_recorder.h"
 #include "base/message_file.h"
+#include "base/steady_clock.h"
 #include "gtest/gtest.h"
 #include "learner/run_directory.h"
 #include "train/testing/small_run.h"
@@ -69,7 +69,7 @@ TEST(Demonstrations, ThatWereCutShortAreMadeUpFor) {
   config.set_demonstration_seconds(0.2);
   ASSERT_TRUE(WriteMessage(folder + "/config.textproto", config).ok());
   // The deadline probably cuts short the search for the second program.
-  ASSERT_TRUE(ResumeRun(folder)->Run({.deadline = absl::Now() + absl::Seconds(0.3)}, nullptr).ok());
+  ASSERT_TRUE(ResumeRun(folder)->Run({.deadline = SteadyNow() + absl::Seconds(0.3)}, nullptr).ok());
   const std::unique_ptr<TrainingRun> run = ResumeRun(folder);
   ASSERT_TRUE(run->Run({.iterations = 0}, nullptr).ok());
   EXPECT_EQ(SavedDemonstrations(*run), std::vector<int>({3, 3}));
@@ -79,7 +79,7 @@ TEST(Demonstrations, EndWithTheBudget) {
   v1::TrainConfig config = SmallConfig();
   config.set_demonstration_seconds(2);
   const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("no_time"), config);
-  ASSERT_TRUE(run->Run({.deadline = absl::Now()}, nullptr).ok());
+  ASSERT_TRUE(run->Run({.deadline = SteadyNow()}, nullptr).ok());
   EXPECT_EQ(SavedDemonstrations(*run), std::vector<int>({0, 0}));
 }
 

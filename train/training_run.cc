@@ -14,7 +14,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actor/demonstrations.h"
 #include "actor/game_recorder.h"
@@ -22,6 +21,7 @@
 #include "base/random.h"
 #include "base/rounding.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "base/thread_count.h"
 #include "env/recorded_game.h"
 #include "env/solvers/solve.h"
@@ -40,7 +40,7 @@ constexpr uint32_t kMaxInFlight = 256;
 
 // Whether a limit is reached that ends Run at once.
 bool IsOver(const RunLimits& limits) {
-  return (limits.stop && limits.stop()) || absl::Now() >= limits.deadline;
+  return (limits.stop && limits.stop()) || SteadyNow() >= limits.deadline;
 }
 
 }  // namespace
@@ -64,11 +64,11 @@ absl::Status TrainingRun::Run(const RunLimits& limits,
   bool written = false;
   while (state_.iteration() < limits.iterations && !IsOver(limits)) {
     v1::TrainMetrics metrics;
-    const absl::Time start = absl::Now();
+    const absl::Time start = SteadyNow();
     const absl::StatusOr<bool> finished = Iterate(limits, metrics);
     if (!finished.ok()) return finished.status();
     if (!*finished) break;
-    state_.set_seconds(state_.seconds() + absl::ToDoubleSeconds(absl::Now() - start));
+    state_.set_seconds(state_.seconds() + absl::ToDoubleSeconds(SteadyNow() - start));
     state_.set_iteration(state_.iteration() + 1);
     DescribeTotals(state_, trained_.step(), metrics);
     MMZ_RETURN_IF_ERROR(directory_.AppendMetrics(metrics));
@@ -84,10 +84,10 @@ absl::Status TrainingRun::Run(const RunLimits& limits,
 absl::Status TrainingRun::Demonstrate(const RunLimits& limits) {
   if (config_.demonstration_seconds() <= 0) return absl::OkStatus();
   for (size_t p = state_.demonstrated_programs(); p < programs_.size(); ++p) {
-    const absl::Time start = absl::Now();
+    const absl::Time start = SteadyNow();
     SolveOptions options;
     options.deadline =
-        std::min(limits.deadline, start + absl::Seconds(config_.demonstration_seconds()));
+        std::min(limits.deadline, SteadyNow() + absl::Seconds(config_.demonstration_seconds()));
     options.stop = limits.stop;
     options.seed = config_.seed();
     absl::StatusOr<std::vector<v1::Trajectory>> games =
@@ -103,7 +103,7 @@ absl::Status TrainingRun::Demonstrate(const RunLimits& limits) {
       replay_.Insert(std::make_shared<const v1::Trajectory>(std::move(game)));
     }
     state_.set_demonstrated_programs(p + 1);
-    state_.set_seconds(state_.seconds() + absl::ToDoubleSeconds(absl::Now() - start));
+    state_.set_seconds(state_.seconds() + absl::ToDoubleSeconds(SteadyNow() - start));
   }
   return absl::OkStatus();
 }
@@ -175,14 +175,14 @@ absl::StatusOr<PlayedGames> TrainingRun::Play(absl::Span<const GameTask> tasks,
                                               const std::shared_ptr<const NetworkSnapshot>& network,
                                               uint64_t network_step,
                                               v1::TrainMetrics& metrics) const {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   absl::StatusOr<PlayedGames> played =
       PlayOnThreads(tasks, search_, std::max(1U, threads() - 1), kMaxInFlight, network,
                     network_step, [&] { return IsOver(limits); });
   if (!played.ok()) return played;
   const SelfPlayStats& stats = played->stats;
   const double busy = stats.game_seconds + stats.network_seconds + stats.tree_seconds;
-  metrics.set_play_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+  metrics.set_play_seconds(absl::ToDoubleSeconds(SteadyNow() - start));
   metrics.set_searches(static_cast<double>(stats.searches));
   metrics.set_simulations(static_cast<double>(stats.simulations));
   if (stats.batches.batches() == 0) return played;  // stopped before the first batch
@@ -237,7 +237,7 @@ std::vector<std::optional<HbmShare>> TrainingRun::TakeGames(std::vector<v1::Traj
 }
 
 absl::StatusOr<bool> TrainingRun::Learn(const RunLimits& limits, v1::TrainMetrics& metrics) {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const double batch = config_.learner().batch_size();
   const size_t updates = RoundToZero(state_.draws_due() / batch);
   if (updates == 0 || replay_.games() == 0) return true;
@@ -251,7 +251,7 @@ absl::StatusOr<bool> TrainingRun::Learn(const RunLimits& limits, v1::TrainMetric
   if (!losses.ok()) return losses.status();
   if (!losses->has_value()) return false;
   *metrics.mutable_losses() = **losses;
-  metrics.set_learn_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+  metrics.set_learn_seconds(absl::ToDoubleSeconds(SteadyNow() - start));
   return true;
 }
 

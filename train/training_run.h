@@ -36,9 +36,9 @@ namespace mallocmuzero {
 
 // The conditions under which Run returns.
 struct RunLimits {
-  absl::Time deadline = absl::InfiniteFuture();
-  uint64_t iterations = UINT64_MAX;  // of the run, including those before a Resume
-  std::function<bool()> stop;        // called often, on any thread; true ends Run soon
+  absl::Time deadline = absl::InfiniteFuture();  // by SteadyNow
+  uint64_t iterations = UINT64_MAX;              // of the run, including those before a Resume
+  std::function<bool()> stop;                    // called often, on any thread; true ends Run soon
 };
 
 // In each iteration, the players use the weights of the last iteration while the learner trains on

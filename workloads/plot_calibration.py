@@ -7,20 +7,28 @@ Needs matplotlib. Each point is one placement of one program, which the latency 
 without.
 """
 
+from __future__ import annotations
+
 import json
 import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-from matplotlib.ticker import PercentFormatter
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def main() -> int:
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
         return 2
+    # Only the picture needs matplotlib, the curves do not.
+    import matplotlib
+
+    matplotlib.use("Agg")
+    matplotlib.rcParams["svg.hashsalt"] = "calibration"  # the same picture has the same names
+    import matplotlib.pyplot as plt
+
     programs = json.load(sys.stdin)["programs"]
     figure, (totals, errors) = plt.subplots(1, 2, figsize=(11, 5))
     chips = sorted({program["report"]["hardware"] for program in programs})
@@ -33,16 +41,31 @@ def main() -> int:
                 compiled.append(placement["compiled_cycles"] / 1e6)
                 predicted.append(placement["predicted_cycles"] / 1e6)
         totals.scatter(compiled, predicted, s=9, alpha=0.6, label=f"{chip} ({len(compiled)})")
-        error = sorted(abs(p / c - 1) for p, c in zip(predicted, compiled, strict=True) if c > 0)
-        errors.step(error, [(i + 1) / len(error) for i in range(len(error))], label=chip)
+        draw_shares(
+            errors,
+            (abs(p / c - 1) for p, c in zip(predicted, compiled, strict=True) if c > 0),
+            chip,
+        )
     draw_axes(totals, errors)
     figure.tight_layout()
     figure.savefig(sys.argv[1], metadata={"Date": None})
     return 0
 
 
-def draw_axes(totals: plt.Axes, errors: plt.Axes) -> None:
+def draw_shares(axes: Axes, errors: Iterable[float], label: str) -> None:
+    """Draws the share of placements whose error is at most x, from none at x = 0 on.
+
+    The share grows at each error and stays the same up to the next one.
+    """
+    ascending = sorted(errors)
+    shares = [(i + 1) / len(ascending) for i in range(len(ascending))]
+    axes.step([0.0, *ascending], [0.0, *shares], where="post", label=label)
+
+
+def draw_axes(totals: Axes, errors: Axes) -> None:
     """Labels both plots. The diagonal is a perfect prediction."""
+    from matplotlib.ticker import PercentFormatter
+
     low, high = totals.get_xlim()[0], totals.get_xlim()[1]
     totals.set(xscale="log", yscale="log", xlabel="compiled Mcycles", ylabel="predicted Mcycles")
     totals.plot([max(low, 0.1), high], [max(low, 0.1), high], color="black", linewidth=0.7)

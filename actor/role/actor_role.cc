@@ -261,7 +261,7 @@ LearnerClientHooks ActorRole::Impl::Hooks() {
               [this](const v1::ActorReport& report, const absl::Status& status,
                      const v1::ActorOrders& orders) {
                 if (status.ok()) {
-                  state_.SetOrders(orders, absl::Now());
+                  state_.SetOrders(orders, SteadyNow());
                   candidate_.SetOrders(orders);
                   if (orders.has_shards()) TakeShards(orders.shards());
                 } else {

@@ -117,7 +117,7 @@ class ActorState {
   RoundInputs inputs_ ABSL_GUARDED_BY(mutex_);
   bool network_used_ ABSL_GUARDED_BY(mutex_) = true;
   uint64_t newest_step_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::Time last_contact_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time last_contact_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // by SteadyNow
   std::string learner_trouble_ ABSL_GUARDED_BY(mutex_);
   PlayFigures figures_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Outcome> outcomes_ ABSL_GUARDED_BY(mutex_);  // by program

@@ -15,11 +15,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actor/role/checkpoint_watch.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "mallocmuzero/v1/learner.grpc.pb.h"
 #include "rpc/backoff.h"
 #include "rpc/channel.h"
@@ -177,7 +177,7 @@ void LearnerClient::Impl::NoteFailure(const absl::Status& status, std::string& t
 void LearnerClient::Impl::NoteCall(const absl::Status& status) {
   const absl::MutexLock lock(&mutex_);
   if (!status.ok()) return NoteFailure(status, call_trouble_);
-  figures_.last_contact = absl::Now();
+  figures_.last_contact = SteadyNow();
   call_trouble_.clear();
 }
 
@@ -292,11 +292,11 @@ void LearnerClient::Impl::WatchAgainAndAgain() {
 }
 
 absl::Status LearnerClient::Impl::FetchWeights(const v1::CheckpointNotice& notice) {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const absl::Status status = Fetch(kWatcher, notice.sha256(), notice.bytes(), partial_weights_);
   {
     const absl::MutexLock lock(&mutex_);
-    figures_.fetch_seconds += absl::ToDoubleSeconds(absl::Now() - start);
+    figures_.fetch_seconds += absl::ToDoubleSeconds(SteadyNow() - start);
   }
   MMZ_RETURN_IF_ERROR(status);
   const Partial whole = std::exchange(partial_weights_, {});

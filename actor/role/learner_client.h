@@ -67,7 +67,7 @@ struct LearnerClientHooks {
 
 // Totals since the client was made.
 struct LearnerClientFigures {
-  absl::Time last_contact = absl::InfinitePast();
+  absl::Time last_contact = absl::InfinitePast();  // by SteadyNow
 
   uint64_t reports = 0;
   uint64_t failed_reports = 0;

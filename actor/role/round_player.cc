@@ -14,13 +14,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "actor/demonstrations.h"
 #include "actor/game_recorder.h"
 #include "actor/task_maker.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "env/recorded_game.h"
 #include "env/solvers/solve.h"
 
@@ -47,7 +47,7 @@ RoundPlayer::~RoundPlayer() = default;
 absl::Status RoundPlayer::Run(const absl::Notification& stop) {
   SetComputeThreads(1);
   while (!stop.HasBeenNotified()) {
-    const absl::Time start = absl::Now();
+    const absl::Time start = SteadyNow();
     const std::optional<RoundInputs> inputs = state_.NextRound(start);
     PlayBlock block;
     Round round;
@@ -68,7 +68,7 @@ absl::Status RoundPlayer::Run(const absl::Notification& stop) {
     state_.SetBlocked(options_.thread, block);
     if (round.tasks.empty()) {
       stop.WaitForNotificationWithTimeout(kCheckInterval);
-      state_.AddSeconds(absl::ToDoubleSeconds(absl::Now() - start), 0);
+      state_.AddSeconds(absl::ToDoubleSeconds(SteadyNow() - start), 0);
       continue;
     }
     MMZ_RETURN_IF_ERROR(PlayRound(round, stop));
@@ -120,7 +120,7 @@ absl::StatusOr<bool> RoundPlayer::Demonstrate(const AssignedPrograms& assigned,
   if (program == nullptr) return false;
   state_.SetBlocked(options_.thread, ShowingBlock());
   SolveOptions options;
-  options.deadline = absl::Now() + absl::Seconds(assigned.assignment.demonstration_seconds());
+  options.deadline = SteadyNow() + absl::Seconds(assigned.assignment.demonstration_seconds());
   options.stop = [&stop] { return stop.HasBeenNotified(); };
   options.seed = random_.Next();
   const absl::StatusOr<std::vector<v1::Trajectory>> games = ShowGames(
@@ -200,12 +200,12 @@ absl::Status RoundPlayer::PlayRound(const Round& round, const absl::Notification
   if (evaluates) candidate_.AddRound(round.candidate_sha256, games);
   state_.AddRound(play_->TakeStats(), is_new && !evaluates ? absl::MakeConstSpan(games)
                                                            : absl::Span<const v1::Trajectory>());
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   for (const v1::Trajectory& game : games) {
     // The result is false only during a stop, or for a game that no shard would accept.
     (void)(is_new ? writer_.Write(game) : writer_.Replace(game, round.shards.at(game.id())));
   }
-  state_.AddSeconds(0, absl::ToDoubleSeconds(absl::Now() - start));
+  state_.AddSeconds(0, absl::ToDoubleSeconds(SteadyNow() - start));
   return absl::OkStatus();
 }
 

@@ -27,10 +27,11 @@
 #include "actor/role/learner_client.h"
 #include "actor/role/play_block.h"
 #include "actor/task_maker.h"
+#include "base/percentile.h"
 #include "base/random.h"
-#include "base/rounding.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "base/thread_count.h"
 #include "env/action.h"
 #include "env/game.h"
@@ -88,13 +89,6 @@ struct GamePool {
   uint64_t version = 0;
   std::vector<std::vector<v1::Trajectory>> games;  // by program
 };
-
-double Percentile(std::vector<double> times, double share) {
-  if (times.empty()) return 0;
-  const auto at = times.begin() + RoundToZero(share * static_cast<double>(times.size() - 1));
-  std::nth_element(times.begin(), at, times.end());
-  return *at;
-}
 
 }  // namespace
 
@@ -164,7 +158,7 @@ class SyntheticActors::Impl {
 absl::Status SyntheticActors::Impl::Start() {
   const uint32_t threads = ThreadCount(options_.threads);
   Random random(run_);
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   for (uint32_t a = 0; a < options_.actors; ++a) {
     auto actor = std::make_unique<Actor>();
     actor->index = a;
@@ -207,7 +201,7 @@ LearnerClientHooks SyntheticActors::Impl::Hooks(Actor& actor) {
               const absl::MutexLock lock(&actor.mutex);
               actor.weights = {orders.program_weights().begin(), orders.program_weights().end()};
             }
-            const double ms = absl::ToDoubleMilliseconds(absl::Now() - actor.reported);
+            const double ms = absl::ToDoubleMilliseconds(SteadyNow() - actor.reported);
             const absl::MutexLock lock(&mutex_);
             if (report_ms_.size() < kReportTimes) {
               report_ms_.push_back(ms);
@@ -242,7 +236,7 @@ v1::ActorReport SyntheticActors::Impl::Report(Actor& actor) const {
     report.set_flow_control(block.flow_control);
   }
   report.set_rss_bytes(ResidentBytes());
-  actor.reported = absl::Now();
+  actor.reported = SteadyNow();
   const absl::MutexLock lock(&actor.mutex);
   report.set_games(actor.games);
   report.set_decisions(actor.decisions);
@@ -285,7 +279,7 @@ void SyntheticActors::Impl::PlayFor(uint32_t thread, uint32_t threads) {
   while (!stop_.HasBeenNotified()) {
     bool played = false;
     const std::shared_ptr<const GamePool> games = pool();
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     for (size_t a = thread; games != nullptr && a < actors_.size(); a += threads) {
       Actor& actor = *actors_[a];
       if (now < actor.due || stop_.HasBeenNotified()) continue;
@@ -329,7 +323,7 @@ absl::Status SyntheticActors::Impl::Stop(absl::Duration grace) {
     const absl::MutexLock lock(&mutex_);
     if (std::exchange(stopped_, true)) return absl::OkStatus();
   }
-  const absl::Time deadline = absl::Now() + grace;
+  const absl::Time deadline = SteadyNow() + grace;
   stop_.Notify();
   for (std::thread& thread : threads_) thread.join();
   // Many threads close actors in parallel: each takes a moment, and there may be thousands.
@@ -346,7 +340,7 @@ absl::Status SyntheticActors::Impl::Stop(absl::Duration grace) {
 
 // Closes an actor. Games that cannot be delivered until `deadline` are lost.
 void SyntheticActors::Impl::Close(Actor& actor, absl::Time deadline) {
-  actor.writer->Close(std::max(deadline - absl::Now(), absl::ZeroDuration())).IgnoreError();
+  actor.writer->Close(std::max(deadline - SteadyNow(), absl::ZeroDuration())).IgnoreError();
   std::unique_ptr<LearnerClient> learner;
   const absl::MutexLock lock(&actor.mutex);
   learner = std::move(actor.learner);
@@ -354,7 +348,7 @@ void SyntheticActors::Impl::Close(Actor& actor, absl::Time deadline) {
 
 SyntheticStats SyntheticActors::Impl::stats() const {
   SyntheticStats all;
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   for (const auto& actor : actors_) {
     all.acknowledged += actor->writer->acknowledged();
     all.spooled_bytes += actor->writer->spooled_bytes();

@@ -108,8 +108,7 @@ def gain(cycles: float, report: Record) -> float:
 
 def percent(value: float) -> str:
     """Returns a number of per cent for a table."""
-    # Rounding must not print a minus sign before a zero.
-    return f"{round(value, 2) + 0.0:.2f}"
+    return f"{value:z.2f}"
 
 
 def compare_with(default_cycles: float, report: Record) -> None:

@@ -114,8 +114,7 @@ def _bar_lines(bar: Bar, x: float, width: float, scale: _Scale) -> Iterator[str]
     # A frame shows where the gain would end with the roofline.
     yield _box(x, width, scale.y(0), scale.y(whole), f'fill="none" stroke="{colour}"')
     top = min(scale.y(bar.known), scale.y(whole), scale.y(0))
-    # Rounding must not print a minus sign before a zero.
-    yield _text(x + width / 2, top - 4, f"{round(100 * bar.known, 1) + 0.0:.1f}")
+    yield _text(x + width / 2, top - 4, f"{100 * bar.known:z.1f}")
 
 
 def _box(x: float, width: float, one: float, other: float, style: str) -> str:

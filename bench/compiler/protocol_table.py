@@ -207,8 +207,7 @@ def _range(values: Sequence[float]) -> str:
 
 
 def _percent(value: float) -> str:
-    # Rounding must not print a minus sign before a zero.
-    return f"{round(100.0 * value, 2) + 0.0:.2f} %"
+    return f"{100.0 * value:z.2f} %"
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

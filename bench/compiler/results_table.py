@@ -190,8 +190,7 @@ def _median(values: list[float]) -> float | None:
 
 
 def _percent(value: float | None) -> str:
-    # Rounding must not print a minus sign before a zero.
-    return "-" if value is None else f"{round(100.0 * value, 2) + 0.0:.2f} %"
+    return "-" if value is None else f"{100.0 * value:z.2f} %"
 
 
 def _mega(cycles: float) -> str:

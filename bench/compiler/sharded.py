@@ -48,7 +48,7 @@ class Row:
         return (
             f"| {self.program} | {self.default_cycles / 1e6:.3f} "
             f"| {self.collective_cycles / self.default_cycles:.1%} "
-            f"| {self.optimized_cycles / 1e6:.3f} | {gain:.2%} | {of_rest:.2%} |"
+            f"| {self.optimized_cycles / 1e6:.3f} | {gain:z.2%} | {of_rest:z.2%} |"
         )
 
 

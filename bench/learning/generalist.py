@@ -144,7 +144,7 @@ def main() -> int:
             against, greedy, search, agent = play(player, program, arguments.seeds)
             shares = [greedy, median(search), median(agent)]
             name = f"{original.parent.name}/{original.stem}"
-            saved = " | ".join(f"{100 * (1 - share):.2f} %" for share in shares)
+            saved = " | ".join(f"{100 * (1 - share):z.2f} %" for share in shares)
             print(f"| {name} | {against} | {saved} |", flush=True)
             word = outcome(median(agent), greedy)
             against_greedy[word] = against_greedy.get(word, 0) + 1

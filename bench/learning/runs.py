@@ -103,10 +103,10 @@ def local_search(program: str, arguments: argparse.Namespace) -> float:
 
 def spread(values: list[float]) -> str:
     """Returns the median, and the range if there are several values."""
-    middle = f"{100 * median(values):.2f} %"
+    middle = f"{100 * median(values):z.2f} %"
     if len(values) == 1:
         return middle
-    return f"{middle} ({100 * min(values):.2f} to {100 * max(values):.2f})"
+    return f"{middle} ({100 * min(values):z.2f} to {100 * max(values):z.2f})"
 
 
 def table(results: list[Result], arguments: argparse.Namespace) -> str:
@@ -123,9 +123,9 @@ def table(results: list[Result], arguments: argparse.Namespace) -> str:
                 continue
             games = median([r.games for r in own])
             rows.append(
-                f"| {program} | {setting} | {100 * own[0].greedy:.2f} % "
+                f"| {program} | {setting} | {100 * own[0].greedy:z.2f} % "
                 f"| {spread([r.policy for r in own])} | {spread([r.best for r in own])} "
-                f"| {100 * local_search(program, arguments):.2f} % | {games:,.0f} |"
+                f"| {100 * local_search(program, arguments):z.2f} % | {games:,.0f} |"
             )
     return "\n".join(rows)
 

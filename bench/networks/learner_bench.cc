@@ -1,6 +1,5 @@
 #include "bench/networks/learner_bench.h"
 
-#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/percentile.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "env/action.h"
@@ -70,7 +70,7 @@ v1::LearnerOptions OptionsOf(const LearnerBenchOptions& options, v1::LearnerOpti
   return learner;
 }
 
-// Milliseconds of each update, in the order of their length. An update reads its losses at its end,
+// Milliseconds of each update. An update reads its losses at its end,
 // so a device has then finished it.
 absl::StatusOr<std::vector<double>> MeasureUpdates(Learner& learner,
                                                    const std::vector<UnrollBatch>& batches,
@@ -90,7 +90,6 @@ absl::StatusOr<std::vector<double>> MeasureUpdates(Learner& learner,
     times.push_back(std::chrono::duration<double, std::milli>(now - before).count());
     before = now;
   } while (before - start < limit);
-  std::sort(times.begin(), times.end());
   return times;
 }
 
@@ -130,8 +129,8 @@ absl::StatusOr<v1::LearnerBenchReport> BenchLearner(const LearnerBenchOptions& o
   report.set_seconds(options.seconds);
   report.set_updates_per_second(per_second);
   report.set_rows_per_second(per_second * options.rows);
-  report.set_update_p50_ms((*times)[times->size() / 2]);
-  report.set_update_p99_ms((*times)[times->size() * 99 / 100]);
+  report.set_update_p50_ms(Percentile(*times, 0.5));
+  report.set_update_p99_ms(Percentile(*times, 0.99));
   return report;
 }
 

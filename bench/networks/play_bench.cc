@@ -7,11 +7,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "actor/game_recorder.h"
 #include "actor/self_play.h"
 #include "base/size32.h"
+#include "base/steady_clock.h"
 #include "env/game.h"
 #include "env/program_set.h"
 #include "env/solvers/greedy.h"
@@ -65,12 +65,12 @@ void Describe(const PlayedProgram& program, const v1::Trajectory& game,
 
 absl::StatusOr<v1::PlayBenchReport> BenchPlay(const ProgramSet& programs, const Network& network,
                                               uint32_t simulations) {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const absl::StatusOr<PlayedGames> played = PlayOneOfEach(programs, network, simulations);
   if (!played.ok()) return played.status();
   v1::PlayBenchReport report;
   report.set_simulations(simulations);
-  report.set_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+  report.set_seconds(absl::ToDoubleSeconds(SteadyNow() - start));
   for (size_t p = 0; p < programs.size(); ++p) {
     Describe(programs[p], played->games[p], *report.add_programs());
   }

@@ -3,10 +3,11 @@
 #ifndef MALLOCMUZERO_BENCH_NETWORKS_SAMPLED_TIMES_H_
 #define MALLOCMUZERO_BENCH_NETWORKS_SAMPLED_TIMES_H_
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
+
+#include "base/percentile.h"
 
 namespace mallocmuzero::bench {
 
@@ -27,13 +28,8 @@ class SampledTimes {
 
   size_t kept() const { return kept_.size(); }
 
-  // The upper one of the two middle times if their number is even. There must be one.
-  double Median() const {
-    std::vector<double> times = kept_;
-    const auto median = times.begin() + times.size() / 2;
-    std::nth_element(times.begin(), median, times.end());
-    return *median;
-  }
+  // The lower one of the two middle times if their number is even; 0 if there is none.
+  double Median() const { return Percentile(kept_, 0.5); }
 
  private:
   std::vector<double> kept_;

@@ -31,7 +31,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/steady_clock.h"
 #include "bench/replay/replay_load_client.h"
@@ -256,7 +255,7 @@ double OtherSeconds(const Child& server, const Children& clients) {
 absl::StatusOr<LoadRate> Measure(const ReplayLoadOptions& options, Order order, const Child& server,
                                  const Children& clients) {
   const double others = OtherSeconds(server, clients);
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   for (const std::unique_ptr<Child>& client : clients) {
     SendAll(client->socket(), &order, sizeof(order));
   }
@@ -270,10 +269,10 @@ absl::StatusOr<LoadRate> Measure(const ReplayLoadOptions& options, Order order, 
     rate.per_second += result.per_second;
     times.Add(result.times);
   }
-  rate.p50_ms = times.QuantileMs(0.5);
-  rate.p99_ms = times.QuantileMs(0.99);
+  rate.p50_ms = times.PercentileMs(0.5);
+  rate.p99_ms = times.PercentileMs(0.99);
   rate.other_cores = std::max(0.0, OtherSeconds(server, clients) - others) /
-                     absl::ToDoubleSeconds(absl::Now() - start);
+                     absl::ToDoubleSeconds(SteadyNow() - start);
   return rate;
 }
 

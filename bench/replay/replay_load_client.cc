@@ -11,7 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "base/steady_clock.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/client/item_sampler.h"
 #include "replay/client/item_writer.h"
@@ -63,7 +63,7 @@ class InsertClient {
     SpooledItem item{.id = id, .wire = WriteItem(fields_, payloads_[next_++ % kPayloads])};
     {
       const absl::MutexLock lock(&mutex_);
-      begun_.push_back(absl::Now());
+      begun_.push_back(SteadyNow());
     }
     writer_.Write(std::move(item));
   }
@@ -72,15 +72,15 @@ class InsertClient {
   void Finish() { writer_.Close(absl::Minutes(1), absl::Minutes(1)); }
 
   ClientResult Measure(double seconds) {
-    const absl::Time start = absl::Now() + kWarmUp;
-    while (absl::Now() < start) Insert();
+    const absl::Time start = SteadyNow() + kWarmUp;
+    while (SteadyNow() < start) Insert();
     measuring_ = true;
     const uint64_t before = writer_.acknowledged();
-    const absl::Time begin = absl::Now();
-    while (absl::Now() < begin + absl::Seconds(seconds)) Insert();
+    const absl::Time begin = SteadyNow();
+    while (SteadyNow() < begin + absl::Seconds(seconds)) Insert();
     measuring_ = false;
     const auto count = static_cast<double>(writer_.acknowledged() - before);
-    ClientResult result{.per_second = count / absl::ToDoubleSeconds(absl::Now() - begin)};
+    ClientResult result{.per_second = count / absl::ToDoubleSeconds(SteadyNow() - begin)};
     const absl::MutexLock lock(&mutex_);
     result.times = times_;
     return result;
@@ -90,7 +90,7 @@ class InsertClient {
   // Answers come in the order of the items.
   void OnSettled() {
     const absl::MutexLock lock(&mutex_);
-    if (measuring_) times_.Add(absl::Now() - begun_.front());
+    if (measuring_) times_.Add(SteadyNow() - begun_.front());
     begun_.pop_front();
   }
 
@@ -135,17 +135,17 @@ absl::StatusOr<ClientResult> MeasureSamples(const std::string& address, size_t i
   const uint32_t batch = BatchOf(item_bytes);
   ClientResult result;
   uint64_t count = 0;
-  absl::Time begin = absl::Now() + kWarmUp;
-  while (absl::Now() < begin + absl::Seconds(seconds)) {
-    const absl::Time call = absl::Now();
+  absl::Time begin = SteadyNow() + kWarmUp;
+  while (SteadyNow() < begin + absl::Seconds(seconds)) {
+    const absl::Time call = SteadyNow();
     const auto draws = sampler.Draw(v1::PRIORITIZED, batch, absl::Minutes(1));
     if (!draws.ok()) return draws.status();
     if (call < begin) continue;
     if (count == 0) begin = call;
     count += batch;
-    result.times.Add(absl::Now() - call);
+    result.times.Add(SteadyNow() - call);
   }
-  result.per_second = static_cast<double>(count) / absl::ToDoubleSeconds(absl::Now() - begin);
+  result.per_second = static_cast<double>(count) / absl::ToDoubleSeconds(SteadyNow() - begin);
   return result;
 }
 

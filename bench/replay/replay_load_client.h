@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/percentile.h"
 #include "base/rounding.h"
 
 namespace mallocmuzero::bench {
@@ -26,12 +27,13 @@ class TimeHistogram {
     for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
   }
 
-  // The middle of the step in which it is; 0 if nothing was added.
-  double QuantileMs(double quantile) const {
-    uint64_t sum = 0;
-    for (const uint64_t count : counts_) sum += count;
+  // The middle of the step in which the percentile is (base/percentile.h), milliseconds; 0 if
+  // nothing was added.
+  double PercentileMs(double share) const {
+    int64_t sum = 0;
+    for (const int64_t count : counts_) sum += count;
     if (sum == 0) return 0;
-    uint64_t left = RoundToZero(quantile * static_cast<double>(sum));
+    int64_t left = PercentileIndex(share, sum);
     size_t i = 0;
     while (i + 1 < counts_.size() && left >= counts_[i]) left -= counts_[i++];
     return std::exp((static_cast<double>(i) + 0.5) * kStep) / 1000;
@@ -39,7 +41,7 @@ class TimeHistogram {
 
  private:
   static constexpr double kStep = 0.04879;  // ln 1.05
-  std::array<uint64_t, 400> counts_{};
+  std::array<int64_t, 400> counts_{};
 };
 
 // The result of one client in one measurement. Trivially copyable: it goes from process to process

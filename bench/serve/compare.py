@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import pathlib
 import resource
@@ -23,7 +24,7 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 _FIGURES = ("simulations", "games")
@@ -33,6 +34,14 @@ _UNITS = ("seconds", "cpu_seconds")
 _SHORT = 0.05
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Returns the percentile as base/percentile.h defines it, like the server's own figures.
+
+    It is the least value that at least this share of the values do not exceed.
+    """
+    return sorted(values)[max(1, math.ceil(share * len(values))) - 1]
 
 
 def cpu_seconds_of(pid: int) -> float:
@@ -169,12 +178,11 @@ class Comparison:
             report = self.ask(address, 1, requests, budget)
             for _ in range(requests):
                 alone.append(1e3 * (self.map(1, budget)["seconds"] - budget))
-        alone.sort()
         return {
             "serve_p50_ms": report["overhead_p50_ms"],
             "serve_p99_ms": report["overhead_p99_ms"],
-            "map_p50_ms": alone[len(alone) // 2],
-            "map_p99_ms": alone[int(0.99 * (len(alone) - 1))],
+            "map_p50_ms": percentile(alone, 0.5),
+            "map_p99_ms": percentile(alone, 0.99),
         }
 
 

@@ -17,9 +17,10 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "base/percentile.h"
 #include "base/random.h"
 #include "base/rounding.h"
+#include "base/steady_clock.h"
 #include "mallocmuzero/v1/serve.pb.h"
 #include "metrics/process_usage.h"
 #include "rpc/channel.h"
@@ -136,13 +137,6 @@ std::string Mutated(std::string message, Random& random) {
   return message;
 }
 
-double Percentile(std::vector<double>& values, double share) {
-  if (values.empty()) return 0;
-  const auto at = values.begin() + RoundToZero(share * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), at, values.end());
-  return *at;
-}
-
 class Load {
  public:
   explicit Load(const ServeLoadOptions& options)
@@ -150,14 +144,14 @@ class Load {
         warm_(RoundToZero(kWarmUpShare * static_cast<double>(options.requests))) {}
 
   absl::StatusOr<v1::ServeBenchReport> Run() {
-    const absl::Time start = absl::Now();
+    const absl::Time start = SteadyNow();
     std::vector<std::thread> threads;
     for (uint32_t k = 0; k < options_.clients; ++k) threads.emplace_back([this] { RunClient(); });
     for (std::thread& thread : threads) thread.join();
     const absl::MutexLock lock(&mutex_);
     if (!lost_.ok()) return lost_;
     report_.set_clients(options_.clients);
-    report_.set_seconds(absl::ToDoubleSeconds(absl::Now() - start));
+    report_.set_seconds(absl::ToDoubleSeconds(SteadyNow() - start));
     report_.set_overhead_p50_ms(1e3 * Percentile(overheads_, 0.5));
     report_.set_overhead_p99_ms(1e3 * Percentile(overheads_, 0.99));
     report_.set_last_server_bytes(ServerBytes());
@@ -179,10 +173,10 @@ class Load {
       const uint32_t kind = options_.mutate ? random.Below(3) : 0;
       if (kind == 1) message = Mutated(std::move(message), random);
       if (kind == 2) message.resize(random.Below(message.size()));
-      const absl::Time start = absl::Now();
+      const absl::Time start = SteadyNow();
       const Answer answer = client.Call(message, options_.timeout, options_.stop);
       if (absl::IsCancelled(answer.status) && IsStopped()) return;  // it has no answer
-      const double taken = absl::ToDoubleSeconds(absl::Now() - start);
+      const double taken = absl::ToDoubleSeconds(SteadyNow() - start);
       const bool has_overhead = kind == 0 && answer.status.ok();
       Count(answer, has_overhead ? std::optional(taken - SearchSeconds(message, answer.result))
                                  : std::nullopt);

@@ -68,3 +68,11 @@ def test_a_server_that_does_not_start_is_told(binary: pathlib.Path) -> None:
     ran = run(binary)
     assert ran.returncode != 0
     assert "serve: the address is in use" in ran.stderr
+
+
+def test_percentiles_are_those_of_the_benchmarks_in_cpp() -> None:
+    """The cases of base/percentile_test.cc."""
+    values = [5, 2, 4, 1, 3]
+    assert [compare.percentile(values, share) for share in (0.2, 0.21, 0.5, 0.99)] == [1, 2, 3, 5]
+    assert compare.percentile([4, 1, 3, 2], 0.5) == 2
+    assert [compare.percentile([3, 1, 2], share) for share in (0, 1)] == [1, 3]

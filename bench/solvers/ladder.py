@@ -172,7 +172,7 @@ def facts_of(binary: Binary, program: pathlib.Path) -> Facts:
         decisions=played["players"][0]["decisions"],
         bytes_accessed=priced["bytes_accessed"],
         all_hbm=priced["total_cycles"],
-        bound=max(greedy["bound_cycles"], greedy["unlimited_cycles"]),
+        bound=greedy["bound_cycles"],
         greedy=greedy["total_cycles"],
         xla_like=xla_like["total_cycles"],
         local_search=binary.local_search(program),
@@ -213,7 +213,7 @@ def check(binary: Binary, captured: Captured) -> Iterator[str]:
 def check_row(model: Model, layers: int, base: int, repeated: Facts, real: Facts) -> str:
     """The differences of all facts, in per cent."""
     pairs = zip(dataclasses.astuple(repeated), dataclasses.astuple(real), strict=True)
-    cells = [f"{100 * (ours / theirs - 1):+.2f} %" for ours, theirs in pairs]
+    cells = [f"{100 * (ours / theirs - 1):+z.2f} %" for ours, theirs in pairs]
     return f"| {model.chip} | {model.program(layers)} | {base} | {' | '.join(cells)} |"
 
 
@@ -227,7 +227,7 @@ def search_row(binary: Binary, program: pathlib.Path) -> str:
     """What each solver saves against everything in HBM, and what none can save more than."""
     facts = facts_of(binary, program)
     cells = [
-        f"{100 * (1 - cycles / facts.all_hbm):.2f} %"
+        f"{100 * (1 - cycles / facts.all_hbm):z.2f} %"
         for cycles in (facts.greedy, facts.xla_like, facts.local_search, facts.bound)
     ]
     sizes = f"{facts.instructions:,} | {facts.decisions:,}"

@@ -30,7 +30,7 @@ if command == "variant":
     sys.exit(0)
 size = len(program.read_text())
 print(json.dumps(dict(instructions=100, bytes_accessed=10, total_cycles=1000 - size,
-                      players=[dict(decisions=50)], unlimited_cycles=10, bound_cycles=5)))
+                      players=[dict(decisions=50)], unlimited_cycles=5, bound_cycles=10)))
 """
 
 

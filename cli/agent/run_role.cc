@@ -34,8 +34,8 @@ constexpr absl::Duration kGrace = absl::Seconds(5);
 // The time between two checks of whether a role can go on.
 constexpr absl::Duration kCheckInterval = absl::Seconds(1);
 
-// Waits and deadlines of a process follow the wall clock, also those in gRPC. If the clock is set
-// back by more than this, the process ends, because they would last as much longer.
+// Waits of Abseil and deadlines of gRPC follow the wall clock. If the clock is set back by more
+// than this, the process ends, because they would last as much longer.
 constexpr absl::Duration kMostSetBack = absl::Seconds(10);
 
 // The time that a learner has to end besides that in which it waits for its other processes, and

@@ -11,11 +11,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/message_file.h"
 #include "base/status_at.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "base/thread_count.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/set_flag.h"
@@ -206,7 +206,7 @@ absl::StatusOr<ExitCode> RunTrain(const TrainFlags& flags) {
   if (!flags.budget.empty()) {
     const absl::StatusOr<absl::Duration> budget = ParseDuration("--budget", flags.budget);
     if (!budget.ok()) return budget.status();
-    limits.deadline = absl::Now() + *budget;
+    limits.deadline = SteadyNow() + *budget;
   }
   if (flags.iterations > 0) limits.iterations = flags.iterations;
   limits.stop = InterruptGuard::interrupted;

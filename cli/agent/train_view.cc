@@ -12,7 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
+#include "base/steady_clock.h"
 #include "cli/table.h"
 #include "view/gains.h"
 #include "view/learning_curves.h"
@@ -60,11 +60,11 @@ std::string Saved(double cycles, double against) {
 
 }  // namespace
 
-TrainView::TrainView() : is_terminal_(isatty(STDERR_FILENO) != 0), next_(absl::Now()) {}
+TrainView::TrainView() : is_terminal_(isatty(STDERR_FILENO) != 0), next_(SteadyNow()) {}
 
 void TrainView::Show(const v1::TrainMetrics& metrics) {
   if (!is_terminal_) {
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     if (now < next_) return;
     next_ = now + kLogInterval;
     std::fputs(absl::StrCat("mallocmuzero: ", IterationLine(metrics), "\n").c_str(), stderr);

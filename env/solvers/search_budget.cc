@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "base/steady_clock.h"
 
 namespace mallocmuzero {
 namespace {
@@ -74,7 +74,7 @@ void SearchBudget::ReportPlan(absl::Time now) {
   }
   reported_plan_cycles_ = plan.cycles;
   options_.improved(plan.plan, plan.cycles);
-  const absl::Time done = absl::Now();
+  const absl::Time done = SteadyNow();
   next_plan_ = done + std::max(kReportInterval, kPlanPause * (done - now));
 }
 
@@ -90,7 +90,7 @@ uint64_t SearchBudget::Take(uint64_t wanted) {
 BudgetMeter::BudgetMeter(SearchBudget& budget) : BudgetMeter(budget, 1) {}
 
 BudgetMeter::BudgetMeter(SearchBudget& budget, double share)
-    : BudgetMeter(budget, absl::Now(), share) {}
+    : BudgetMeter(budget, SteadyNow(), share) {}
 
 BudgetMeter::BudgetMeter(SearchBudget& budget, absl::Time now, double share)
     : budget_(budget),
@@ -109,7 +109,7 @@ uint64_t BudgetMeter::games_left() const {
 }
 
 void BudgetMeter::Look() {
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   const bool is_slow = now - last_look_ >= kCheckInterval / 2;
   last_look_ = now;
   steps_to_look_ = is_slow ? 1 : kStepsBetweenLooks;

@@ -1,4 +1,5 @@
 #include "env/solvers/search_budget.h"
+#include "base/steady_clock.h"
 
 #include <cstdint>
 #include <thread>
@@ -68,7 +69,7 @@ TEST(BudgetMeter, ThreadsPlayAsManyGamesAsThereAreTogether) {
 
 TEST(BudgetMeter, AShareOfTheTimeEndsBeforeTheSearchDoes) {
   SolveOptions options;
-  options.deadline = absl::Now() + absl::Seconds(1000);
+  options.deadline = SteadyNow() + absl::Seconds(1000);
   SearchBudget budget(options);
   BudgetMeter none(budget, 0);
   EXPECT_TRUE(none.spent());
@@ -87,9 +88,9 @@ TEST(SearchBudget, AsksWhetherToStopAboutOnceAMillisecond) {
   };
   SearchBudget budget(options);
   BudgetMeter meter(budget);
-  const absl::Time end = absl::Now() + absl::Milliseconds(100);
+  const absl::Time end = SteadyNow() + absl::Milliseconds(100);
   uint64_t steps = 0;
-  for (; absl::Now() < end; ++steps) meter.CountStep();
+  for (; SteadyNow() < end; ++steps) meter.CountStep();
   EXPECT_GE(asked, 10);
   EXPECT_LE(asked, 1000);
   EXPECT_GT(steps, 20 * asked);
@@ -98,15 +99,15 @@ TEST(SearchBudget, AsksWhetherToStopAboutOnceAMillisecond) {
 // Such as tries that play nothing, and then games of a long program.
 TEST(BudgetMeter, StepsThatBecomeSlowDoNotMissTheDeadline) {
   SolveOptions options;
-  options.deadline = absl::Now() + absl::Milliseconds(200);
+  options.deadline = SteadyNow() + absl::Milliseconds(200);
   SearchBudget budget(options);
   BudgetMeter meter(budget);
   for (int step = 0; step < 1'000'000 && !meter.spent(); ++step) meter.CountStep();
-  while (!meter.spent() && absl::Now() < options.deadline + absl::Seconds(1)) {
+  while (!meter.spent() && SteadyNow() < options.deadline + absl::Seconds(1)) {
     absl::SleepFor(absl::Milliseconds(10));
     meter.CountGame();
   }
-  EXPECT_LT(absl::Now(), options.deadline + absl::Milliseconds(500));
+  EXPECT_LT(SteadyNow(), options.deadline + absl::Milliseconds(500));
 }
 
 TEST(SearchBudget, TheDeadlineIsNotMissedWhileAnotherThreadIsAskedToStop) {
@@ -115,7 +116,7 @@ TEST(SearchBudget, TheDeadlineIsNotMissedWhileAnotherThreadIsAskedToStop) {
   SearchBudget* other = nullptr;
   bool ended = false;
   options.stop = [&] {
-    std::thread([&] { ended = other->Check(absl::Now()); }).join();
+    std::thread([&] { ended = other->Check(SteadyNow()); }).join();
     return false;
   };
   SearchBudget budget(options);
@@ -129,7 +130,7 @@ TEST(SearchBudget, ReportsWhatIsBetterAndTheEnd) {
   SolveOptions options;
   options.progress = [&](const SolveProgress& p) { reported.push_back(p.best_cycles); };
   SearchBudget budget(options);
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   budget.Check(now);  // nothing was found yet
   budget.Found(20);
   budget.Check(now);
@@ -150,7 +151,7 @@ TEST(SearchBudget, HandsOutEachBetterPlanAfterAPause) {
     improved.push_back(cycles);
   };
   SearchBudget budget(options);
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   budget.Check(now);  // nothing was found yet
   budget.Found(PlayedPlan{.plan = {Action::kDrop}, .cycles = 20});
   budget.Check(now);

@@ -42,7 +42,8 @@ struct SolveProgress {
 
 struct SolveOptions {
   // The search ends at the first of these three limits and returns the best mapping found up to
-  // then; there always is one. Without any limit, local_search, agent and portfolio do not end.
+  // then; there always is one. Without any limit, local_search, agent and portfolio do not end. The
+  // deadline is by SteadyNow.
   absl::Time deadline = absl::InfiniteFuture();
   uint64_t max_games = std::numeric_limits<uint64_t>::max();
   // True ends the search, as after Ctrl-C. Called about once a millisecond, or after every game

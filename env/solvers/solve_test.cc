@@ -1,6 +1,7 @@
 // Solvers against each other and against the truth, on random programs.
 
 #include "env/solvers/solve.h"
+#include "base/steady_clock.h"
 
 #include <cstdint>
 #include <random>
@@ -9,7 +10,6 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "env/solvers/plan.h"
 #include "env/solvers/program_facts.h"
@@ -155,11 +155,11 @@ TEST(Solve, EndsSoonAfterItIsToldToStop) {
       absl::Time told;
       SolveOptions options;
       options.stop = [&] {
-        told = absl::Now();
+        told = SteadyNow();
         return ++asked >= calls;
       };
       const absl::StatusOr<Solution> stopped = Solve(name, rules, options);
-      EXPECT_LT(absl::Now() - told, absl::Seconds(1)) << name;
+      EXPECT_LT(SteadyNow() - told, absl::Seconds(1)) << name;
       ASSERT_TRUE(stopped.ok()) << stopped.status();
       EXPECT_EQ(asked, calls) << name;  // and not again once it said so
       EXPECT_TRUE(stopped->interrupted) << name;
@@ -203,9 +203,9 @@ TEST(Solve, SearchesUpToTheDeadline) {
   const Program program = testing::RandomGameProgram(random);
   const ProgramRules rules = *ProgramRules::Create(program);
   SolveOptions options;
-  options.deadline = absl::Now() + absl::Milliseconds(50);
+  options.deadline = SteadyNow() + absl::Milliseconds(50);
   const absl::StatusOr<Solution> solution = Solve("local_search", rules, options);
-  EXPECT_GE(absl::Now(), options.deadline);
+  EXPECT_GE(SteadyNow(), options.deadline);
   EXPECT_GT(solution->games, 1);
 }
 
@@ -260,7 +260,7 @@ TEST(Solve, TheAgentPlaysForAShareOfTheTime) {
   const Player agent(Plan(rules.access_count(), Action::kDrop));
   SolveOptions options = Games(100);
   options.agent = &agent;
-  options.deadline = absl::Now() + absl::Seconds(1000);
+  options.deadline = SteadyNow() + absl::Seconds(1000);
   ASSERT_TRUE(Solve("portfolio", rules, options).ok());
   EXPECT_LT(agent.deadline(), options.deadline - absl::Seconds(800));
   EXPECT_GT(agent.deadline(), options.deadline - absl::Seconds(950));

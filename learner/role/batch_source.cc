@@ -13,9 +13,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "base/steady_clock.h"
 #include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
@@ -148,10 +148,10 @@ void BatchSource::ImitateTheBest(std::vector<DrawnPosition>& imitated) {
 bool BatchSource::MakeBlock() {
   const BatchShape& shape = options_.shape;
   DrawnRows rows;
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const bool drawn = DrawRows(v1::PRIORITIZED, kBatchesInBlock * shape.prioritized(), rows.drawn) &&
                      DrawRows(v1::BEST, kBatchesInBlock * shape.imitated, rows.imitated);
-  const absl::Time made_since = absl::Now();
+  const absl::Time made_since = SteadyNow();
   uint64_t generation = 0;  // read before the baselines are
   {
     const absl::MutexLock lock(&mutex_);
@@ -170,7 +170,7 @@ bool BatchSource::MakeBlock() {
                   std::move(rows), std::make_shared<UnrollBatch>());
   {
     const absl::MutexLock lock(&mutex_);
-    make_seconds_ += absl::ToDoubleSeconds(absl::Now() - made_since);
+    make_seconds_ += absl::ToDoubleSeconds(SteadyNow() - made_since);
     if (!batches.ok()) {
       refused_rows_ += kBatchesInBlock * shape.rows;
       last_refusal_ = std::string(batches.status().message());

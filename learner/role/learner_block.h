@@ -29,7 +29,7 @@ struct LearnerBlock {
 
 struct LearnerSituation {
   TrainingFigures training;
-  absl::Time started;
+  absl::Time started;  // by SteadyNow
   uint32_t processes = 1;
   std::string replay;   // why the shards give no positions; empty if they do
   std::string refusal;  // why the learner refuses drawn games; empty if it does not

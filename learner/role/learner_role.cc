@@ -14,9 +14,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "learner/role/learner_role_impl.h"
 
 namespace mallocmuzero {
@@ -66,7 +66,7 @@ absl::Status LearnerRole::Impl::StartTraining() {
           },
       .played =
           [this] {
-            const ActorTotals totals = actors_.Totals(0, absl::Now());
+            const ActorTotals totals = actors_.Totals(0, SteadyNow());
             return ActorWork{totals.games, totals.decisions, totals.simulations};
           },
       .mean_returns = [this] { return actors_.MeanReturns(); },
@@ -173,7 +173,7 @@ void LearnerRole::Impl::Join() {
 }
 
 absl::Status LearnerRole::Impl::Stop(absl::Duration grace) {
-  const absl::Time deadline = absl::Now() + grace;
+  const absl::Time deadline = SteadyNow() + grace;
   RequestStop();
   if (service_ != nullptr) service_->EndStreams();
   sampler_->Stop();
@@ -181,7 +181,7 @@ absl::Status LearnerRole::Impl::Stop(absl::Duration grace) {
   const absl::Status saved = training_->SaveAtEnd();
   // The server ends before the objects that its calls use.
   if (server_ != nullptr) {
-    server_->Shutdown(std::max(deadline - absl::Now(), absl::ZeroDuration()));
+    server_->Shutdown(std::max(deadline - SteadyNow(), absl::ZeroDuration()));
   }
   Join();
   return saved;

@@ -16,8 +16,8 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/steady_clock.h"
 #include "learner/curriculum.h"
 #include "learner/role/actor_book.h"
 #include "learner/role/batch_source.h"
@@ -53,7 +53,7 @@ class LearnerRole::Impl {
         actors_(Fingerprints(programs_)),
         versions_(Fingerprints(programs_), CandidateOptions(config_)),
         metrics_(registry),
-        started_(absl::Now()),
+        started_(SteadyNow()),
         weights_(ProgramWeights(std::vector<ProgramStanding>(programs_.size()))) {}
 
   ~Impl() {
@@ -71,7 +71,7 @@ class LearnerRole::Impl {
     return status_;
   }
   const std::string& address() const { return address_; }
-  absl::Status health() const { return DiskHealth(training_->figures(), absl::Now()); }
+  absl::Status health() const { return DiskHealth(training_->figures(), SteadyNow()); }
   uint64_t step() const { return training_->figures().step; }
   std::vector<PeerState> peers() const;
   std::vector<std::string> notes() const { return membership_->notes(); }

@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "learner/role/learner_role_impl.h"
 #include "metrics/process_usage.h"
 
@@ -58,7 +59,7 @@ LearnerFigures LearnerRole::Impl::Figures() {
     figures.fetched_bytes = service_->fetched_bytes();
     figures.watchers = service_->watchers();
   }
-  figures.actors = actors_.Totals(figures.published_step, absl::Now());
+  figures.actors = actors_.Totals(figures.published_step, SteadyNow());
   figures.prepared_batches = batches_->depth();
   figures.draw_seconds = batches_->draw_seconds();
   figures.make_seconds = batches_->make_seconds();
@@ -73,7 +74,7 @@ void LearnerRole::Impl::Tick() {
   if (rank_ > 0) membership_->Follow();
   const LearnerFigures figures = Figures();
   metrics_.Update(figures);
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   const std::optional<uint64_t> dropped = versions_.DropIfIdle(
       figures.actors.actors - figures.actors.reanalysers, figures.actors.games, now);
   const absl::MutexLock lock(&mutex_);
@@ -83,7 +84,7 @@ void LearnerRole::Impl::Tick() {
 }
 
 absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::AcceptReport(const v1::ActorReport& report) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   MMZ_RETURN_IF_ERROR(actors_.Report(report, now));
   book_->AcceptReport(report, now);
   for (const ScoredVersions::ProgramScore& changed : versions_.AcceptReport(report)) {
@@ -108,11 +109,11 @@ LearnerBlock LearnerRole::Impl::Blocked(const TrainingFigures& training) const {
                   .replay = sampler_->blocked_on(),
                   .refusal = batches_->last_refusal(),
                   .prepared_batches = batches_->depth()},
-                 absl::Now());
+                 SteadyNow());
 }
 
 v1::RoleStatus LearnerRole::Impl::Describe() const {
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   const TrainingFigures training = training_->figures();
   const uint64_t published = service_->published_step();
   v1::RoleStatus status;
@@ -137,7 +138,7 @@ v1::RoleStatus LearnerRole::Impl::Describe() const {
   figures["actors"] = status.peers_size();
   figures["loss"] = training.losses.total();
   if (training.last_save > absl::InfinitePast()) {
-    figures["seconds_since_save"] = absl::ToDoubleSeconds(now - training.last_save);
+    figures["seconds_since_save"] = absl::ToDoubleSeconds(absl::Now() - training.last_save);
   }
   const absl::MutexLock lock(&mutex_);
   for (const auto& [name, rate] : rates_.Figures()) figures[name] = rate;

@@ -14,13 +14,13 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/check_field.h"
 #include "base/compression.h"
 #include "base/message_file.h"
 #include "base/sha256.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "env/program_files.h"
 #include "env/program_rules.h"
 #include "learner/learner.h"
@@ -123,10 +123,10 @@ absl::Status CheckThatRunIsThere(const v1::ClusterConfig& config, const Security
   if (learner.new_run() || !absl::IsNotFound(RunDirectory::Open(learner.run_dir()).status())) {
     return absl::OkStatus();
   }
-  const absl::Time deadline = absl::Now() + kAskShards;
+  const absl::Time deadline = SteadyNow() + kAskShards;
   for (const v1::ReplayShard& shard : config.replay()) {
     grpc::ClientContext context;
-    PrepareCall(context, security, std::min(kAskShard, deadline - absl::Now()));
+    PrepareCall(context, security, std::min(kAskShard, deadline - SteadyNow()));
     v1::ReplayStats stats;
     const auto stub = v1::Replay::NewStub(MakeChannel(shard.address(), security));
     if (!stub->GetStats(&context, v1::GetStatsRequest(), &stats).ok()) continue;

@@ -11,7 +11,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
@@ -42,7 +41,7 @@ constexpr absl::Duration kMetricsInterval = absl::Seconds(15);
 
 void Training::Spend(double TrainingTimes::*where, absl::Time since) {
   const absl::MutexLock lock(&mutex_);
-  figures_.times.*where += absl::ToDoubleSeconds(absl::Now() - since);
+  figures_.times.*where += absl::ToDoubleSeconds(SteadyNow() - since);
 }
 
 TrainingFigures Training::figures() const {
@@ -51,7 +50,7 @@ TrainingFigures Training::figures() const {
 }
 
 absl::Status Training::Publish() {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const absl::StatusOr<Checkpoint> weights = trained_->Weights();
   device_failed_ = absl::IsInternal(weights.status());
   if (!weights.ok()) return weights.status();
@@ -119,7 +118,7 @@ absl::Status Training::SaveWhenDue() {
 void Training::SaveMetrics() {
   metrics_due_ = SteadyNow() + kMetricsInterval;
   state_.set_iteration(state_.iteration() + 1);
-  NoteSavingSince(absl::Now());
+  NoteSavingSince(SteadyNow());
   const absl::Status status = AppendMetrics();
   NoteSavingSince(absl::InfiniteFuture());
   if (status.ok()) return;
@@ -204,18 +203,18 @@ absl::Status Training::ShareBook() {
 
 // Waits for a batch, and returns whether every process has one.
 absl::StatusOr<bool> Training::AllAreReady(Updater& updater) {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const absl::StatusOr<bool> fetched = updater.Fetch(kBatchPatience);
   if (!fetched.ok()) return fetched.status();
   Spend(&TrainingTimes::waiting, start);
-  const absl::Time fetched_at = absl::Now();
+  const absl::Time fetched_at = SteadyNow();
   const absl::StatusOr<bool> ready = updater.Agree(group_.get());
   if (group_ != nullptr && ready.ok()) Spend(&TrainingTimes::agreeing, fetched_at);
   return ready;
 }
 
 absl::Status Training::Update(Updater& updater) {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const absl::StatusOr<Updater::Done> done = updater.Update(group_.get());
   device_failed_ = absl::IsInternal(done.status());
   if (!done.ok()) return done.status();
@@ -229,7 +228,7 @@ void Training::NoteUpdate(const Updater::Done& done) {
   figures_.step = trained_->step();
   figures_.rows += done.batch.rows;
   figures_.drawn_ages.Add(done.batch.prioritized, figures_.step);
-  figures_.last_update = absl::Now();
+  figures_.last_update = SteadyNow();
   // A loss that is not finite would stay in the moving means for good, so it is left out.
   if (!std::isfinite(done.result.total_loss) || !std::isfinite(done.result.gradient_norm)) return;
   const double rate = 1 / std::min(static_cast<double>(++noted_updates_), kLossMemory);

@@ -51,10 +51,11 @@ struct TrainingFigures {
   v1::TrainMetrics::Losses losses;  // moving mean over about 100 updates
   DrawnAges drawn_ages;             // of those rows that were drawn by priority
   TrainingTimes times;
-  absl::Time last_update = absl::InfinitePast();
-  absl::Time last_save = absl::InfinitePast();
+  absl::Time last_update = absl::InfinitePast();  // by SteadyNow
+  absl::Time last_save = absl::InfinitePast();    // by the wall clock: metrics tell it
   uint64_t failed_saves = 0;
-  absl::Time saving_since = absl::InfiniteFuture();  // infinite if no save is under way
+  // When the save that is under way began, by SteadyNow; infinite if there is none.
+  absl::Time saving_since = absl::InfiniteFuture();
   std::string save_error;       // why the last save failed; empty if it succeeded
   std::string group_error;      // why the other processes are not connected; empty if they are
   uint64_t group_losses = 0;    // how often a process was lost

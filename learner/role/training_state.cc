@@ -116,7 +116,7 @@ absl::Status Training::RestoreFromDirectory() {
 }
 
 absl::Status Training::Save() {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   save_due_ = SteadyNow() + absl::Seconds(config_.checkpoint_seconds());
   NoteSavingSince(start);
   const absl::Status status = SaveFiles();
@@ -144,7 +144,7 @@ void Training::KeepScored() {
   const std::vector<ScoredCheckpoint> all = hooks_.scored();
   if (config_.scored_checkpoints() == 0) return;
   for (const ScoredCheckpoint& scored : all) {
-    const absl::Time start = absl::Now();
+    const absl::Time start = SteadyNow();
     NoteSavingSince(start);
     absl::Status status = hooks_.may_write();
     if (status.ok()) {

@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/steady_clock.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/client/replay_sampler.h"
 #include "replay/client/sample_source.h"
@@ -192,7 +193,8 @@ absl::Status ItemSampler::DrawOne(Sources& sources, absl::Time deadline, ShardDr
 
 absl::StatusOr<std::vector<ShardDraw>> ItemSampler::Draw(v1::Selection selection, size_t count,
                                                          absl::Duration timeout) {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
+  const absl::Time deadline = absl::Now() + timeout;  // Abseil waits by the wall clock
   std::vector<ShardDraw> draws;
   draws.reserve(count);
   const absl::MutexLock lock(&board_.mutex);
@@ -202,11 +204,11 @@ absl::StatusOr<std::vector<ShardDraw>> ItemSampler::Draw(v1::Selection selection
   absl::Status status;
   while (draws.size() < count && status.ok()) {
     ShardDraw draw;
-    status = DrawOne(sources, start + timeout, draw);
+    status = DrawOne(sources, deadline, draw);
     if (status.ok()) draws.push_back(std::move(draw));
   }
   --waiting_;
-  metrics_.wait_seconds->Increment(absl::ToDoubleSeconds(absl::Now() - start));
+  metrics_.wait_seconds->Increment(absl::ToDoubleSeconds(SteadyNow() - start));
   if (status.ok()) return draws;
   for (auto draw = draws.rbegin(); draw != draws.rend(); ++draw) {
     if (sources[draw->shard] != nullptr) sources[draw->shard]->PutBack(std::move(draw->drawn));

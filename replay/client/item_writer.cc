@@ -12,7 +12,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/steady_clock.h"
 #include "replay/client/metrics.h"
@@ -54,13 +53,13 @@ bool ItemWriter::Write(SpooledItem item, bool by_id) {
   const size_t bytes = item.wire.size();
   const absl::MutexLock lock(&mutex_);
   if (!HasRoom(bytes)) {
-    const absl::Time start = absl::Now();
+    const absl::Time start = SteadyNow();
     const auto has_room = [this, bytes]()
                               ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return HasRoom(bytes); };
     ++blocked_;
     mutex_.Await(absl::Condition(&has_room));
     --blocked_;
-    metrics_.blocked_seconds->Increment(absl::ToDoubleSeconds(absl::Now() - start));
+    metrics_.blocked_seconds->Increment(absl::ToDoubleSeconds(SteadyNow() - start));
   }
   if (closing_) return false;
   spooled_ += bytes;

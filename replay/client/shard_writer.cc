@@ -23,6 +23,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/steady_clock.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/client/shard_address.h"
 #include "replay/wire/wire.h"
@@ -115,7 +116,7 @@ ShardWriter::~ShardWriter() { Stop(); }
 
 void ShardWriter::Add(SpooledItem item) {
   const absl::MutexLock lock(&mutex_);
-  if (items_.empty()) moved_ = absl::Now();
+  if (items_.empty()) moved_ = SteadyNow();
   items_.push_back(std::move(item));
   changed_.Signal();
 }
@@ -143,7 +144,7 @@ bool ShardWriter::connected() const {
 
 bool ShardWriter::is_slow() const {
   const absl::MutexLock lock(&mutex_);
-  return connected_ && !items_.empty() && absl::Now() - moved_ > kSlow;
+  return connected_ && !items_.empty() && SteadyNow() - moved_ > kSlow;
 }
 
 std::string ShardWriter::trouble() const {
@@ -236,7 +237,7 @@ void ShardWriter::SetConnected() {
   {
     const absl::MutexLock lock(&mutex_);
     connected_ = true;
-    moved_ = absl::Now();
+    moved_ = SteadyNow();
     trouble_.clear();
   }
   events_.on_connected();
@@ -255,7 +256,7 @@ absl::Status ShardWriter::Settle(const v1::InsertResponse& response) {
     items_.erase(items_.begin(), end);
     sent_ -= settled.size();
     requests_.pop_front();
-    moved_ = absl::Now();
+    moved_ = SteadyNow();
     answered_ = true;
     changed_.SignalAll();
   }

@@ -110,8 +110,8 @@ class ShardWriter {
 
   // When the stream was opened, the shard has answered, or the first of the waiting items has come,
   // whichever was last.
-  absl::Time moved_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  Backoff backoff_;  // used by the thread only
+  absl::Time moved_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // by SteadyNow
+  Backoff backoff_;                                                  // used by the thread only
   std::thread thread_;
 };
 

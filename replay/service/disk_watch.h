@@ -9,8 +9,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/steady_clock.h"
 
 namespace mallocmuzero {
 
@@ -25,7 +25,7 @@ class DiskWatch {
    public:
     explicit Use(DiskWatch& watch) : watch_(watch) {
       const absl::MutexLock lock(&watch_.mutex_);
-      since_ = watch_.running_.insert(absl::Now());
+      since_ = watch_.running_.insert(SteadyNow());
     }
     ~Use() {
       const absl::MutexLock lock(&watch_.mutex_);
@@ -43,7 +43,7 @@ class DiskWatch {
   std::string trouble() const {
     const absl::MutexLock lock(&mutex_);
     if (running_.empty()) return {};
-    const absl::Duration waited = absl::Now() - *running_.begin();
+    const absl::Duration waited = SteadyNow() - *running_.begin();
     if (waited <= patience_) return {};
     return absl::StrFormat("no answer for %.0f s", absl::ToDoubleSeconds(waited));
   }
@@ -51,7 +51,7 @@ class DiskWatch {
  private:
   const absl::Duration patience_;
   mutable absl::Mutex mutex_;
-  std::multiset<absl::Time> running_ ABSL_GUARDED_BY(mutex_);  // when each one began
+  std::multiset<absl::Time> running_ ABSL_GUARDED_BY(mutex_);  // when each began, by SteadyNow
 };
 
 }  // namespace mallocmuzero

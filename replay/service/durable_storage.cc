@@ -24,11 +24,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/file_io.h"
 #include "base/status_at.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "base/sync_folder.h"
 #include "replay/service/durable_storage_impl.h"
 #include "replay/service/item_database.h"
@@ -147,9 +147,9 @@ absl::Status DurableStorageImpl::CheckSpace(uint64_t bytes) const {
 
 // Measuring reads the sizes of all files, so it is not done for each group.
 void DurableStorageImpl::MeasureDisk() {
-  if (absl::Now() - measured_ < kMeasureInterval) return;
+  if (SteadyNow() - measured_ < kMeasureInterval) return;
   bytes_on_disk_ = segments_->bytes() + database_->bytes();
-  measured_ = absl::Now();
+  measured_ = SteadyNow();
 }
 
 absl::Status DurableStorageImpl::Commit(const StorageBatch& batch) {

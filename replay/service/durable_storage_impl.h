@@ -109,7 +109,7 @@ class DurableStorageImpl final : public Storage {
   // The places of items that Publish has replaced, until Tidy releases their bytes.
   std::vector<SegmentPlace> replaced_;
 
-  absl::Time measured_ = absl::InfinitePast();  // when bytes_on_disk_ was measured
+  absl::Time measured_ = absl::InfinitePast();  // when bytes_on_disk_ was measured, by SteadyNow
 
   // The records of the last write of Commit or Tidy, if that write failed.
   std::vector<FailedPut> failed_;

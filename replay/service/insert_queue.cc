@@ -12,8 +12,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/steady_clock.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/metrics.h"
 #include "replay/service/replay_table.h"
@@ -102,7 +102,7 @@ size_t InsertQueue::waiting() const {
 
 InsertQueue::Jobs InsertQueue::TakeGroup() {
   Jobs group;
-  if (absl::Now() < retry_at_) return group;
+  if (SteadyNow() < retry_at_) return group;
   const size_t group_bytes = table_.synced() ? kSyncedGroupBytes : kGroupBytes;
   size_t bytes = 0;
   uint64_t pending = 0;
@@ -133,9 +133,9 @@ void InsertQueue::Store(Jobs jobs) {
     items += job->insert.items.size();
     bytes[job->insert.is_limited() ? 0 : 1] += job->bytes;
   }
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const absl::Status status = table_.Insert(inserts);
-  metrics_.commit_seconds().Observe(absl::ToDoubleSeconds(absl::Now() - start));
+  metrics_.commit_seconds().Observe(absl::ToDoubleSeconds(SteadyNow() - start));
   metrics_.commit_items().Observe(static_cast<double>(items));
   (status.ok() ? metrics_.inserted_bytes() : metrics_.failed_commits())
       .Increment(status.ok() ? static_cast<double>(bytes[0] + bytes[1]) : 1);
@@ -160,7 +160,7 @@ bool InsertQueue::PutBack(Jobs& jobs) {
   if (stopping_) return false;
   jobs_.insert(jobs_.begin(), std::make_move_iterator(jobs.begin()),
                std::make_move_iterator(jobs.end()));
-  retry_at_ = absl::Now() + kRetryInterval;
+  retry_at_ = SteadyNow() + kRetryInterval;
   return true;
 }
 
@@ -198,7 +198,7 @@ void InsertQueue::RunHere() {
 }
 
 void InsertQueue::RunThread() {
-  absl::Time flushed = absl::Now();
+  absl::Time flushed = SteadyNow();
   while (true) {
     Jobs jobs;
     {
@@ -210,10 +210,10 @@ void InsertQueue::RunThread() {
       if (jobs.empty()) jobs = TakeGroup();
     }
     if (!jobs.empty()) Store(std::move(jobs));
-    if (absl::Now() - flushed < kFlushInterval) continue;
+    if (SteadyNow() - flushed < kFlushInterval) continue;
     // A flush that fails is tried again at the next interval; Storage::trouble() tells the error.
     table_.Flush().IgnoreError();
-    flushed = absl::Now();
+    flushed = SteadyNow();
   }
 }
 

@@ -18,9 +18,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/status_macros.h"
+#include "base/steady_clock.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/status.grpc.pb.h"
@@ -127,7 +127,7 @@ class ReplayShard::Impl {
     status.set_name(config_.name());
     status.set_address(config_.address());
     status.set_version(std::string(BuildVersion()));
-    status.set_uptime_seconds(absl::ToDoubleSeconds(absl::Now() - started_));
+    status.set_uptime_seconds(absl::ToDoubleSeconds(SteadyNow() - started_));
     status.set_rss_bytes(ResidentBytes());
     const ReplayBlock block = service_->Blocked();
     status.set_blocked_on(block.why);
@@ -167,7 +167,7 @@ class ReplayShard::Impl {
     metrics_.Update(stats, static_cast<double>(table_->storage().bytes_in_memory()),
                     service_->Blocked().on);
     const absl::MutexLock lock(&mutex_);
-    observations_.push_back({absl::Now(), stats});
+    observations_.push_back({SteadyNow(), stats});
     if (observations_.size() > kRateSeconds) observations_.pop_front();
   }
 
@@ -194,7 +194,7 @@ class ReplayShard::Impl {
     const absl::MutexLock lock(&mutex_);
     if (observations_.empty()) return;
     const Observation& before = observations_.front();
-    const double seconds = absl::ToDoubleSeconds(absl::Now() - before.time);
+    const double seconds = absl::ToDoubleSeconds(SteadyNow() - before.time);
     if (seconds <= 0) return;
     set("inserts_per_second",
         static_cast<double>(stats.inserted_items() - before.stats.inserted_items()) / seconds);
@@ -205,7 +205,7 @@ class ReplayShard::Impl {
   const v1::ReplayShard config_;
   const std::shared_ptr<const Security> security_;
   prometheus::Registry* const registry_;
-  const absl::Time started_ = absl::Now();
+  const absl::Time started_ = SteadyNow();
   ReplayMetrics metrics_;
   const std::unique_ptr<ReplayTable> table_;
   const std::unique_ptr<ReplayService> service_;

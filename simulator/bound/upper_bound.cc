@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/time/clock.h"
 #include "absl/types/span.h"
+#include "base/steady_clock.h"
 #include "simulator/bound/dual.h"
 #include "simulator/bound/link_spans.h"
 #include "simulator/core/simulate.h"
@@ -83,12 +83,15 @@ class PriceSearch {
   UpperBound Run() {
     UpperBound best;
     best.unlimited_saved_cycles = dual_.UnlimitedSavedCycles();
-    best.saved_cycles = dual_.Evaluate(prices_, subgradient_);
+    const double first_value = dual_.Evaluate(prices_, subgradient_);
+    // The first prices may be worse than prices of 0, at which the dual is what a memory without
+    // limits saves.
+    best.saved_cycles = std::min(first_value, best.unlimited_saved_cycles);
     const double accesses = std::max<double>(1, static_cast<double>(prices_.access.size()));
-    const double first_length = kFirstStep * best.saved_cycles / accesses;
-    const absl::Time start = absl::Now();
+    const double first_length = kFirstStep * first_value / accesses;
+    const absl::Time start = SteadyNow();
     for (absl::Time now = start; best.steps < options_.steps && now < options_.deadline;
-         now = absl::Now()) {
+         now = SteadyNow()) {
       // A search that will not finish its steps must shorten them sooner. Without a deadline the
       // second share is 0.
       const double progress = std::max(static_cast<double>(best.steps) / options_.steps,
@@ -183,7 +186,7 @@ UpperBound FindUpperBound(const Program& program, const UpperBoundOptions& optio
       FindLinkSpans(program, CyclesOfInstructions(program, /*fast=*/true));
   if (fast == slow) return BoundWithSpans(program, slow, options);
   UpperBoundOptions half = options;
-  half.deadline = absl::Now() + (options.deadline - absl::Now()) / 2;
+  half.deadline = SteadyNow() + (options.deadline - SteadyNow()) / 2;
   const UpperBound first = BoundWithSpans(program, fast, half);
   const UpperBound second = BoundWithSpans(program, slow, options);
   const UpperBound& best = first.saved_cycles < second.saved_cycles ? first : second;

@@ -14,13 +14,14 @@ struct UpperBoundOptions {
   // Steps of the search for good prices, each of which evaluates the dual once.
   uint32_t steps = 2000;
 
-  // Ends the search early. The bound is then valid, too, but looser.
+  // Ends the search early (by SteadyNow). The bound is then valid, too, but looser.
   absl::Time deadline = absl::InfiniteFuture();
 };
 
 struct UpperBound {
   // No valid mapping saves more cycles against everything in HBM (Simulate), except one whose
-  // cross-program prefetch is not that of the compiler.
+  // cross-program prefetch is not that of the compiler. At most `unlimited_saved_cycles`, also
+  // where the search had no time.
   double saved_cycles = 0;
 
   // The same if fast memory held every tensor and copies took no time.

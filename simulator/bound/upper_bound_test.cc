@@ -158,6 +158,20 @@ TEST(UpperBound, IsLooserButThereWhenTheDeadlineHasPassed) {
   EXPECT_GE(late.saved_cycles, FindUpperBound(program).saved_cycles);
 }
 
+// The first prices pay each of two reads the 3 cycles that it saves alone, but both together save
+// no more. A search without time leaves the dual at 6 cycles.
+TEST(UpperBound, IsNeverMoreThanAMemoryWithoutLimitsSaves) {
+  ProgramBuilder builder;
+  const BufferIndex a = builder.AddBuffer(100);
+  const BufferIndex b = builder.AddBuffer(100);
+  builder.AddInstruction(10, {Write(a, 0)});
+  builder.AddInstruction(10, {Write(b, 0)});
+  builder.SetBounds(builder.AddInstruction(10, {Read(a, 3), Read(b, 3)}), 7, 10);
+  const UpperBound late = FindUpperBound(builder.Build(), {.deadline = absl::InfinitePast()});
+  EXPECT_NEAR(late.unlimited_saved_cycles, 3, 1e-6);
+  EXPECT_LE(late.saved_cycles, late.unlimited_saved_cycles);
+}
+
 TEST(UpperBound, OfAProgramWithoutAccessesIsZero) {
   ProgramBuilder builder;
   builder.AddInstruction(10);

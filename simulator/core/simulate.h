@@ -86,9 +86,9 @@ struct Trace {
 //      copies move IdleBytes(...) once, however often i runs.
 // The links work on collectives during steps 1 to 4.
 //
-// At the end, wait once for the collectives with done == instruction_count and for the copies with
-// copy_out_done == instruction_count. A cross-program
-// prefetch neither moves bytes nor stalls (docs/cost-model.md).
+// Steps 0 to 3 happen once more at the end, for i == instruction_count, and their waits count once.
+//
+// A cross-program prefetch neither moves bytes nor stalls (docs/cost-model.md).
 Price Simulate(const Program& program, const Mapping& mapping);
 
 // The same, with every step of the walk. The wait for a sliced copy is stored with its last slice.

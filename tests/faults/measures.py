@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 import re
 import statistics
@@ -113,8 +114,9 @@ class DamageMeter:
 
 
 def percentile(values: list[int]) -> float:
-    ordered = sorted(values)
-    return float(ordered[min(len(ordered) - 1, len(ordered) * RSS_PERCENTILE // 100)])
+    """Returns the least value that RSS_PERCENTILE % do not exceed (base/percentile.h)."""
+    rank = math.ceil(len(values) * RSS_PERCENTILE / 100)
+    return float(sorted(values)[rank - 1])
 
 
 def rss_report(role: Role, seconds: float) -> dict[str, Any]:

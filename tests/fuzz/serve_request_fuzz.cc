@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
+#include "base/steady_clock.h"
 #include "env/solvers/solve.h"
 #include "google/protobuf/stubs/logging.h"
 #include "mallocmuzero/v1/serve.pb.h"
@@ -44,7 +44,7 @@ void Answer(v1::FindMappingRequest request) {
   request.set_max_games(kGames);
   MappingRequest asked;
   asked.request = &request;
-  asked.arrived = absl::Now();
+  asked.arrived = SteadyNow();
   asked.deadline = absl::InfiniteFuture();
   asked.stop = [] { return false; };
   int answers = 0;

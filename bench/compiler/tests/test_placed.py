@@ -101,3 +101,8 @@ def test_a_command_that_dies_without_a_word_is_an_error_of_its_program(
     monkeypatch.setattr(placed, "find_binary", lambda: binary)
     with pytest.raises(CaptureError, match="optimize: ended with status -9"):
         placed.run_binary("optimize", "--json")
+
+
+def test_a_loss_of_almost_nothing_has_no_minus_sign() -> None:
+    assert placed.percent(-0.001) == "0.00"
+    assert placed.percent(-0.01) == "-0.01"

@@ -18,7 +18,7 @@ from cpu_artefacts import artefact_of, inputs, make_cpu_a_chip, step  # noqa: E4
 from mallocmuzero_xla import cli, measuring  # noqa: E402
 from mallocmuzero_xla.errors import UsageError  # noqa: E402
 from mallocmuzero_xla.measure_cli import filled  # noqa: E402
-from mallocmuzero_xla.measuring import measure  # noqa: E402
+from mallocmuzero_xla.measuring import Measured, measure  # noqa: E402
 
 MODEL = """
 import jax, jax.numpy as jnp
@@ -52,6 +52,28 @@ def test_artefact_and_default_are_timed_in_turns(monkeypatch: pytest.MonkeyPatch
     # Each round times both; every other round begins with the other one.
     rounds = [tuple(called[index : index + 2]) for index in range(0, 12, 2)]
     assert rounds == [("artefact", "default"), ("default", "artefact")] * 3
+
+
+def test_a_loss_of_almost_nothing_has_no_minus_sign() -> None:
+    measured = Measured(
+        default_seconds=(1.0,),
+        artefact_seconds=(1.00001,),
+        default_median=1.0,
+        artefact_median=1.00001,
+        gain=-0.00001,
+        gain_low=-0.00002,
+        gain_high=0.00001,
+        expected_gain=-0.00001,
+        used=True,
+        reason="",
+        largest_difference=0.0,
+        device="tpu",
+        versions={},
+        environment={},
+    )
+    told = "0.00% less, 95 % interval 0.00% to 0.00%, expected 0.00%;"
+    assert told in measured.summary()
+    assert "-0.00" not in measured.summary()
 
 
 def test_interval_holds_the_gain_and_grows_with_noise() -> None:

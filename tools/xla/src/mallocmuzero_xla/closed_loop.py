@@ -247,7 +247,7 @@ class Loop:
                 self._progress.status(
                     f"{self._compiler.trial_compiles} trial compiles, "
                     f"{self._compiler.compiles} compiles, "
-                    f"{self._budget.elapsed():.0f} s: {1 - best / default:.2%} predicted"
+                    f"{self._budget.elapsed():.0f} s: {1 - best / default:z.2%} predicted"
                 )
             return placement
 
@@ -273,8 +273,8 @@ class Loop:
         result.rounds.append(Round(trial.cycles, cycles, len(trial.items)))
         self._progress.note(
             f"{len(trial.items)} overrides after {self._compiler.trial_compiles} trial compiles, "
-            f"{self._budget.elapsed():.0f} s: {1 - trial.cycles / result.default_cycles:.2%} "
-            f"predicted, {1 - cycles / result.default_cycles:.2%} compiled"
+            f"{self._budget.elapsed():.0f} s: {1 - trial.cycles / result.default_cycles:z.2%} "
+            f"predicted, {1 - cycles / result.default_cycles:z.2%} compiled"
         )
         if cycles < result.optimized_cycles:
             result.options = options_of(trial.items)

@@ -66,11 +66,11 @@ class Measured:
         """Returns the result in a sentence."""
         if not self.used:
             return f"the artefact was not used, so nothing was compared: {self.reason}"
-        expected = "" if self.expected_gain is None else f", expected {self.expected_gain:.2%}"
+        expected = "" if self.expected_gain is None else f", expected {self.expected_gain:z.2%}"
         return (
             f"{self.device}: default {self.default_median * 1e3:.3f} ms, artefact "
-            f"{self.artefact_median * 1e3:.3f} ms: {self.gain:.2%} less, 95 % interval "
-            f"{self.gain_low:.2%} to {self.gain_high:.2%}{expected}; results differ by at most "
+            f"{self.artefact_median * 1e3:.3f} ms: {self.gain:z.2%} less, 95 % interval "
+            f"{self.gain_low:z.2%} to {self.gain_high:z.2%}{expected}; results differ by at most "
             f"{self.largest_difference:.3g}"
         )
 

@@ -26,7 +26,7 @@ def describe(verified: Verified, from_cache: bool = False) -> str:
         took += "; budget spent before any placement was tried"
     ended = "interrupted; the best so far: " if verified.interrupted else ""
     better = (
-        f"{ended}{default}, optimized {verified.optimized_cycles / 1e6:,.3f} ({verified.gain:.2%} "
+        f"{ended}{default}, optimized {verified.optimized_cycles / 1e6:,.3f} ({verified.gain:z.2%} "
         f"less; predicted {verified.predicted_cycles / 1e6:,.3f}), "
     )
     if verified.executable is not None:

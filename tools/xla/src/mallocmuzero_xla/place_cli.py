@@ -82,7 +82,7 @@ def describe_placed(report: dict[str, Any]) -> str:
     if best is None and not limit:
         rows.append(("gain", "none: the compiler's own is kept"))
     elif default:
-        rows.append(("gain", f"{1 - optimized / float(default):.2%}"))
+        rows.append(("gain", f"{1 - optimized / float(default):z.2%}"))
     for entry in report.get("rounds", []):
         number = entry.get("number", 0)
         mark = ", the best" if number == best else ""
