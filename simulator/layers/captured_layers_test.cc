@@ -118,7 +118,9 @@ TEST_P(CapturedLayers, RepeatedAreThoseOfTheDeeperModel) {
   EXPECT_EQ(repeated->instruction_count(), captured.instruction_count());
   EXPECT_EQ(repeated->access_count(), captured.access_count());
   EXPECT_EQ(repeated->buffer_count(), captured.buffer_count());
-  EXPECT_EQ(PeakOfLiveBytes(*repeated), PeakOfLiveBytes(captured));
+  // The order of some instructions differs, and with it what is live at the same time.
+  const auto peak = static_cast<double>(PeakOfLiveBytes(captured));
+  EXPECT_NEAR(static_cast<double>(PeakOfLiveBytes(*repeated)) / peak, 1, 0.005);
 }
 
 constexpr int32_t kWholeProgram = 200;
@@ -128,7 +130,11 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(
         Depths{"tpu_v4i", "gpt", "x512_train_b4x256", 7, 14, kWholeProgram},
         Depths{"tpu_v4i", "llama", "x512_train_b4x256", 7, 14, kWholeProgram},
-        // The compiler fuses updates of two layers, and of other two in the deeper model.
+        Depths{"tpu_v4i", "switch", "x512_e8_train_b4x256", 7, 14, kWholeProgram},
+        Depths{"tpu_v4i", "dit", "x512_train_b8x256", 7, 14, kWholeProgram},
+        Depths{"tpu_v6e", "switch", "x512_e8_train_b4x256", 7, 14, kWholeProgram},
+        // The compiler fuses some updates of two layers, and of other two in the deeper model.
+        Depths{"tpu_v6e", "llama", "x512_train_b4x256", 7, 14, 2},
         Depths{"tpu_v6e", "gpt", "x512_train_b4x256", 14, 28, 1}),
     [](const auto& info) {
       return absl::StrCat(info.param.chip, "_", info.param.model, "_", info.param.to);
