@@ -135,7 +135,8 @@ INSTANTIATE_TEST_SUITE_P(
         Depths{"tpu_v6e", "switch", "x512_e8_train_b4x256", 7, 14, kWholeProgram},
         // The compiler fuses some updates of two layers, and of other two in the deeper model.
         Depths{"tpu_v6e", "llama", "x512_train_b4x256", 7, 14, 2},
-        Depths{"tpu_v6e", "gpt", "x512_train_b4x256", 14, 28, 1}),
+        Depths{"tpu_v6e", "gpt", "x512_train_b4x256", 14, 28, 1},
+        Depths{"tpu_v6e", "dit", "x512_train_b8x256", 14, 28, 1}),
     [](const auto& info) {
       return absl::StrCat(info.param.chip, "_", info.param.model, "_", info.param.to);
     });
