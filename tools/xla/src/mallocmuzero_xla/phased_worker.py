@@ -20,9 +20,10 @@ class PhasedWorker(Worker):
     """Does the jobs of a Worker, and writes texts with the same placements.
 
     The estimates are those of a whole compile, but for a few instructions whose first tiles need
-    too much memory (docs/option-search.md). The layers of a model have equal instructions, and each different one is estimated once. So a
-    deep model takes little longer than a shallow one. A compile that does not work in phases, or
-    that lacks an estimate, is repeated to the end, and so is one that the compiler refuses.
+    too much memory (docs/option-search.md). The layers of a model have equal instructions, and each
+    different one is estimated once. So a deep model takes little longer than a shallow one. A
+    compile that does not work in phases, or that lacks an estimate, is repeated to the end, and so
+    is one that the compiler refuses.
     """
 
     def __init__(self) -> None:
