@@ -42,8 +42,8 @@ struct Depths {
   }
 };
 
-// What an instruction is by itself: its operation, its cycles, and what it does to buffers. The
-// tuple at the end has the number of all results instead of accesses, and so has its own text.
+// The text describes an instruction alone, with its operation, its cycles, and what it does to
+// buffers. The tuple at the end of a program counts all results of the model, so it is left out.
 std::string KindOf(const Program& program, InstructionIndex i) {
   const v1::Instruction& message = program.MessageOf(i);
   if (message.opcode() == "tuple") return "tuple";
