@@ -123,6 +123,22 @@ TEST_P(CapturedLayers, RepeatedAreThoseOfTheDeeperModel) {
   EXPECT_NEAR(static_cast<double>(PeakOfLiveBytes(*repeated)) / peak, 1, 0.005);
 }
 
+TEST_P(CapturedLayers, GrowTheDeeperModelAsItGrewFromTheOther) {
+  const Depths& depths = GetParam();
+  const Program less_deep = depths.Load(depths.from);
+  const Program captured = depths.Load(depths.to);
+  const int32_t added = depths.to - depths.from;
+  const absl::StatusOr<Program> repeated =
+      WithModelLayers(captured, depths.to, depths.to + added, "deeper");
+  ASSERT_TRUE(repeated.ok()) << repeated.status();
+  EXPECT_EQ(repeated->instruction_count() - captured.instruction_count(),
+            captured.instruction_count() - less_deep.instruction_count());
+  EXPECT_EQ(repeated->access_count() - captured.access_count(),
+            captured.access_count() - less_deep.access_count());
+  EXPECT_EQ(repeated->buffer_count() - captured.buffer_count(),
+            captured.buffer_count() - less_deep.buffer_count());
+}
+
 constexpr int32_t kWholeProgram = 200;
 
 INSTANTIATE_TEST_SUITE_P(
