@@ -60,8 +60,8 @@ class LayerMatcher {
     pairs_.next_buffer.assign(program.buffers().end_index(), -1);
   }
 
-  LayerPairs Run() && {
-    PairPeriodicPart();
+  LayerPairs Run(int32_t periods) && {
+    PairPeriodicPart(periods);
     FollowBuffers();
     PairNeighbours();
     return std::move(pairs_);
@@ -70,15 +70,16 @@ class LayerMatcher {
  private:
   // Starts in the middle. At the ends of the part an instruction may be like another one only by
   // chance, and what is paired first is kept.
-  void PairPeriodicPart() {
+  void PairPeriodicPart(int32_t periods) {
     const PeriodicPart part = LongestPeriodicPart(alike_);
-    if (part.period == 0) return;
-    const int32_t count = part.size() - part.period;
+    const int32_t step = part.period * periods;
+    if (step == 0 || part.size() < kLeastLayers * step) return;
+    const int32_t count = part.size() - step;
     for (int32_t distance = 0; distance <= count; ++distance) {
       const int32_t offset = count / 2 + (distance % 2 == 0 ? distance / 2 : -(distance + 1) / 2);
       if (offset < 0 || offset >= count) continue;
       const InstructionIndex i(part.begin + offset);
-      Pair(i, i + part.period);
+      Pair(i, i + step);
     }
   }
 
@@ -205,6 +206,8 @@ PeriodicPart LongestPeriodicPart(const IndexVector<InstructionIndex, int32_t>& a
   return longest;
 }
 
-LayerPairs PairLayers(const Program& program) { return LayerMatcher(program).Run(); }
+LayerPairs PairLayers(const Program& program, int32_t periods) {
+  return LayerMatcher(program).Run(periods);
+}
 
 }  // namespace mallocmuzero
