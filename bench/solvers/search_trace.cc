@@ -3,8 +3,9 @@
 // program of N layers.
 //
 // Output: one JSON object a line, {"seconds": S, "games": N, "cycles": C}, whenever a better
-// mapping was found, and one at the end. The search has one thread and counts its own processor
-// time, so that other work on the machine disturbs it little.
+// mapping was found, and one at the end, which also has "decisions": those of the game that gives
+// the best mapping. The search has one thread and counts its own processor time, so that other work
+// on the machine disturbs it little.
 
 #include <cstdint>
 #include <cstdio>
@@ -90,16 +91,19 @@ absl::Status Trace(absl::string_view name, uint64_t seed, double seconds) {
   options.seed = seed;
   options.stop = [&] { return ProcessorSeconds() - start >= seconds; };
   const auto print = [&](const SolveProgress& progress) {
-    std::printf("{\"seconds\": %.4f, \"games\": %lu, \"cycles\": %.6f}\n",
-                ProcessorSeconds() - start, progress.games, progress.best_cycles);
+    std::printf("{\"seconds\": %.4f, \"games\": %lu, \"cycles\": %.6f", ProcessorSeconds() - start,
+                progress.games, progress.best_cycles);
     best = progress.best_cycles;
   };
   options.progress = [&](const SolveProgress& progress) {
-    if (progress.best_cycles != best) print(progress);
+    if (progress.best_cycles == best) return;
+    print(progress);
+    std::puts("}");
   };
   const absl::StatusOr<Solution> solution = Solve(solver_name::kLocalSearch, *rules, options);
   if (!solution.ok()) return solution.status();
   print({.best_cycles = solution->cycles, .games = solution->games});
+  std::printf(", \"decisions\": %zu}\n", solution->actions.size());
   return absl::OkStatus();
 }
 

@@ -16,7 +16,7 @@ FAKE = """#!{python}
 import json, os, pathlib, sys
 if len(sys.argv) == 4:  # search_trace PROGRAM SEED SECONDS
     print(json.dumps(dict(seconds=0, games=1, cycles=900)))
-    print(json.dumps(dict(seconds=1, games=2, cycles=496)))
+    print(json.dumps(dict(seconds=1, games=2, cycles=496, decisions=40)))
     sys.exit(0)
 command, flags = sys.argv[1], dict(zip(sys.argv[2:], sys.argv[3:]))
 program = pathlib.Path(flags["--program"])
@@ -89,15 +89,16 @@ def test_check_states_differences_in_per_cent(folder: pathlib.Path) -> None:
     out = run(folder, "--depths", "14", "--check")
     row = next(line for line in out.splitlines() if line.startswith("| tpu_v6e | gpt_28x512"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert cells[2:6] == ["14", "+0.00 %", "+0.00 %", "+0.00 %"]
-    assert cells[6].startswith("-")  # the made-up cycles fall with the length of the file
+    assert cells[2:7] == ["14", "+0.00 %", "+0.00 %", "+0.00 %", "+0.00 %"]
+    assert cells[7].startswith("-")  # the made-up cycles fall with the length of the file
 
 
 def test_a_search_is_compared_with_everything_in_hbm(folder: pathlib.Path) -> None:
     out = run(folder, "--depths", "14", "--seconds", "1")
     # 992 cycles for everything in HBM, greedy and XLA's heuristic; local search takes 496, and no
     # mapping fewer than 10.
-    assert "| tpu_v6e | gpt_14x512_train | 100 | 50 | 0.00 % | 0.00 % | 50.00 % | 98.99 % |" in out
+    cells = "100 | 50 | 40 | 0.00 % | 0.00 % | 50.00 % | 98.99 %"
+    assert f"| tpu_v6e | gpt_14x512_train | {cells} |" in out
 
 
 def test_names_without_layers_are_refused(folder: pathlib.Path) -> None:

@@ -27,6 +27,12 @@ def test_prints_better_and_better_mappings() -> None:
     assert lines[-1]["seconds"] >= 0.2
 
 
+def test_counts_the_decisions_of_the_best_game() -> None:
+    *_, last = (json.loads(line) for line in trace("layers:20", "1", "0.2").stdout.splitlines())
+    # A layer has 9 accesses, and at some of them one action is legal.
+    assert 20 < last["decisions"] <= 20 * 9
+
+
 @pytest.mark.parametrize("layers", ["0", "-1", "x", "", "4000000000"])
 def test_refuses_a_wrong_number_of_layers(layers: str) -> None:
     refused = trace(f"layers:{layers}", "1", "0.1")

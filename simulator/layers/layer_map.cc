@@ -135,6 +135,26 @@ void DropShortChains(Chains<InstructionIndex>& chains) {
   }
 }
 
+LayerMap MakeMap(const Program& program, int32_t periods) {
+  const LayerPairs pairs = PairLayers(program, periods);
+  Chains<InstructionIndex> instructions = MakeChains(pairs.next_instruction);
+  Chains<BufferIndex> buffers = MakeChains(pairs.next_buffer);
+  LayerNumbering(program, instructions, buffers).Run();
+  AddFirstLayers(instructions);
+  AddFirstLayers(buffers);
+  DropShortChains(instructions);
+  return {.instruction_chains = std::move(instructions.chains),
+          .buffer_chains = std::move(buffers.chains),
+          .instructions = std::move(instructions.places),
+          .buffers = std::move(buffers.places)};
+}
+
+// The instructions of the layer that has the most.
+int64_t LayerSize(const LayerMap& map) {
+  const std::vector<int32_t> layers = map.LayersByRepeatability();
+  return layers.empty() ? 0 : std::ssize(map.RepeatableInstructions(layers.front()));
+}
+
 }  // namespace
 
 int32_t LayerMap::layer_count() const {
@@ -176,17 +196,9 @@ std::vector<int32_t> LayerMap::LayersByRepeatability() const {
 }
 
 LayerMap FindLayers(const Program& program) {
-  const LayerPairs pairs = PairLayers(program);
-  Chains<InstructionIndex> instructions = MakeChains(pairs.next_instruction);
-  Chains<BufferIndex> buffers = MakeChains(pairs.next_buffer);
-  LayerNumbering(program, instructions, buffers).Run();
-  AddFirstLayers(instructions);
-  AddFirstLayers(buffers);
-  DropShortChains(instructions);
-  return {.instruction_chains = std::move(instructions.chains),
-          .buffer_chains = std::move(buffers.chains),
-          .instructions = std::move(instructions.places),
-          .buffers = std::move(buffers.places)};
+  LayerMap map = MakeMap(program, 1);
+  LayerMap of_two = MakeMap(program, 2);
+  return LayerSize(of_two) > 2 * LayerSize(map) ? std::move(of_two) : std::move(map);
 }
 
 }  // namespace mallocmuzero

@@ -53,7 +53,9 @@ struct LayerMap {
   std::vector<int32_t> LayersByRepeatability() const;
 };
 
-// Finds the layers of a program that has at least three of them, outside of loops.
+// Finds the layers of a program that has at least three of them, outside of loops. Where the
+// compiler fuses instructions of two layers, one layer of the map is two of the model: otherwise no
+// layer would have these instructions.
 LayerMap FindLayers(const Program& program);
 
 }  // namespace mallocmuzero

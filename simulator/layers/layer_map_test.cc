@@ -55,7 +55,7 @@ TEST(LongestPeriodicPart, LeavesOutInstructionsThatAreAlikeToNone) {
 
 TEST(PairLayers, FollowsActivationsWeightsAndUpdates) {
   const Program program = Step(5);
-  const LayerPairs pairs = PairLayers(program);
+  const LayerPairs pairs = PairLayers(program, 1);
   // Either the forward or the backward pass gives the direction; both lead away from layer 2.
   std::map<std::string, std::string> next_of;
   for (const InstructionIndex i : program.instructions().indices()) {
@@ -72,7 +72,7 @@ TEST(PairLayers, FollowsActivationsWeightsAndUpdates) {
 
 TEST(PairLayers, PairsASharedBufferWithItself) {
   const Program program = Step(4);
-  EXPECT_EQ(PairLayers(program).next_buffer[0], BufferIndex(0));  // the mask
+  EXPECT_EQ(PairLayers(program, 1).next_buffer[0], BufferIndex(0));  // the mask
 }
 
 TEST(FindLayers, CountsTheLayers) {

@@ -38,6 +38,17 @@ bool AreAlike(const Buffer& a, const Buffer& b) {
          a.pinned_to_hbm == b.pinned_to_hbm;
 }
 
+// Whether the pairs lead from one element to another. `next` has the next one of each element, and
+// may pair an element with itself.
+template <typename I>
+bool Lead(const IndexVector<I, I>& next, I from, I to) {
+  for (I i = from; i >= 0; i = next[i]) {
+    if (i == to) return true;
+    if (i == next[i]) break;
+  }
+  return false;
+}
+
 class LayerMatcher {
  public:
   explicit LayerMatcher(const Program& program)
@@ -49,8 +60,8 @@ class LayerMatcher {
     pairs_.next_buffer.assign(program.buffers().end_index(), -1);
   }
 
-  LayerPairs Run() && {
-    PairPeriodicPart();
+  LayerPairs Run(int32_t periods) && {
+    PairPeriodicPart(periods);
     FollowBuffers();
     PairNeighbours();
     return std::move(pairs_);
@@ -59,22 +70,26 @@ class LayerMatcher {
  private:
   // Starts in the middle. At the ends of the part an instruction may be like another one only by
   // chance, and what is paired first is kept.
-  void PairPeriodicPart() {
+  void PairPeriodicPart(int32_t periods) {
     const PeriodicPart part = LongestPeriodicPart(alike_);
-    if (part.period == 0) return;
-    const int32_t count = part.size() - part.period;
+    const int32_t step = part.period * periods;
+    if (step == 0 || part.size() < kLeastLayers * step) return;
+    const int32_t count = part.size() - step;
     for (int32_t distance = 0; distance <= count; ++distance) {
       const int32_t offset = count / 2 + (distance % 2 == 0 ? distance / 2 : -(distance + 1) / 2);
       if (offset < 0 || offset >= count) continue;
       const InstructionIndex i(part.begin + offset);
-      Pair(i, i + part.period);
+      Pair(i, i + step);
     }
   }
 
-  // Pairs two instructions and the buffers that they access, if nothing speaks against it.
+  // Pairs two instructions and the buffers that they access, if nothing speaks against it. The
+  // compiler may fuse instructions of the first and of the last layer with each other. Such a pair
+  // would lead back to the begin of its own chain.
   bool Pair(InstructionIndex i, InstructionIndex next) {
     if (i == next || alike_[i] < 0 || alike_[i] != alike_[next]) return false;
     if (pairs_.next_instruction[i] >= 0 || previous_instruction_[next] >= 0) return false;
+    if (Lead(pairs_.next_instruction, next, i)) return false;
     const absl::Span<const Access> accesses = program_.AccessesOfInstruction(i);
     const absl::Span<const Access> next_accesses = program_.AccessesOfInstruction(next);
     for (size_t k = 0; k < accesses.size(); ++k) {
@@ -97,6 +112,7 @@ class LayerMatcher {
     if (!AreAlike(program_.buffers()[buffer], program_.buffers()[next])) return false;
     const BufferIndex known_next = pairs_.next_buffer[buffer];
     const BufferIndex known_previous = previous_buffer_[next];
+    if (buffer != next && Lead(pairs_.next_buffer, next, buffer)) return false;
     return (known_next < 0 || known_next == next) &&
            (known_previous < 0 || known_previous == buffer);
   }
@@ -190,6 +206,8 @@ PeriodicPart LongestPeriodicPart(const IndexVector<InstructionIndex, int32_t>& a
   return longest;
 }
 
-LayerPairs PairLayers(const Program& program) { return LayerMatcher(program).Run(); }
+LayerPairs PairLayers(const Program& program, int32_t periods) {
+  return LayerMatcher(program).Run(periods);
+}
 
 }  // namespace mallocmuzero

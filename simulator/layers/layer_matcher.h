@@ -37,11 +37,13 @@ struct PeriodicPart {
 // quadratic in the number of instructions.
 PeriodicPart LongestPeriodicPart(const IndexVector<InstructionIndex, int32_t>& alike);
 
-// Pairs the instructions of the longest periodic part, which is a forward or a backward pass. Then
-// it follows the buffers: the instructions that use a buffer are paired with the instructions that
-// use the buffer of the next layer in the same way. So the backward pass, the updates of the
-// weights and their conversions are paired as well, wherever they are in the schedule.
-LayerPairs PairLayers(const Program& program);
+// Pairs the instructions of the longest periodic part, which is a forward or a backward pass, with
+// those that are `periods` periods further on. No pairs if the part has less than three times that
+// many. Then it follows the buffers: the instructions that use a buffer are paired with the
+// instructions that use the buffer of the next layer in the same way. So the backward pass, the
+// updates of the weights and their conversions are paired as well, wherever they are in the
+// schedule.
+LayerPairs PairLayers(const Program& program, int32_t periods);
 
 }  // namespace mallocmuzero
 

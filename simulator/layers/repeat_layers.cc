@@ -1,6 +1,7 @@
 #include "simulator/layers/repeat_layers.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,10 @@ namespace {
 
 // To make a program of a million instructions takes about 5 GB of memory.
 constexpr int64_t kMostInstructions = 1'000'000;
+
+// An instruction outside of the layers that uses so many buffers of one chain uses those of all
+// layers. The compiler fuses instructions of two layers.
+constexpr int32_t kBuffersOfAllLayers = 3;
 
 std::string CopyName(const std::string& name, int32_t copy) {
   return copy == 0 ? name : absl::StrCat(name, ".copy", copy);
@@ -42,6 +47,7 @@ class Repeater {
     new_.clear_matches();
     PlaceInstructions();
     AddBuffers();
+    MMZ_RETURN_IF_ERROR(CheckUsesOutsideOfLayers());
     AddInstructions();
     AddTensors();
     CountClassMembers();
@@ -117,14 +123,36 @@ class Repeater {
     }
   }
 
+  bool IsRepeated(InstructionIndex i) const {
+    const LayerPlace place = map_.instructions[i];
+    if (place.chain < 0) return false;
+    const LayerChain<InstructionIndex>& chain = map_.instruction_chains[place.chain];
+    return chain.Has(layer_) && chain.Has(layer_ + 1);
+  }
+
+  // A sum over all layers has more operands in a deeper model, and nobody knows its latency then.
+  absl::Status CheckUsesOutsideOfLayers() const {
+    for (const InstructionIndex i : old_.instructions().indices()) {
+      if (IsRepeated(i)) continue;
+      std::map<int32_t, int32_t> buffers_of;  // by chain
+      for (const Access& access : old_.AccessesOfInstruction(i)) {
+        const int32_t chain = map_.buffers[access.buffer].chain;
+        if (chain < 0 || first_copy_[chain] < 0) continue;
+        if (++buffers_of[chain] < kBuffersOfAllLayers) continue;
+        return absl::InvalidArgumentError(absl::StrCat(
+            "instruction ", old_.MessageOf(i).name(),
+            " uses a buffer of each layer, and its latency with more of them is unknown"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
   // The buffer that the instruction accesses in the new program in the place of `buffer`. Its layer
   // is as far from the instruction's as before.
   BufferIndex NewBufferOf(const ScheduledCopy& user, BufferIndex buffer) const {
     const LayerPlace user_place = map_.instructions[user.source];
     const LayerPlace place = map_.buffers[buffer];
-    if (user_place.chain < 0 || place.chain < 0 || first_copy_[place.chain] < 0) return buffer;
-    const LayerChain<InstructionIndex>& users = map_.instruction_chains[user_place.chain];
-    if (!users.Has(layer_) || !users.Has(layer_ + 1)) return buffer;
+    if (place.chain < 0 || first_copy_[place.chain] < 0 || !IsRepeated(user.source)) return buffer;
     const LayerChain<BufferIndex>& chain = map_.buffer_chains[place.chain];
     const int32_t cut = CutOf(chain);
     const int32_t layer = NewLayer(user_place.layer, user.copy) + place.layer - user_place.layer;

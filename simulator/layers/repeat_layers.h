@@ -25,8 +25,9 @@ namespace mallocmuzero {
 //
 // InvalidArgument if count is not positive, or if the program has no layers or has asynchronous
 // collectives, which may belong to two layers. Also InvalidArgument if the compiler has mixed each
-// layer with its neighbours so that no order of the copies is right, or if the result would have
-// more than a million instructions.
+// layer with its neighbours so that no order of the copies is right, if an instruction uses a
+// buffer of each layer, such as a sum over all layers, or if the result would have more than a
+// million instructions.
 absl::StatusOr<Program> RepeatLayers(const Program& program, int32_t count,
                                      const std::string& name);
 

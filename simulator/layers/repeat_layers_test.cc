@@ -27,6 +27,7 @@ using testing::ProgramBuilder;
 using testing::Read;
 using testing::TrainingStep;
 using testing::TrainingStepSize;
+using testing::TrainingStepWithSumOfGradients;
 using testing::Write;
 
 Program Checked(v1::Program proto) {
@@ -130,6 +131,11 @@ TEST(RepeatLayers, RefusesAProgramWithoutLayers) {
   builder.AddInstruction(10, {Read(a), Write(b)});
   EXPECT_THAT(RepeatLayers(builder.Build(), 2, "x").status().message(),
               HasSubstr("expected three or more layers of equal instructions, found none"));
+}
+
+TEST(RepeatLayers, RefusesASumOverAllLayersWhoseLatencyInADeeperModelIsUnknown) {
+  EXPECT_THAT(RepeatLayers(Checked(TrainingStepWithSumOfGradients(4)), 2, "x").status().message(),
+              HasSubstr("instruction sum.0 uses a buffer of each layer"));
 }
 
 TEST(RepeatLayers, RefusesAProgramWithCollectivesInFlight) {

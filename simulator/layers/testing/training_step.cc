@@ -16,7 +16,7 @@ class StepBuilder {
  public:
   explicit StepBuilder(uint32_t layers) : layers_(layers) {}
 
-  v1::Program Build() && {
+  v1::Program Build(bool adds_gradients) && {
     mask_ = builder_.AddBuffer(48, {.live_in = true});
     for (uint32_t k = 0; k < layers_; ++k) {
       masters_.push_back(builder_.AddBuffer(400, {.live_in = true, .live_out = true}));
@@ -25,6 +25,7 @@ class StepBuilder {
     }
     AddForward();
     AddBackward();
+    if (adds_gradients) AddSumOfGradients();
     for (uint32_t k = 0; k < layers_; ++k) {
       Add("update", k, 60, {Update(masters_[k], 20), Read(gradients_[k], 10)});
     }
@@ -60,6 +61,13 @@ class StepBuilder {
     }
   }
 
+  void AddSumOfGradients() {
+    std::vector<AccessSpec> accesses;
+    for (const BufferIndex gradient : gradients_) accesses.push_back(Read(gradient, 3));
+    accesses.push_back(Write(builder_.AddBuffer(16, {.live_out = true}), 1));
+    Add("sum", 0, 40, accesses);
+  }
+
   // Instructions of one kind are of one latency class.
   void Add(const std::string& kind, uint32_t layer, double cycles,
            const std::vector<AccessSpec>& accesses) {
@@ -92,6 +100,10 @@ class StepBuilder {
 
 }  // namespace
 
-v1::Program TrainingStep(uint32_t layers) { return StepBuilder(layers).Build(); }
+v1::Program TrainingStep(uint32_t layers) { return StepBuilder(layers).Build(false); }
+
+v1::Program TrainingStepWithSumOfGradients(uint32_t layers) {
+  return StepBuilder(layers).Build(true);
+}
 
 }  // namespace mallocmuzero::testing

@@ -21,6 +21,10 @@ namespace mallocmuzero::testing {
 // repeated ones.
 v1::Program TrainingStep(uint32_t layers);
 
+// The same with one more instruction behind the backward pass, "sum.0", which reads the gradients
+// of all layers.
+v1::Program TrainingStepWithSumOfGradients(uint32_t layers);
+
 // The number of instructions of TrainingStep(layers).
 inline uint32_t TrainingStepSize(uint32_t layers) { return 2 + 6 * layers; }
 

@@ -14,6 +14,7 @@ from typing import Any
 from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.errors import CaptureError, CompileError, UsageError, WorkerLostError
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.phased_worker import PhasedWorker
 from mallocmuzero_xla.progress import Progress
 from mallocmuzero_xla.store import CaptureStore
 from mallocmuzero_xla.variants import Variant
@@ -28,11 +29,13 @@ class Limits:
         timeout: time limit of one compile or lowering, in seconds.
         retries: further attempts, each in a fresh process, after an abort or a timeout.
         jobs: the number of compile processes at a time.
+        in_phases: whether compiles make no machine code, where that is possible (PhasedWorker).
     """
 
     timeout: float = 600.0
     retries: int = 2
     jobs: int = 1
+    in_phases: bool = False
 
 
 class Subject:
@@ -95,7 +98,7 @@ def run_tasks(tasks: Iterable[Task], limits: Limits, progress: Progress) -> None
     # The caller shows the error of a single program. With several programs each error is shown
     # here.
     tell = len(subjects) > 1
-    workers = [Worker() for _ in range(limits.jobs)]
+    workers = [PhasedWorker() if limits.in_phases else Worker() for _ in range(limits.jobs)]
     with concurrent.futures.ThreadPoolExecutor(limits.jobs) as pool:
         futures = [
             pool.submit(_work, waiting, worker, limits, progress, tell) for worker in workers
