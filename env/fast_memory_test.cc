@@ -194,8 +194,8 @@ class NaiveMemory {
     return least;
   }
 
-  // The place that the rules of FastMemory::FindPlace choose: of those where a region begins the
-  // one with the least harm, then the one that leaves least beside, then the lowest.
+  // The place that FastMemory::FindPlace promises. It is one where a region begins, and has the
+  // least harm. Of equals it leaves least beside, and of those it is the lowest.
   std::optional<size_t> BestPlace(size_t count, InstructionIndex first,
                                   InstructionIndex now) const {
     std::optional<std::tuple<int64_t, size_t, size_t>> best;  // harm, units left, place

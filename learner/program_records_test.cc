@@ -123,7 +123,7 @@ TEST_F(ProgramRecordsTest, GoesOnFromWhatItHasSaved) {
 }
 
 TEST_F(ProgramRecordsTest, WhatAnotherProgramHasSavedIsNotRestored) {
-  // Nothing is known of either program, so only their hashes tell them apart.
+  // Only their hashes tell the programs apart: neither has a game.
   const v1::TrainState::Program saved = Saved(records_).programs(0);
   EXPECT_FALSE(records_.Restore(1, saved));
   EXPECT_TRUE(records_.Restore(0, saved));

@@ -1,4 +1,4 @@
-// What a table gives its storage, and what it makes of the storage's errors.
+// Tests of the batches that a table gives its storage, and of the storage's errors.
 
 #include <grpcpp/support/slice.h>
 
@@ -30,7 +30,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-// What a table has asked of a storage, and what the storage is to answer. Batches have no bytes.
+// The answers that a storage is to give, and the batches that it has got. They have no bytes.
 struct Script {
   RecoveredShard recovered;
   bool is_full = false;

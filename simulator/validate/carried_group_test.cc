@@ -237,7 +237,7 @@ TEST(InvariantGroup, OfOneBufferIsAnOutsideBuffer) {
   EXPECT_THAT(judge(3, 4, {2}), Breaks(Rule::kCarriedGroupSpace));
 }
 
-// The same in fast memory: the buffer stays, so its copy in HBM stays current.
+// A loop hands the buffer on to itself in fast memory. Its copy in HBM stays current.
 TEST(InvariantGroup, OfOneBufferIsCurrentInBothMemories) {
   ProgramBuilder builder;
   const BufferIndex buffer = builder.AddBuffer(64, {.live_in = true});

@@ -95,8 +95,8 @@ TEST(SlicedCopies, TakeBytesWhenTheirSliceIsQueued) {
   EXPECT_THAT(violations(1), BreaksOnly(Rule::kOverlap));
 }
 
-// The last slice is queued at the point at which the program waits for the copy. What is queued
-// there beside it does not have the value yet.
+// The last slice is queued at the point at which the program waits for the copy. A write-back that
+// is queued there beside it does not have the value yet.
 TEST(SlicedCopies, AreNotThereBeforeTheirLastSliceIsQueued) {
   ProgramBuilder builder;
   const BufferIndex sliced = builder.AddBuffer(128, {.live_in = true});
