@@ -167,6 +167,49 @@ TEST(Exploration, WhatIsHeldEndsWithTheValueThoughTheNextWriteIsNoDecision) {
   EXPECT_LE(count(false), behind_decision);
 }
 
+TEST(Exploration, WhatIsHeldDoesNotCountAtTheWriteItself) {
+  constexpr int32_t kWrite = 10;
+  const Program program = OneBuffer(2 * kWrite);
+  int holding = 0;  // games whose five accesses before the write repeat an action
+  int acts = 0;     // those of them that explore the write by any action
+  for (uint64_t seed = 0; seed < 5000; ++seed) {
+    Exploration exploration(program, 0.1F, kToTheEnd, seed);
+    int in_a_row = 0;
+    for (AccessIndex a = 0; a < kWrite; ++a) {
+      const bool is_action = exploration.Next(a) == ExplorationKind::kAction;
+      if (is_action) exploration.Act(a, kAll);
+      in_a_row = is_action ? in_a_row + 1 : 0;
+    }
+    if (in_a_row < 5) continue;
+    ++holding;
+    acts += exploration.Next(kWrite) == ExplorationKind::kAction;
+  }
+  EXPECT_GT(holding, 100);
+  EXPECT_LT(acts, holding / 2);
+}
+
+TEST(Exploration, ACopyIsFollowedByKeepingTheValue) {
+  constexpr int32_t kWrite = 10;
+  const Program program = OneBuffer(2 * kWrite);
+  int kept = 0;
+  int copied = 0;
+  for (uint64_t seed = 0; seed < 5000; ++seed) {
+    Exploration exploration(program, 0.1F, kToTheEnd, seed);
+    int in_a_row = 0;
+    Action last = Action::kDrop;
+    for (AccessIndex a = 0; a < kWrite; ++a) {
+      const bool is_action = exploration.Next(a) == ExplorationKind::kAction;
+      if (is_action) last = exploration.Act(a, kAll);
+      in_a_row = is_action ? in_a_row + 1 : 0;
+    }
+    if (in_a_row < 5) continue;  // the last of five has repeated what is held
+    kept += last == Action::kNoCopy;
+    copied += last == Action::kCopy;
+  }
+  EXPECT_GT(kept, 100);
+  EXPECT_LT(copied, kept / 10);
+}
+
 TEST(Exploration, WhatIsHeldButIllegalIsReplacedByTheNearest) {
   const Program program = OneBuffer(20);
   for (uint64_t seed = 0; seed < 200; ++seed) {

@@ -68,6 +68,7 @@ TEST(RoundPacer, WithoutTimeForSearchThePolicyPlays) {
   EXPECT_EQ(pacer.Next(9.7), (AgentRound{8, true}));
   EXPECT_EQ(pacer.Next(9.5), (AgentRound{64, false}));
   EXPECT_EQ(pacer.Next(1.7), (AgentRound{9, false}));
+  EXPECT_EQ(pacer.Next(1.6), (AgentRound{8, false}));
   EXPECT_EQ(pacer.Next(1.5), AgentRound{});
   EXPECT_EQ(pacer.Next(-kInfinity), AgentRound{});
 }

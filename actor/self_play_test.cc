@@ -86,6 +86,22 @@ class IndifferentModel final : public FixedModel {
   }
 };
 
+constexpr uint32_t kGainSimulations = 32;
+
+// A model by which NoCopy at a root gains 1, and nothing else gains anything.
+class GainModel final : public FixedModel {
+ public:
+  using FixedModel::FixedModel;
+  void EvaluateSteps(absl::Span<const LatentStep> steps, const Evaluations& out) override {
+    FixedModel::EvaluateSteps(steps, out);
+    for (size_t row = 0; row < steps.size(); ++row) {
+      const bool is_root = steps[row].parent % (kGainSimulations + 1) == 0;
+      out.rewards[row] = is_root && steps[row].action == 1 ? 1 : 0;
+      out.values[row] = 0;
+    }
+  }
+};
+
 std::vector<std::unique_ptr<PlayedProgram>> SomePrograms(int count) {
   std::mt19937_64 random(3);
   std::vector<std::unique_ptr<PlayedProgram>> programs;
@@ -267,6 +283,37 @@ TEST(SelfPlay, NothingIsExploredFromTheAccessOnThatIsNamed) {
   }
   std::sort(seen.begin(), seen.end());
   EXPECT_GT(std::unique(seen.begin(), seen.end()) - seen.begin(), 4);
+}
+
+TEST(SelfPlay, WithoutExplorationASearchHasNoNoise) {
+  const auto programs = SomePrograms(1);
+  std::vector<v1::Trajectory> games = MakeSelfPlay(4)->Play(Tasks(programs, 6, 0, 1), 0, nullptr);
+  for (v1::Trajectory& game : games) {
+    game.clear_id();
+    EXPECT_EQ(game.SerializeAsString(), games[0].SerializeAsString());
+  }
+}
+
+TEST(SelfPlay, WhatIsExploredIsSearchedHoweverFewOthersAre) {
+  const auto programs = SomePrograms(1);
+  const auto self_play = MakeSelfPlay(4);
+  self_play->Play(Tasks(programs, 40, 0.5F, 1e-9F), 0, nullptr);
+  const SelfPlayStats stats = self_play->TakeStats();
+  EXPECT_GT(stats.searches, 8);
+  EXPECT_LT(stats.searches, stats.decisions);
+}
+
+TEST(SelfPlay, ARootIsWorthWhatItsPolicyGains) {
+  const auto programs = SomePrograms(1);
+  const auto make_model = [](uint32_t slots) { return std::make_unique<GainModel>(slots); };
+  const auto self_play = SelfPlay::Create({.simulations = kGainSimulations}, 4, make_model).value();
+  const v1::Trajectory game = self_play->Play(Tasks(programs, 1, 0, 1), 0, nullptr).front();
+  int keeping = 0;
+  for (int d = 0; d < game.accesses_size(); ++d) {
+    EXPECT_NEAR(game.root_values(d), game.policies(3 * d + 1), 0.02) << d;
+    keeping += game.policies(3 * d + 1) > 0.9F ? 1 : 0;
+  }
+  EXPECT_GT(keeping, 0);
 }
 
 TEST(SelfPlay, SearchesAgainAlongAStoredGame) {

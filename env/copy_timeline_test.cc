@@ -144,6 +144,20 @@ TEST(CopyTimeline, BothQueuesShareTheBandwidth) {
   EXPECT_EQ(timeline.DoneAt(0), 3);
 }
 
+TEST(CopyTimeline, ACopyCanDelayAWriteBackBeyondTheCurrentPoint) {
+  const Program program = ProgramOf({0, 100, 100});
+  CopyTimeline timeline(program);
+  timeline.QueueWriteBack(80);
+  timeline.Advance(0);
+  timeline.Advance(100);
+  ASSERT_EQ(timeline.DoneAt(0), 2);
+  // 50 bytes go each way: 30 are left to go out.
+  EXPECT_EQ(timeline.Insert({.start = 1, .done = 2, .bytes = 50}), 0);
+  EXPECT_EQ(timeline.DoneAt(0), kPending);
+  EXPECT_EQ(timeline.first_pending(), 0);
+  EXPECT_EQ(timeline.PendingOut(), 30);
+}
+
 TEST(CopyTimeline, WhatIsWaitedForStaysDone) {
   const Program program = ProgramOf({0, 100, 100});
   CopyTimeline timeline(program);
@@ -258,6 +272,9 @@ class RandomRun {
     wanted.copy.start = *start;
     timeline_.Insert(wanted.copy);
     copies_in_.push_back(wanted);
+    for (const WriteBackIndex w : write_backs_.indices()) {
+      ASSERT_EQ(timeline_.DoneAt(w) == kPending, w >= timeline_.first_pending());
+    }
   }
 
   // Waits for a write-back now, or at an earlier point at which it was done.

@@ -69,8 +69,8 @@ class FastMemory {
   // An offset for `size` bytes from instruction `first` on; nullopt if there is none. All regions
   // that the bytes touch must be taken only before `first`. It returns an offset where a region
   // begins, the one with the least harm to values that are used again (HarmOf). Of equals it takes
-  // the one with the fewest bytes left of the last region it touches. `now` is the current
-  // instruction.
+  // the one with the fewest bytes left of the last region it touches, and of those the lowest.
+  // `now` is the current instruction.
   std::optional<int64_t> FindPlace(int64_t size, InstructionIndex first,
                                    InstructionIndex now) const;
 

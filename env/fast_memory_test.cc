@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <tuple>
 #include <vector>
 
 #include "base/testing/index_matching.h"
@@ -97,6 +98,17 @@ TEST(FastMemory, ReleasedBytesJoinBytesWithoutOwnerTakenAsLong) {
               ElementsAre(Region{0, 3, kNobody, kForever}, Region{512, -1, kNobody, kForever}));
 }
 
+TEST(FastMemory, WhatIsLeftOfARegionJoinsTheBytesBelowTakenAsLong) {
+  FastMemory memory(1024);
+  Occupy(memory, 0, 256, 3, 0);
+  Occupy(memory, 256, 256, 3, 1);
+  memory.Release(0, 3);
+  Occupy(memory, 320, 64, 9, 2);
+  EXPECT_THAT(memory.regions(),
+              ElementsAre(Region{0, 3, kNobody, kForever}, Region{320, 9, 2, kForever},
+                          Region{384, 3, kNobody, kForever}, Region{512, -1, kNobody, kForever}));
+}
+
 TEST(FastMemory, FindsTheRegionOfAByte) {
   FastMemory memory(1024);
   Occupy(memory, 256, 256, 7, 1);
@@ -165,6 +177,11 @@ class NaiveMemory {
     return harm;
   }
 
+  int64_t FreeBytes(InstructionIndex first) const {
+    return kUnit * std::count_if(units_.begin(), units_.end(),
+                                 [first](const Unit& unit) { return unit.last < first; });
+  }
+
   // Least harm of all places, nullopt if there is no place.
   std::optional<int64_t> LeastHarm(size_t count, InstructionIndex first,
                                    InstructionIndex now) const {
@@ -177,9 +194,31 @@ class NaiveMemory {
     return least;
   }
 
+  // The place that FastMemory::FindPlace promises. It is one where a region begins, and has the
+  // least harm. Of equals it leaves least beside, and of those it is the lowest.
+  std::optional<size_t> BestPlace(size_t count, InstructionIndex first,
+                                  InstructionIndex now) const {
+    std::optional<std::tuple<int64_t, size_t, size_t>> best;  // harm, units left, place
+    for (size_t from = 0; from + count <= units_.size(); ++from) {
+      if ((from > 0 && !IsBorder(from)) || !IsFree(from, count, first)) continue;
+      size_t end = from + count;
+      while (end < units_.size() && !IsBorder(end)) ++end;
+      const std::tuple place(Harm(from, count, now), end - from - count, from);
+      if (!best || place < *best) best = place;
+    }
+    if (!best) return std::nullopt;
+    return std::get<2>(*best);
+  }
+
   const std::vector<Unit>& units() const { return units_; }
 
  private:
+  // True if a region begins at the unit.
+  bool IsBorder(size_t unit) const {
+    const Unit& below = units_[unit - 1];
+    return units_[unit].owner != below.owner || units_[unit].last != below.last;
+  }
+
   std::vector<Unit> units_;
   IndexVector<StayIndex, InstructionIndex> next_use_;  // by owner
 };
@@ -234,8 +273,10 @@ class Twins {
     const std::optional<int64_t> place = memory_.FindPlace(size, first, now);
     const std::optional<int64_t> least = naive_.LeastHarm(count, first, now);
     ASSERT_EQ(place.has_value(), least.has_value());
+    ASSERT_EQ(memory_.FreeBytes(first), naive_.FreeBytes(first));
     if (!place) return;
     const size_t from = *place / NaiveMemory::kUnit;
+    ASSERT_EQ(from, naive_.BestPlace(count, first, now));
     ASSERT_TRUE(naive_.IsFree(from, count, first));
     ASSERT_EQ(naive_.Harm(from, count, now), least);
     const InstructionIndex last = now + Below(8);

@@ -82,5 +82,32 @@ TEST(GamePlaces, ThereIsNoPlaceWhereTheBytesAreTaken) {
   EXPECT_THAT(StaysOf(game, kLarge), IsEmpty());
 }
 
+// Fast memory for one of two values. The first one is written back behind instruction 1.
+TEST(GamePlaces, BytesAreFreeOnceTheirWriteBackIsDone) {
+  ProgramBuilder builder;
+  builder.hardware().set_fast_memory_bytes(400);
+  builder.AddBuffer(400);
+  builder.AddBuffer(400);
+  builder.AddInstruction(50, {Write(0, 5)});
+  builder.AddInstruction(50, {Read(0, 5)});
+  builder.AddInstruction(50, {Write(1, 5)});
+  builder.AddInstruction(50, {Read(1, 5)});
+  builder.AddInstruction(50, {Read(0, 5)});
+  const Program program = builder.Build();
+  const ProgramRules rules = EverythingMatters(program);
+  Game game(rules);
+  game.Apply(kCopy);
+  ASSERT_EQ(game.access(), 2);
+  ASSERT_TRUE(game.IsLegal(kNoCopy));
+  game.Apply(kNoCopy);
+  if (!game.finished()) game.Apply(kDrop);
+  ASSERT_TRUE(game.finished());
+  EXPECT_THAT(game.in_fast_memory(), ElementsAre(1, 1, 1, 1, 0));
+  EXPECT_THAT(
+      StaysOf(game, BufferIndex(0)),
+      ElementsAre(Interval{.buffer = 0, .last = 1, .copy_out_start = 1, .copy_out_done = 2}));
+  EXPECT_THAT(Validate(program, game.ToMapping()), IsEmpty());
+}
+
 }  // namespace
 }  // namespace mallocmuzero

@@ -248,6 +248,35 @@ TEST_F(BatchMakerTest, WhatIsExploredIsBlamedNeitherOnThePositionNorOnWhatWasDon
   EXPECT_LT(explored_positions, length);
 }
 
+TEST_F(BatchMakerTest, RewardsCountUpToTheFirstOfExplorationAndTheSteps) {
+  constexpr int kSteps = 4;
+  options_.set_cut_at_exploration(true);
+  options_.set_td_steps(kSteps);
+  const v1::Trajectory& t = *games_[0];
+  const int length = t.accesses_size();
+  const auto searched = [](int d) { return d % 2 == 0; };
+  const auto explored = [&](int d) { return searched(d) && t.actions()[d] != 0; };
+  int by_exploration = 0;
+  int by_steps = 0;
+  for (int d = 0; d < length; ++d) {
+    const auto cut = [&](int end) { return explored(end) || (end == d + kSteps && searched(end)); };
+    int end = d;
+    while (end < length && !cut(end)) ++end;
+    double expected = ValueAt(0, d);
+    if (end < length) {
+      ++(end == d + kSteps && !explored(end) ? by_steps : by_exploration);
+      HbmShare to_go = baseline().FromNetwork(NetworkValue(2), t.accesses(end));
+      for (int i = d; i < end; ++i) to_go += HbmShare(t.rewards(i));
+      expected = baseline().ToNetwork(to_go, t.accesses(d)).value();
+    }
+    UnrollBatch batch;
+    ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({Row(0, d)}, batch).ok());
+    EXPECT_NEAR(batch.values[0], expected, 1e-4) << d;
+  }
+  EXPECT_GT(by_exploration, 2);
+  EXPECT_GT(by_steps, 0);
+}
+
 TEST_F(BatchMakerTest, ASearchedValueMeansWhatItMeantWhenTheGameWasSearched) {
   options_.set_td_steps(2);
   v1::Trajectory searched = *games_[0];

@@ -83,6 +83,8 @@ TEST_F(CheckpointStore, ThinsThemOutEvenly) {
 }
 
 TEST_F(CheckpointStore, StaysWithinItsBytes) {
+  for (const uint64_t step : {1, 2}) ASSERT_TRUE(Keep(step, 0.5, {100, 200}).ok());
+  EXPECT_EQ(Steps().size(), 2);  // they take all of the bytes
   for (const uint64_t step : {10, 20, 30}) ASSERT_TRUE(Keep(step, 0.5, {100, 250}).ok());
   EXPECT_EQ(Steps().size(), 2);
   // Also if even the newest one does not fit beside the best one.
@@ -156,6 +158,12 @@ TEST_F(CheckpointStore, LeavesAForeignFolderAlone) {
   SweepCheckpoints(*directory_);
   EXPECT_THAT(Steps(), IsEmpty());
   EXPECT_TRUE(fs::exists(InCheckpoints("step-007")));
+}
+
+TEST_F(CheckpointStore, DoesNotListACopyUnderAnotherStep) {
+  ASSERT_TRUE(Keep(10, 0.5).ok());
+  fs::copy(InCheckpoints("step-10"), InCheckpoints("step-20"));
+  EXPECT_THAT(Steps(), ElementsAre(10));
 }
 
 TEST_F(CheckpointStore, LeavesTheLatestCheckpointAsItIs) {

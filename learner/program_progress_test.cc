@@ -9,11 +9,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/message_file.h"
 #include "env/game.h"
 #include "env/players.h"
 #include "env/testing/random_game_program.h"
 #include "gtest/gtest.h"
 #include "learner/run_directory.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/simulate.h"
 
 namespace mallocmuzero {
 namespace {
@@ -77,6 +80,31 @@ TEST_F(BestMapping, IsNotDescribedBeforeTheFirstGame) {
   EXPECT_FALSE(DescribeProgress(progress, std::nullopt, HbmShare(1)).has_best_return());
   EXPECT_TRUE(
       DescribeProgress(After(PlayerKind::kEager), std::nullopt, HbmShare(1)).has_best_return());
+}
+
+TEST_F(BestMapping, TakesThePlaceOfAFasterOneThatCannotRun) {
+  const ProgramProgress progress = After(PlayerKind::kEager);
+  ASSERT_TRUE(WriteBestMapping(*directory_, progress).ok());
+  const std::string written = *ReadFile(Path());
+  // All accesses are in fast memory, but no interval is.
+  const Program& program = programs_[0].program();
+  Mapping impossible = AllHbmMapping(program);
+  for (uint8_t& is_fast : impossible.in_fast_memory) is_fast = 1;
+  ASSERT_LT(AllFastCycles(program), SimulateAllHbm(program).total_cycles);
+  ASSERT_TRUE(WriteMessage(Path(), MappingToProto(impossible, program)).ok());
+  ASSERT_TRUE(WriteBestMapping(*directory_, progress).ok());
+  EXPECT_EQ(*ReadFile(Path()), written);
+}
+
+TEST_F(BestMapping, TakesThePlaceOfOneThatIsBetterByRoundingOnly) {
+  ProgramProgress progress = After(PlayerKind::kEager);
+  progress.best_player = "first";
+  ASSERT_TRUE(WriteBestMapping(*directory_, progress).ok());
+  const std::string of_first = *ReadFile(Path());
+  progress.best_player = "second";
+  progress.best_return = progress.best_return - HbmShare(1e-12);
+  ASSERT_TRUE(WriteBestMapping(*directory_, progress).ok());
+  EXPECT_NE(*ReadFile(Path()), of_first);
 }
 
 TEST_F(BestMapping, TakesThePlaceOfADamagedFile) {

@@ -19,6 +19,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "replay/trajectory_buffer.h"
+#include "simulator/core/fingerprint.h"
 
 namespace mallocmuzero {
 namespace {
@@ -89,6 +90,20 @@ TEST_F(ProgramRecordsTest, TheBestKnownReturnIsThatOfTheBestPlayer) {
   EXPECT_GE(records_.Standings()[0].best_return, progress.best_return);
 }
 
+TEST_F(ProgramRecordsTest, TheCompilersDefaultCanBeTheBestKnown) {
+  v1::Program proto = programs_[0].program().proto();
+  proto.mutable_baseline()->set_total_cycles(1);
+  v1::Mapping& all_hbm = *proto.mutable_baseline()->mutable_mapping();
+  for (int a = 0; a < proto.accesses_size(); ++a) all_hbm.add_in_fast_memory(false);
+  SealProgram(proto);
+  std::vector<Program> programs;
+  programs.push_back(*Program::FromProto(proto));
+  const ProgramSet set = *ProgramSet::Create(std::move(programs));
+  const ProgramRecords records = *ProgramRecords::Create(set, 0);
+  ASSERT_GT(HbmShare(set[0].default_return()), records.progress()[0].greedy_return);
+  EXPECT_EQ(records.Standings()[0].best_return, HbmShare(set[0].default_return()));
+}
+
 TEST_F(ProgramRecordsTest, GoesOnFromWhatItHasSaved) {
   const v1::Trajectory game = Play(0, PlayerKind::kEager);
   records_.NoteGame(game, kAgentPlayer);
@@ -105,6 +120,28 @@ TEST_F(ProgramRecordsTest, GoesOnFromWhatItHasSaved) {
   EXPECT_EQ(later.progress()[0].policy_return, HbmShare(0.25));
   // Whether the mapping was written is not saved.
   EXPECT_THAT(Improved(later), ElementsAre(0));
+}
+
+TEST_F(ProgramRecordsTest, WhatAnotherProgramHasSavedIsNotRestored) {
+  // Only their hashes tell the programs apart: neither has a game.
+  const v1::TrainState::Program saved = Saved(records_).programs(0);
+  EXPECT_FALSE(records_.Restore(1, saved));
+  EXPECT_TRUE(records_.Restore(0, saved));
+}
+
+TEST_F(ProgramRecordsTest, ABestGameThatCannotBePlayedIsNotRestored) {
+  records_.NoteGame(Play(0, PlayerKind::kEager), kAgentPlayer);
+  const v1::TrainState::Program good = Saved(records_).programs(0);
+  const std::string& actions = good.best_actions();
+  for (const std::string& wrong :
+       {actions.substr(1), actions + actions[0], std::string(actions.size(), '\x03')}) {
+    v1::TrainState::Program saved = good;
+    saved.set_best_actions(wrong);
+    ProgramRecords later = *ProgramRecords::Create(programs_, 0);
+    EXPECT_FALSE(later.Restore(0, saved));
+    EXPECT_TRUE(later.progress()[0].best_actions.empty());
+    EXPECT_TRUE(later.Restore(0, good));
+  }
 }
 
 TEST_F(ProgramRecordsTest, ReturnsThatAreNoNumbersAreNotRestored) {

@@ -52,6 +52,15 @@ TEST(ReturnBaseline, IsTheMeanReturnToGoByAccess) {
   EXPECT_NEAR(baseline.At(5).share(), 0, 1e-12);
 }
 
+TEST(ReturnBaseline, BehindItsLastDecisionAGameSavesNothing) {
+  ReturnBaseline baseline(5);
+  baseline.Add(MakeGame(0.5, {{1, 0.2}, {4, 0.3}}));
+  baseline.Add(MakeGame(0.5, {{1, 0.2}}));
+  baseline.Refresh();
+  EXPECT_NEAR(baseline.At(1).share(), 0.35, 1e-12);  // (0.5 + 0.2) / 2
+  EXPECT_NEAR(baseline.At(4).share(), 0.15, 1e-12);  // (0.3 + 0) / 2
+}
+
 TEST(ReturnBaseline, ScaleIsTheSpreadOfReturnsToGo) {
   ReturnBaseline baseline(1);
   for (int i = 0; i < 2000; ++i) baseline.Add(MakeGame(0, {{0, i % 2 == 0 ? 0.3 : 0.1}}));
@@ -135,6 +144,17 @@ TEST(ReturnBaseline, AGameIsWonIfItBeatsTheQuantileOfThoseBefore) {
   EXPECT_EQ(baseline.Outcome(MakeGameOf(0.61, 1)), NetworkValue(1));
   EXPECT_EQ(baseline.Outcome(MakeGameOf(0.59, 1)), NetworkValue(-1));
   EXPECT_EQ(baseline.Outcome(MakeGameOf(-0.3, 1)), NetworkValue(-1));
+}
+
+TEST(ReturnBaseline, RankedValuesAreNoReturns) {
+  v1::Trajectory game = MakeGameOf(0.3, 1);
+  game.add_root_values(0.5F);
+  ReturnBaseline baseline(1, 0.75);
+  baseline.Add(game);
+  baseline.Refresh();
+  ASSERT_TRUE(baseline.is_measured());
+  NoteSearchedReturns(baseline, game);
+  EXPECT_EQ(game.searched_returns_size(), 0);
 }
 
 TEST(ReturnBaseline, TiesAreWonByHalfOfTheGamesWhateverTheirOrder) {

@@ -80,7 +80,12 @@ TEST(TrajectoryBuffer, TheOldestLeavesForTheNewest) {
 
 TEST(TrajectoryBuffer, BytesAreBoundedToo) {
   v1::ReplayOptions options = Options();
-  options.set_max_bytes(static_cast<uint64_t>(2.5 * MakeGame(1, 10, 0).ByteSizeLong()));
+  const uint64_t bytes = MakeGame(1, 10, 0).ByteSizeLong();
+  options.set_max_bytes(2 * bytes);
+  TrajectoryBuffer exact(options);
+  for (int id = 1; id <= 2; ++id) ASSERT_TRUE(exact.Insert(Shared(MakeGame(id, 10, 0))));
+  EXPECT_EQ(exact.bytes(), 2 * bytes);
+  options.set_max_bytes(static_cast<uint64_t>(2.5 * static_cast<double>(bytes)));
   TrajectoryBuffer buffer(options);
   for (int i = 0; i < 6; ++i) ASSERT_TRUE(buffer.Insert(Shared(MakeGame(i, 10, 0))));
   EXPECT_EQ(buffer.games(), 2);

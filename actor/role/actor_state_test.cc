@@ -15,6 +15,7 @@ namespace mallocmuzero {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr uint64_t kMaxLag = 10;
 
@@ -83,6 +84,16 @@ TEST_F(ActorStateTest, OrdersForAnotherAssignmentAreNotFollowed) {
   SetNetwork(5);
   state_.SetOrders(Orders(5, 4), now_);
   EXPECT_TRUE(state_.NextRound(now_)->program_weights.empty());
+}
+
+TEST_F(ActorStateTest, NewProgramsAreNotDrawnByTheWeightsOfTheOldOnes) {
+  Assign(3);
+  SetNetwork(5);
+  state_.SetOrders(Orders(5, 3), now_);
+  Assign(4);
+  const auto inputs = state_.NextRound(now_);
+  ASSERT_TRUE(inputs.has_value());
+  EXPECT_THAT(inputs->program_weights, IsEmpty());
 }
 
 TEST_F(ActorStateTest, WeightsTooFarBehindAreNotPlayedWith) {

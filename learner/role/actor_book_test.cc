@@ -183,8 +183,17 @@ TEST(ActorBook, RefusesWhatNoActorSays) {
   report.clear_candidate_games();
   report.mutable_candidate_games()->add_programs()->set_games(4000000000);
   EXPECT_THAT(book.Report(report, kStart).message(), HasSubstr("10,000 games"));
+  report.mutable_candidate_games()->mutable_programs(0)->set_games(10001);
+  EXPECT_THAT(book.Report(report, kStart).message(), HasSubstr("10,000 games"));
   EXPECT_THAT(book.Report(ReportOf("\x1b[2J", 1), kStart).message(), HasSubstr("control"));
   EXPECT_EQ(book.Totals(0, kStart).actors, 0);
+}
+
+TEST(ActorBook, TakesTheMostGamesOfACandidate) {
+  ActorBook book({"p"});
+  v1::ActorReport report = ReportOf("a", 1);
+  report.mutable_candidate_games()->add_programs()->set_games(10000);
+  EXPECT_EQ(book.Report(report, kStart), absl::OkStatus());
 }
 
 TEST(ActorBook, ACountThatFallsIsNoHugeIncrease) {

@@ -132,9 +132,7 @@ void BatchSource::ImitateTheBest(std::vector<DrawnPosition>& imitated) {
   for (const DrawnPosition& row : imitated) {
     const HbmShare total_return = TotalReturn(*row.trajectory);
     BestGame& best = best_[row.trajectory->program_sha256()];
-    // A game with the same id was searched again and has newer policies.
-    if (best.game == nullptr || total_return > best.total_return ||
-        row.trajectory->id() == best.game->id()) {
+    if (best.game == nullptr || total_return > best.total_return) {
       best = {.game = row.trajectory, .total_return = total_return};
     }
   }

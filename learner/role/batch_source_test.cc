@@ -179,6 +179,33 @@ TEST_F(BatchSourceTest, OfThreeShardsBestGamesTheBestIsImitated) {
   EXPECT_EQ(imitated(2), std::string({best, games[1]->actions()[0]}));
 }
 
+TEST_F(BatchSourceTest, RowsOfALongerGameAreInsideTheBestOne) {
+  // Two games of which the shorter one is better.
+  std::vector<std::shared_ptr<v1::Trajectory>> played;
+  for (uint64_t seed = 1; seed <= 100; ++seed) played.push_back(Play(seed));
+  std::shared_ptr<v1::Trajectory> best, longer;
+  for (const auto& one : played) {
+    for (const auto& other : played) {
+      if (TotalReturn(*one) <= TotalReturn(*other)) continue;
+      if (one->accesses_size() >= other->accesses_size()) continue;
+      best = one;
+      longer = other;
+    }
+  }
+  ASSERT_NE(longer, nullptr);
+  options_.best_games = 1;
+  const auto source = Start([&](v1::Selection selection, size_t count, absl::Duration) {
+    std::vector<DrawnPosition> drawn = Draw(count);
+    for (size_t i = 0; i < count && selection == v1::BEST; ++i) {
+      drawn[i].trajectory = i % 2 == 0 ? best : longer;
+      drawn[i].position = drawn[i].trajectory->accesses_size() - 1;
+    }
+    return absl::StatusOr<std::vector<DrawnPosition>>(std::move(drawn));
+  });
+  ASSERT_TRUE(source->Next(kTimeout)->has_value());
+  EXPECT_EQ(source->refused_rows(), 0);
+}
+
 TEST_F(BatchSourceTest, HoldsNoMoreBatchesThanItIsTold) {
   std::atomic<size_t> draws = 0;
   const auto source = Start([&](v1::Selection, size_t count, absl::Duration) {

@@ -64,6 +64,21 @@ TEST_F(ShardBookTest, KeepsChangesWhenTheLearnerStartsAgain) {
   EXPECT_EQ(again->notes().size(), 2);
 }
 
+TEST_F(ShardBookTest, KeepsAShardThatTheConfigurationHadOnce) {
+  const v1::ClusterConfig before = config_;
+  ASSERT_NE(Open(), nullptr);
+  v1::ReplayShard& added = *config_.add_replay();
+  added.set_name("c");
+  added.set_address("127.0.0.1:7003");
+  EXPECT_EQ(ActiveShards(Open()->roster()).size(), 3);
+  // Its games must not be lost with its section.
+  config_ = before;
+  const std::unique_ptr<ShardBook> again = Open();
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(ActiveShards(again->roster()).size(), 3);
+  EXPECT_EQ(again->notes().size(), 1);
+}
+
 TEST_F(ShardBookTest, ARefusedChangeChangesNothing) {
   const std::unique_ptr<ShardBook> book = Open();
   ASSERT_NE(book, nullptr);

@@ -126,6 +126,25 @@ TEST(ReplaySampler, TwoShardsDrawAsOneWould) {
   EXPECT_LT(chi_square, 79);
 }
 
+TEST(ReplaySampler, EachOfManyShardsIsDrawnByItsWeight) {
+  std::vector<std::unique_ptr<ReplayShard>> shards;
+  std::vector<ShardAddress> addresses;
+  for (uint64_t s = 0; s < 4; ++s) {
+    const std::string name(1, static_cast<char>('a' + s));
+    shards.push_back(StartShard(ShardConfig(name)));
+    addresses.push_back(AddressOf(*shards.back(), name));
+    Fill({addresses.back()}, s, s + 1, 5);
+  }
+  const auto sampler = StartSampler({.shards = addresses, .prefetch = 1024, .seed = 1});
+  while (sampler->positions() < 20) ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 1, kLong).ok());
+  const auto draws = sampler->Draw(v1::UNIFORM, 4000, kLong);
+  ASSERT_TRUE(draws.ok()) << draws.status();
+  std::map<uint32_t, int> counts;
+  for (const DrawnPosition& drawn : *draws) ++counts[drawn.shard];
+  // A quarter each, with a deviation of 27.
+  for (uint32_t s = 0; s < 4; ++s) EXPECT_NEAR(counts[s], 1000, 200) << s;
+}
+
 TEST(ReplaySampler, AShardThatIsAwayIsLeftOut) {
   const auto a = StartShard(ShardConfig("a"));
   auto b = StartShard(ShardConfig("b"));

@@ -1,5 +1,8 @@
 // What a shard finds in its folder after a failed write, a stale record or a power cut.
 
+#include <rocksdb/db.h>
+#include <rocksdb/options.h>
+
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -14,6 +17,7 @@
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/durable_storage.h"
 #include "replay/service/id_set.h"
 #include "replay/service/item_database.h"
 #include "replay/service/replay_table.h"
@@ -108,6 +112,32 @@ TEST_F(RecoveryTest, PrioritiesThatNoShardWritesAreLeftOut) {
     EXPECT_EQ(table->Stats().total_weight(), 2);  // two positions of the first priority, 1
     ExpectReadable(*table);
   }
+}
+
+TEST_F(RecoveryTest, AFolderOfAnotherFormatIsRefused) {
+  ASSERT_EQ(Insert(*Open(Config()), {MakeItem(0, 1)}), absl::OkStatus());
+  const std::string path = folder_ + "/database";
+  {
+    std::vector<std::string> names;
+    ASSERT_TRUE(rocksdb::DB::ListColumnFamilies(rocksdb::DBOptions(), path, &names).ok());
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    for (const std::string& name : names) {
+      families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    }
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* opened = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open(rocksdb::DBOptions(), path, families, &handles, &opened).ok());
+    const std::unique_ptr<rocksdb::DB> database(opened);
+    v1::StoredShard shard;
+    shard.set_version(2);
+    EXPECT_TRUE(database->Put(rocksdb::WriteOptions(), "shard", shard.SerializeAsString()).ok());
+    for (rocksdb::ColumnFamilyHandle* handle : handles) {
+      EXPECT_TRUE(database->DestroyColumnFamilyHandle(handle).ok());
+    }
+  }
+  const absl::Status status = DurableStorage::Open({.folder = folder_}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("formats of version 2, must be 1"));
 }
 
 TEST_F(RecoveryTest, AFileThatIsNotTheLogsDoesNotTakeThePlaceOfASegment) {
@@ -257,6 +287,23 @@ TEST_F(RecoveryTest, WhatIsAcknowledgedInANewFolderSurvivesAPowerCut) {
   EXPECT_EQ(StoredIds(*after), IdsOf(0, 1));
   ExpectReadable(*after);
   std::filesystem::remove_all(copy);
+}
+
+// In the mode DURABLE, before a shard hands over its items.
+TEST_F(RecoveryTest, WhatIsSyncedSurvivesAPowerCutInEveryMode) {
+  const std::string after = folder_ + ".power_cut";
+  std::filesystem::create_directories(folder_);
+  disk_faults::SyncAll(folder_);
+  const auto table = Open(Config(), folder_ + "/shard");
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 1, 0, 4000)}), absl::OkStatus());
+  ASSERT_EQ(table->Sync(), absl::OkStatus());
+  ASSERT_EQ(Insert(*table, {MakeItem(1, 1, 0, 4000)}), absl::OkStatus());
+  disk_faults::CopyAfterPowerCut(folder_, after);
+  const auto left = Open(Config(), after + "/shard");
+  ASSERT_NE(left, nullptr);
+  EXPECT_TRUE(StoredIds(*left).contains(IdString(0)));
+  ExpectReadable(*left);
+  std::filesystem::remove_all(after);
 }
 
 TEST_F(RecoveryTest, WhatIsAcknowledgedInDurableSyncSurvivesAPowerCut) {

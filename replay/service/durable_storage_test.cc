@@ -96,6 +96,20 @@ TEST_F(DurableStorageTest, EvictedIdsAreRememberedAndTheirFilesGo) {
   EXPECT_EQ(StoredIds(*table), IdsOf(390, 400));
 }
 
+TEST_F(DurableStorageTest, WhatIsReplacedLeavesTheDisk) {
+  const auto table = Open(Config());
+  // Ten items of 4 kB are replaced forty times, which fills 25 files of 64 kB.
+  for (uint64_t i = 0; i < 410; ++i) {
+    ASSERT_EQ(Insert(*table, {MakeItem(i % 10, 1, 0, 4000)}, /*replace=*/i >= 10),
+              absl::OkStatus());
+  }
+  uint64_t on_disk = 0;
+  for (const auto& file : std::filesystem::directory_iterator(folder_ + "/segments")) {
+    on_disk += file.file_size();
+  }
+  EXPECT_LT(on_disk, 5 << 16);  // in use, being filled, and kept to be overwritten
+}
+
 TEST_F(DurableStorageTest, PrioritiesAndCountersComeBack) {
   v1::ReplayShard config = Config();
   config.mutable_rate_limit()->set_samples_per_insert(2);

@@ -32,6 +32,7 @@ namespace mallocmuzero {
 namespace {
 
 using ::mallocmuzero::testing::Await;
+using ::testing::ElementsAre;
 
 // More is not read while it waits.
 constexpr size_t kFull = size_t{64} << 20;
@@ -168,6 +169,40 @@ TEST_F(HeldBack, NewItemsLeaveRoomForReplacements) {
   queue_->WhenRoom(/*replacements=*/true, [&] { ++replacement_reads; });
   EXPECT_EQ(new_reads, 0);
   EXPECT_EQ(replacement_reads, 1);
+}
+
+TEST_F(HeldBack, AReplacementWaitsForTheNewItemsOfItsStream) {
+  const size_t held = queue_->waiting();
+  const int streams[2] = {};
+  std::vector<std::pair<const void*, bool>> stored;  // the stream, and whether it was a replacement
+  const auto add = [&](uint64_t index, const void* stream, bool replace) {
+    std::unique_ptr<InsertJob> job = MakeJob(index);
+    job->stream = stream;
+    job->insert.replace = replace;
+    job->done = [&stored, stream, replace](const absl::Status&, const v1::InsertResponse&) {
+      stored.emplace_back(stream, replace);
+    };
+    queue_->Add(std::move(job));
+  };
+  add(1000, &streams[0], /*replace=*/false);
+  add(0, &streams[0], /*replace=*/true);
+  add(0, &streams[1], /*replace=*/true);
+  EXPECT_THAT(stored, ElementsAre(std::pair(&streams[1], true)));
+  EXPECT_EQ(queue_->waiting(), held + 2);
+  ASSERT_EQ(table_->Draw(v1::UNIFORM, 1, 1 << 20, /*unlimited=*/false).count, 1);
+  queue_->Wake();
+  EXPECT_THAT(stored, ElementsAre(std::pair(&streams[1], true), std::pair(&streams[0], false),
+                                  std::pair(&streams[0], true)));
+}
+
+TEST_F(HeldBack, AGroupIsNotLargerThanTheLimiterAllows) {
+  ASSERT_EQ(queue_->waiting(), 0);
+  for (uint64_t i = 1000; i < 1006; ++i) queue_->Add(MakeJob(i));
+  ASSERT_EQ(queue_->waiting(), 6);
+  // Each draw makes the limiter admit one more position.
+  ASSERT_EQ(table_->Draw(v1::UNIFORM, 2, 1 << 20, /*unlimited=*/false).count, 2);
+  queue_->Wake();
+  EXPECT_EQ(queue_->waiting(), 4);
 }
 
 TEST_F(HeldBack, ItemsOfClientsThatAreGoneMakeRoom) {

@@ -55,6 +55,17 @@ TEST(RateLimiter, DrawsAndInsertsStayWithinTheBuffer) {
   EXPECT_EQ(limiter.MayDraw(120), 99);
 }
 
+TEST(RateLimiter, PendingInsertsThatReachTheLeastSizeAreHeldToTheBuffer) {
+  const RateLimiter limiter(Limit(4, 100, 50));
+  EXPECT_TRUE(limiter.MayInsert(0, 112));   // (112 - 100) x 4 = 48
+  EXPECT_FALSE(limiter.MayInsert(0, 113));  // 52
+}
+
+TEST(RateLimiter, ADrawThatBeginsWithinTheBufferIsAllowed) {
+  const RateLimiter limiter(Limit(1, 0, 1.5));
+  EXPECT_EQ(limiter.MayDraw(1), 2);  // the second one begins at 1, which is below 1.5
+}
+
 TEST(RateLimiter, BelowTheLeastSizeInsertsAlwaysGoOn) {
   RateLimiter limiter(Limit(1, 100, 1));
   limiter.CountInserted(99);

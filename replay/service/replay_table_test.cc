@@ -18,6 +18,7 @@
 #include "replay/service/storage.h"
 #include "replay/service/testing/items.h"
 #include "replay/service/testing/valid_shard.h"
+#include "replay/wire/item.h"
 
 namespace mallocmuzero {
 namespace {
@@ -103,6 +104,71 @@ TEST(ReplayTable, WhenAllAreBestGamesTheOldestOfThemLeaves) {
     ASSERT_EQ(Insert(*table, {MakeItem(i, 1, static_cast<double>(i))}), absl::OkStatus());
   }
   EXPECT_EQ(StoredIds(*table), IdsOf(2, 5));
+  const ReplayTable::Draws draws = table->Draw(v1::BEST, 100, 1 << 20, false);
+  EXPECT_EQ(draws.answer.positions(), 3);
+  EXPECT_LE(draws.items.size(), 3);
+  for (const ReplayTable::Drawn& drawn : draws.items) {
+    const absl::StatusOr<grpc::Slice> bytes = drawn.bytes.Load();
+    ASSERT_TRUE(bytes.ok()) << bytes.status();
+    EXPECT_GE(IndexOf(ViewOf(*bytes)), 2);
+    EXPECT_LT(IndexOf(ViewOf(*bytes)), 5);
+  }
+}
+
+TEST(ReplayTable, WithoutBestGamesNoneIsDrawn) {
+  const auto table = Open(Config(3));
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 1)}), absl::OkStatus());
+  EXPECT_FALSE(table->MayDraw(v1::BEST, /*unlimited=*/true));
+  EXPECT_EQ(table->Draw(v1::BEST, 1, 1 << 20, /*unlimited=*/true).count, 0);
+  EXPECT_TRUE(table->MayDraw(v1::UNIFORM, /*unlimited=*/true));
+}
+
+TEST(ReplayTable, TheLimiterCountsNoUnlimitedDraws) {
+  v1::ReplayShard config = Config(100);
+  config.mutable_rate_limit()->set_samples_per_insert(1);
+  config.mutable_rate_limit()->set_error_buffer(10);
+  const auto table = Open(config);
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 5)}), absl::OkStatus());
+  EXPECT_EQ(table->Draw(v1::UNIFORM, 40, 1 << 20, /*unlimited=*/true).count, 40);
+  EXPECT_EQ(table->Stats().drawn_positions(), 0);
+  EXPECT_EQ(table->Draw(v1::UNIFORM, 40, 1 << 20, /*unlimited=*/false).count, 15);
+  EXPECT_EQ(table->Stats().drawn_positions(), 15);
+}
+
+TEST(ReplayTable, WhatMovesFromAnotherShardIsNotInsertedAnew) {
+  v1::ReplayShard config = Config(100);
+  const auto table = Open(config);
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 5)}), absl::OkStatus());
+  TableInsert moved{.moved = true, .indices = {0}};
+  moved.items.push_back(MakeItem(1, 7));
+  // The other shard has evicted a game that this one has, and another one.
+  for (const uint64_t index : {0, 9}) moved.evicted.push_back(MakeItem(index, 1).metadata.id);
+  TableInsert* const inserts[] = {&moved};
+  ASSERT_EQ(table->Insert(inserts), absl::OkStatus());
+  EXPECT_EQ(table->Stats().inserted_positions(), 5);
+  EXPECT_EQ(table->Stats().positions(), 12);
+  EXPECT_EQ(StoredIds(*table), IdsOf(0, 2));
+  EXPECT_EQ(EvictedIds(*table), IdsOf(9, 10));
+}
+
+TEST(ReplayTable, ALostItemThatHasLeftTakesNoOtherAlong) {
+  const auto table = Open(Config(1));
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 1)}), absl::OkStatus());
+  const LostItem lost = table->Draw(v1::UNIFORM, 1, 1 << 20, false).items[0].source;
+  table->MarkLost(lost);
+  for (uint64_t i = 1; i < 3; ++i) ASSERT_EQ(Insert(*table, {MakeItem(i, 1)}), absl::OkStatus());
+  // Game 2 has the slot of game 0, which leaves with this flush if it is still there.
+  ASSERT_EQ(table->Draw(v1::UNIFORM, 1, 1 << 20, false).items[0].source.slot, lost.slot);
+  ASSERT_EQ(table->Flush(), absl::OkStatus());
+  EXPECT_EQ(StoredIds(*table), IdsOf(2, 3));
+}
+
+TEST(ReplayTable, AnIdIsForgottenWhenItsTimeIsOver) {
+  v1::ReplayShard config = Config(1);
+  config.set_remember_evicted_seconds(0);
+  const auto table = Open(config);
+  for (uint64_t i = 0; i < 3; ++i) ASSERT_EQ(Insert(*table, {MakeItem(i, 1)}), absl::OkStatus());
+  EXPECT_EQ(EvictedIds(*table), IdsOf(1, 2));
 }
 
 TEST(ReplayTable, AnIdThatHasLeftIsKnownAndNotPutBack) {
@@ -149,6 +215,9 @@ TEST(ReplayTable, AnAnswerIsCutAtItsSize) {
   EXPECT_GE(draws.items.size(), 9);
   EXPECT_LE(draws.items.size(), 10);
   EXPECT_EQ(table->Draw(v1::UNIFORM, 3, 1, false).count, 1);
+  // All items have the same size.
+  const size_t bytes = MakeItem(0, 1, 0, 1000).wire.size();
+  EXPECT_EQ(table->Draw(v1::UNIFORM, 1000, 2 * bytes, false).items.size(), 2);
 }
 
 TEST(ReplayTable, ABadPriorityChangesNothing) {
@@ -191,6 +260,21 @@ TEST(IdSet, ForgetsWhatItsTimeIsOverFor) {
   EXPECT_EQ(ids.Find(id).state, IdSet::State::kEvicted);
   ids.Forget(100);
   EXPECT_EQ(ids.Find(id).state, IdSet::State::kUnknown);
+}
+
+TEST(IdSet, ForgetsTheOldestOfTooMany) {
+  IdSet ids(/*most_evicted=*/2);
+  const auto id = [](uint64_t index) { return MakeItem(index, 1).metadata.id; };
+  ids.Evict(id(1), 100);
+  ids.Evict(id(2), 101);
+  EXPECT_EQ(ids.evicted(), 2);
+  EXPECT_EQ(ids.forgotten_early(), 0);
+  ids.Evict(id(3), 102);
+  EXPECT_EQ(ids.evicted(), 2);
+  EXPECT_EQ(ids.Find(id(1)).state, IdSet::State::kUnknown);
+  EXPECT_EQ(ids.Find(id(2)).state, IdSet::State::kEvicted);
+  EXPECT_EQ(ids.forgotten_early(), 1);
+  EXPECT_EQ(ids.forgotten_until(), 100);
 }
 
 TEST(IdSet, AnIdThatIsBackIsNotForgotten) {

@@ -169,5 +169,20 @@ TEST(BestGames, ARemovedGameIsDrawnNoMore) {
   EXPECT_TRUE(best.Add(3, "a", 0.01, 1).is_best);
 }
 
+TEST(BestGames, AProgramWithoutGamesLeavesTheOthersAlone) {
+  BestGames best(2);
+  best.Add(0, "a", 0.3, 4);
+  best.Add(1, "b", 0.1, 1);
+  best.Add(2, "c", 0.1, 2);
+  best.Remove(0, "a");
+  EXPECT_TRUE(best.Add(3, "c", 0.2, 5).is_best);
+  EXPECT_EQ(best.positions(), 8);
+  best.Remove(2, "c");
+  best.Remove(3, "c");
+  EXPECT_EQ(best.positions(), 1);
+  std::mt19937_64 random(8);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(best.Draw(random).slot, 1);
+}
+
 }  // namespace
 }  // namespace mallocmuzero

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
@@ -103,6 +104,22 @@ TEST_F(ShardCopies, OnlyBytesThatTheDataNoLongerHaveCount) {
   EXPECT_THAT(third->removed, ElementsAre(first->path));
   EXPECT_FALSE(std::filesystem::exists(first->path));
   EXPECT_TRUE(std::filesystem::exists(second->path));
+}
+
+TEST_F(ShardCopies, StayUpToTheirBytes) {
+  std::filesystem::create_directories(folder_);
+  std::vector<std::string> copies;
+  for (const char* day : {"20260101", "20260102", "20260103"}) {
+    copies.push_back(absl::StrCat(folder_, ".checkpoint-", day, "T000000.000000Z"));
+    std::filesystem::create_directories(copies.back());
+    std::ofstream(copies.back() + "/items") << std::string(1000, 'x');
+  }
+  EXPECT_THAT(RemoveOldCopies(folder_, {.copies = 3, .bytes = 3000}), IsEmpty());
+  EXPECT_THAT(RemoveOldCopies(folder_, {.copies = 3, .bytes = 2999}), ElementsAre(copies[0]));
+  // The newest copy stays however large it is.
+  EXPECT_THAT(RemoveOldCopies(folder_, {.copies = 3, .bytes = 1}), ElementsAre(copies[1]));
+  EXPECT_TRUE(std::filesystem::exists(copies[2]));
+  std::filesystem::remove_all(copies[2]);
 }
 
 TEST_F(ShardCopies, ACopySurvivesAPowerCutInEveryMode) {

@@ -87,7 +87,7 @@ TEST(ReadInsertRequest, RefusesBadItemsAndTakesTheOthers) {
   add("positions").set_positions(kMaxItemPositions + 1);
   add("encoding").set_encoding(v1::ReplayItem::ENCODING_UNSPECIFIED);
   add("payload").clear_payload();
-  *request.add_items() = MakeReplayItem(100, 1);
+  *request.add_items() = MakeReplayItem(100, kMaxItemPositions);
   const absl::StatusOr<InsertMessage> message =
       ReadInsertRequest(Pieces(request.SerializeAsString(), 64));
   ASSERT_TRUE(message.ok()) << message.status();
@@ -109,8 +109,17 @@ TEST(ReadInsertRequest, BytesThatAreNoRequestAreAnError) {
   for (size_t size = 1; size < good.size(); ++size) {
     EXPECT_FALSE(ReadInsertRequest(Pieces(good.substr(0, size), 16)).ok()) << size;
   }
+  // A field of number 0 ends what can be read.
+  EXPECT_FALSE(ReadInsertRequest(Pieces(good + std::string(1, '\0') + good, 16)).ok());
   // An item that claims a length of 4 GiB.
   EXPECT_FALSE(ReadInsertRequest(Pieces("\x0a\xff\xff\xff\xff\x0f", 16)).ok());
+}
+
+TEST(ReadItem, RefusesBytesBehindTheItem) {
+  const std::string item = MakeReplayItem(1, 1).SerializeAsString();
+  EXPECT_TRUE(ReadItem(item).ok());
+  EXPECT_FALSE(ReadItem(item + std::string(1, '\0')).ok());
+  EXPECT_FALSE(ReadItem(item + std::string(1, '\0') + item).ok());
 }
 
 TEST(ReadInsertRequest, RandomBytesDoNoHarm) {

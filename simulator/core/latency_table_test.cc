@@ -121,6 +121,19 @@ TEST(LatencyTable, RooflineIsBoundByCompute) {
   EXPECT_DOUBLE_EQ(program.latency().Cycles(0, 1), 15);
 }
 
+TEST(LatencyTable, RooflineIsBoundByTheLinksOfACollective) {
+  ProgramBuilder builder;
+  const BufferIndex a = builder.AddBuffer(400, {.live_in = true});
+  builder.AddModelled(15000, {Read(a)});  // 15 cycles to compute, and 40 or 4 to read
+  v1::Program proto = builder.BuildProto();
+  proto.mutable_latency()->mutable_classes(0)->set_link_cycles(25);
+  SealProgram(proto);
+  const absl::StatusOr<Program> program = Program::FromProto(proto);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_DOUBLE_EQ(program->latency().Cycles(0, 0), 40);
+  EXPECT_DOUBLE_EQ(program->latency().Cycles(0, 1), 25);
+}
+
 TEST(LatencyTable, InstructionWithManyAccessesFollowsTheSameRules) {
   // 64 accesses are too many to tabulate. Access k saves k cycles; the sum over all is 2016.
   ProgramBuilder builder;
@@ -187,6 +200,26 @@ TEST(LatencyTable, EnvelopeHoldsForEverySet) {
   }
 }
 
+// Without observations, only the formula widens the envelope.
+TEST(LatencyTable, EnvelopeCountsLossesAndPairsOfTheFormula) {
+  for (const int count : {4, 9}) {  // tabulated, and by the formula
+    ProgramBuilder builder;
+    std::vector<testing::AccessSpec> accesses;
+    for (int b = 0; b < count; ++b) {
+      accesses.push_back(Read(builder.AddBuffer(100, {.live_in = true}), b == 0 ? -7 : 1));
+    }
+    builder.SetBounds(builder.AddInstruction(200, accesses), 0, 1000);
+    v1::Program proto = builder.BuildProto();
+    for (int pair = 0; pair < count * (count - 1) / 2; ++pair) {
+      proto.mutable_latency()->mutable_classes(0)->add_pair_savings_cycles(pair % 2 == 0 ? 3 : -2);
+    }
+    SealProgram(proto);
+    const absl::StatusOr<Program> program = Program::FromProto(proto);
+    ASSERT_TRUE(program.ok()) << program.status();
+    ExpectEnvelopeHolds(*program);
+  }
+}
+
 TEST(LatencyTable, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(ErrorAfter([](v1::LatencyTable& t) { t.clear_instructions(); }),
             "latency.instructions: 1 entries expected");
@@ -198,6 +231,10 @@ TEST(LatencyTable, NamesTheFieldThatIsWrong) {
             }),
             "latency.classes[0].observed: bits of the accesses of instruction 0, which has 3 "
             "expected");
+  EXPECT_EQ(ErrorAfter([](v1::LatencyTable& t) {
+              t.mutable_instructions(0)->add_exceptions()->set_fast_accesses(0b1000);
+            }),
+            "latency.instructions[0].exceptions: bits of the instruction's own accesses expected");
   EXPECT_EQ(ErrorAfter([](v1::LatencyTable& t) {
               t.mutable_classes(0)->mutable_observed(1)->set_fast_accesses(0);
             }),

@@ -97,6 +97,26 @@ TEST(Links, CopiesAndCollectivesMoveWhileTheProgramWaitsForTheOther) {
   EXPECT_THAT(trace.steps[1].moved_after_collectives, ElementsAre(200, 0));
 }
 
+TEST(Links, ACollectiveRunsOnWhileTheProgramWaitsForACopy) {
+  ProgramBuilder builder;
+  const BufferIndex weights = builder.AddBuffer(400, {.live_in = true});  // 40 cycles
+  builder.SetFixedHbmBytes(builder.AddInstruction(10), 100);              // leaves no bandwidth
+  builder.AddInstruction(50, {Read(weights, 30)});
+  builder.AddInstruction(10);
+  builder.AddCollective(0, 2, 70);
+  const Program program = builder.Build();
+  Mapping mapping = AllHbmMapping(program);
+  mapping.in_fast_memory[0] = 1;
+  Interval copy = {.buffer = weights, .first = 0, .last = 1};
+  copy.copy_in_start = 0;
+  copy.copy_in_done = 1;
+  mapping.intervals.push_back(copy);
+  // The collective has its 70 cycles behind 10 cycles, the stall of 40, and 20 cycles.
+  const Price price = Simulate(program, mapping);
+  EXPECT_EQ(price.collective_stall_cycles, 0);
+  EXPECT_EQ(price.total_cycles, 10 + 40 + 20 + 10);
+}
+
 TEST(Links, AnInstructionThatIsSlowerBehindACollectiveCostsNothing) {
   ProgramBuilder builder;
   const BufferIndex value = builder.AddBuffer(16);

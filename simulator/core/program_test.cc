@@ -142,6 +142,8 @@ TEST(Program, RefusesWrongAccesses) {
             "accesses[0].bytes_accessed: 0 to 1125899906842624 expected, found -1");
   EXPECT_EQ(ErrorAfter([](v1::Program& p) { p.mutable_accesses(0)->set_buffer(2); }),
             "accesses[0].instruction: one in the live range 7 to 7 of buffer 2 expected, found 0");
+  EXPECT_EQ(ErrorAfter([](v1::Program& p) { p.mutable_buffers(1)->set_last(6); }),
+            "accesses[4].instruction: one in the live range 0 to 6 of buffer 1 expected, found 7");
   EXPECT_EQ(
       ErrorAfter([](v1::Program& p) {
         p.mutable_accesses(3)->set_buffer(0);
@@ -188,6 +190,22 @@ TEST(Program, RefusesWrongBuffersInFlight) {
             "expected, found 0");
   EXPECT_EQ(ErrorWithCollective(0, 7, {1, 1}), "collectives[0].buffers: 2 to 2 expected, found 1");
   EXPECT_EQ(ErrorWithCollective(0, 7, {3}), "collectives[0].buffers: 0 to 2 expected, found 3");
+}
+
+TEST(Program, RefusesABufferInFlightThatDiesBeforeTheDone) {
+  ProgramBuilder builder;
+  const BufferIndex array = builder.AddBuffer(64);
+  builder.AddInstruction(10, {Write(array)});
+  builder.AddInstruction(10);
+  v1::Program proto = builder.AddCollective(0, 1, 5, {array}).BuildProto();
+  proto.mutable_buffers(0)->set_last(0);
+  SealProgram(proto);
+  EXPECT_THAT(Program::FromProto(proto).status().message(),
+              HasSubstr("collectives[0].buffers: a buffer that the start accesses, alive up to the "
+                        "done expected, found 0"));
+  proto.mutable_buffers(0)->set_last(1);
+  SealProgram(proto);
+  EXPECT_TRUE(Program::FromProto(proto).ok());
 }
 
 TEST(Program, CollectivesThatOverlapAreOneFlight) {

@@ -165,41 +165,6 @@ TEST(Simulate, WriteBackIsWaitedForAtTheEnd) {
   EXPECT_EQ(price.total_cycles, 70);
 }
 
-TEST(Simulate, CopiesFinishFirstInFirstOut) {
-  // The 500 bytes of `first` are queued ahead of the 100 of `second`; 10 cycles move 100. Waiting
-  // for `second` moves the other 400 of `first`, too: 50 cycles. After that, `first` is done as
-  // well.
-  ProgramBuilder builder;
-  const BufferIndex first = builder.AddBuffer(500, {.live_in = true});
-  const BufferIndex second = builder.AddBuffer(100, {.live_in = true});
-  builder.AddInstruction(10);
-  builder.AddInstruction(0, {Read(second)});
-  builder.AddInstruction(0, {Read(first)});
-  const Program program = builder.Build();
-  const Price price =
-      Simulate(program, InFast(program, {1, 1}, {CopyIn(first, 0, 2), CopyIn(second, 0, 1)}));
-  EXPECT_EQ(price.stall_cycles, 50);
-}
-
-TEST(Simulate, SlicesAreQueuedOneByOne) {
-  // Each of two instructions takes 10 cycles and leaves 100 bytes. If the copy is one piece of 400
-  // bytes, 200 remain: 20 cycles. If 50 bytes are queued first and 350 an instruction later, the
-  // first instruction moves only 50, the second 100, and 250 remain: 25 cycles. Two slices count as
-  // one copy.
-  ProgramBuilder builder;
-  const BufferIndex weights = builder.AddBuffer(400, {.live_in = true});
-  builder.AddInstruction(10);
-  builder.AddInstruction(10);
-  builder.AddInstruction(0, {Read(weights)});
-  const Program program = builder.Build();
-  Interval interval = CopyIn(weights, 0, 2);
-  EXPECT_EQ(Simulate(program, InFast(program, {1}, {interval})).stall_cycles, 20);
-  interval.copy_in_slices = {{.start = 0, .bytes = 50}, {.start = 1, .bytes = 350}};
-  const Price sliced = Simulate(program, InFast(program, {1}, {interval}));
-  EXPECT_EQ(sliced.stall_cycles, 25);
-  EXPECT_EQ(sliced.copies, 1);
-}
-
 TEST(Simulate, LoopsMultiplyTheirInstructions) {
   // 5 + 3 x 7 = 26, and 5 + 2 x (1 + 3 x 4 + 2) = 35.
   ProgramBuilder single;

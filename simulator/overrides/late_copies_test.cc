@@ -58,6 +58,34 @@ TEST(LateCopies, ComeInTheOrderOfTheirWaits) {
   EXPECT_DOUBLE_EQ(report.late_copies(1).wait_cycles(), 10);
 }
 
+TEST(LateCopies, AreWaitedForInEachPassOfTheirLoop) {
+  ProgramBuilder builder;
+  const BufferIndex input = builder.AddBuffer(400, {.live_in = true});  // 40 cycles
+  builder.BeginLoop(7);
+  builder.AddInstruction(10);  // leaves all of the bandwidth
+  builder.AddInstruction(60, {Read(input, 20)});
+  builder.EndLoop();
+  const Program program = MustSeal(builder.BuildProto());
+  v1::ReadBackReport report;
+  AddLateCopies(program, Wanted("1", {CopiedAt(0, 1)}), report);
+  ASSERT_EQ(report.late_copies_size(), 1);
+  EXPECT_DOUBLE_EQ(report.late_copies(0).wait_cycles(), 7 * (40 - 10));
+}
+
+TEST(LateCopies, AreNoneThatServeNoAccess) {
+  ProgramBuilder builder;
+  const BufferIndex input = builder.AddBuffer(400, {.live_in = true});
+  for (int i = 0; i < 3; ++i) builder.AddInstruction(100);
+  builder.AddInstruction(60, {Read(input, 20)});
+  const Program program = MustSeal(builder.BuildProto());
+  // The first interval ends before the access, which the second one serves.
+  const Interval unused = CopiedAt(0, 2);
+  const Interval used{.buffer = 0, .first = 2, .last = 3, .copy_in_start = 2, .copy_in_done = 3};
+  v1::ReadBackReport report;
+  AddLateCopies(program, Wanted("1", {unused, used}), report);
+  EXPECT_THAT(report.late_copies(), IsEmpty());
+}
+
 TEST(LateCopies, AreNoneWhereNothingIsWaitedFor) {
   const Program program = TwoInputs();
   v1::ReadBackReport report;

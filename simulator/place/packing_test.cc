@@ -81,6 +81,14 @@ TEST(Packing, ValuesThatShareHaveTheSameBytesForTheLivesOfBoth) {
   }
 }
 
+// Value 0 lives for two ticks until value 1 takes over its bytes at step 5. Value 2 lives for three
+// ticks, so it comes first.
+TEST(Packing, AValueLivesUntilAnotherOneMayTakeOverItsBytes) {
+  const std::vector<PackedValue> values = {Value(40, 0, 5), SharedValue(40, 5, 9, Sharing::kMay, 0),
+                                           Value(40, 1, 6)};
+  EXPECT_THAT(Pack(values, 1).offsets, ElementsAre(40, 40, 0));
+}
+
 TEST(Packing, BytesBetweenTheLivesOfOneBufferAreFree) {
   const std::vector<PackedValue> values = {
       Value(100, 0, 2), SharedValue(100, 8, 9, Sharing::kMust, 0), Value(60, 4, 6)};

@@ -150,6 +150,30 @@ TEST_F(CarriedGroupTest, SharesItsBytesWithNobodyElseAtTheMarker) {
   EXPECT_THAT(Judge(intervals, {kInitial, kParameter, kRoot, kResult}), Breaks(Rule::kOverlap));
 }
 
+// The body writes the parameter where the initial value still has its bytes.
+TEST(CarriedGroup, HandsItsBytesOnAtTheMarkerOnly) {
+  ProgramBuilder builder;
+  const BufferIndex initial = builder.AddBuffer(64);
+  const BufferIndex parameter = builder.AddBuffer(64);
+  const BufferIndex root = builder.AddBuffer(64);
+  const BufferIndex result = builder.AddBuffer(64);
+  builder.AddInstruction(10, {Write(initial)});
+  const LoopIndex loop = builder.BeginLoop(5);
+  builder.AddInstruction(10, {Read(initial), Write(parameter)});
+  builder.AddInstruction(10, {Write(root)});
+  builder.EndLoop();
+  builder.AddInstruction(10, {Read(result)});
+  builder.AddCarriedGroup(loop, initial, parameter, root, result);
+  const Program program = builder.Build();
+  const Interval outside{
+      .buffer = initial, .first = 0, .last = 2, .copy_out_start = 1, .copy_out_done = 1};
+  Interval inside{.buffer = parameter, .first = 2, .last = 2};
+  EXPECT_THAT(Validate(program, MakeMapping(program, {outside, inside}, {0, 2})),
+              BreaksOnly(Rule::kOverlap));
+  inside.offset = 64;
+  EXPECT_THAT(Validate(program, MakeMapping(program, {outside, inside}, {0, 2})), IsEmpty());
+}
+
 TEST_F(CarriedGroupTest, IsRefusedACopyOfTheParameterBeforeItExists) {
   const Interval parameter = {
       .buffer = kParameter, .first = 2, .last = 2, .copy_in_start = 2, .copy_in_done = 2};
@@ -211,6 +235,23 @@ TEST(InvariantGroup, OfOneBufferIsAnOutsideBuffer) {
   EXPECT_THAT(judge(0, 1, {0}), IsEmpty());  // the interval ends at the begin marker
   // the interval contains only the end marker
   EXPECT_THAT(judge(3, 4, {2}), Breaks(Rule::kCarriedGroupSpace));
+}
+
+// A loop hands the buffer on to itself in fast memory. Its copy in HBM stays current.
+TEST(InvariantGroup, OfOneBufferIsCurrentInBothMemories) {
+  ProgramBuilder builder;
+  const BufferIndex buffer = builder.AddBuffer(64, {.live_in = true});
+  builder.AddInstruction(10);
+  const LoopIndex loop = builder.BeginLoop(5);
+  builder.AddInstruction(10, {Read(buffer)});
+  builder.EndLoop();
+  builder.AddInstruction(10, {Read(buffer)});
+  builder.AddCarriedGroup(loop, buffer, buffer, buffer, buffer);
+  const Program program = builder.Build();
+  const Interval copied{
+      .buffer = buffer, .first = 0, .last = 4, .copy_in_start = 0, .copy_in_done = 1};
+  EXPECT_THAT(Validate(program, MakeMapping(program, {copied}, {0})), IsEmpty());
+  EXPECT_THAT(Validate(program, MakeMapping(program, {copied}, {1})), IsEmpty());
 }
 
 // Nested loops: the outer parameter is the inner initial value, and the inner result is the outer

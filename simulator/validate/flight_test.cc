@@ -115,6 +115,23 @@ TEST_F(FlightTest, ReportsAStayThatEndsInFlight) {
       BreaksOnly(Rule::kMoveInFlight));
 }
 
+// The collective works in HBM, but the stay is there when it starts.
+TEST_F(FlightTest, ReportsAStayThatNoAccessOfTheFlightUses) {
+  for (const uint32_t last : {2, 3}) {
+    EXPECT_THAT(Judge({{.buffer = kShard,
+                        .first = 0,
+                        .last = InstructionIndex(last),
+                        .copy_out_start = 1,
+                        .copy_out_done = 2}},
+                      {0}),
+                BreaksOnly(Rule::kMoveInFlight));
+  }
+  EXPECT_THAT(
+      Judge({{.buffer = kShard, .first = 0, .last = 1, .copy_out_start = 1, .copy_out_done = 2}},
+            {0}),
+      IsEmpty());
+}
+
 TEST_F(FlightTest, ReportsAccessesOfOneFlightInTwoMemories) {
   // The operand is in both memories, so that every read finds its value.
   EXPECT_THAT(

@@ -202,6 +202,13 @@ TEST_F(GeometryTest, ReportsIntervalAfterTheLiveRange) {
   EXPECT_THAT(Violations(), IsEmpty());
 }
 
+TEST_F(GeometryTest, ReportsIntervalAfterTheWriteBackThatNeedsIt) {
+  Middle().last = 3;
+  Middle().copy_out_start = 2;
+  Middle().copy_out_done = 2;  // one instruction before the interval's end
+  EXPECT_THAT(Violations(), BreaksOnly(Rule::kLiveRange));
+}
+
 TEST_F(GeometryTest, ReportsIntervalBeforeTheLiveRange) {
   Result().first = 1;
   EXPECT_THAT(Violations(), BreaksOnly(Rule::kLiveRange));

@@ -61,6 +61,63 @@ TEST_F(SlicedCopyTest, ReportsSlicesThatDoNotFillTheBufferInOrder) {
   EXPECT_THAT(Violations(128, {{0, 64}, {2, 96}}), BreaksOnly(Rule::kCopyPositions));
   EXPECT_THAT(Violations(128, {{1, 64}, {2, 64}}), BreaksOnly(Rule::kCopyPositions));
   EXPECT_THAT(Violations(128, {{0, 64}, {4, 64}}), BreaksOnly(Rule::kCopyPositions));
+  EXPECT_THAT(Violations(128, {{0, 64}, {1, 0}, {2, 64}}), BreaksOnly(Rule::kCopyPositions));
+}
+
+// A buffer of 128 bytes is copied in by two slices of 64 bytes, the second one at `second`, and is
+// read by 2. An instruction's result of 64 bytes is written back at 1, in the bytes of the second
+// slice.
+TEST(SlicedCopies, TakeBytesWhenTheirSliceIsQueued) {
+  ProgramBuilder builder;
+  const BufferIndex written = builder.AddBuffer(64, {.live_out = true});
+  const BufferIndex sliced = builder.AddBuffer(128, {.live_in = true});
+  builder.AddInstruction(10, {Write(written)});
+  builder.AddInstruction(10);
+  builder.AddInstruction(10, {Read(sliced)});
+  const Program program = builder.Build();
+  const auto violations = [&](InstructionIndex second) {
+    const Interval write_back{.buffer = written,
+                              .first = 0,
+                              .last = 0,
+                              .offset = 64,
+                              .copy_out_start = 1,
+                              .copy_out_done = 1};
+    const Interval copied{.buffer = sliced,
+                          .first = 0,
+                          .last = 2,
+                          .copy_in_start = 0,
+                          .copy_in_done = 2,
+                          .copy_in_slices = {{0, 64}, {second, 64}}};
+    return Validate(program, MakeMapping(program, {write_back, copied}, {0, 1}));
+  };
+  EXPECT_THAT(violations(2), IsEmpty());
+  // The slice and the write-back are queued at one point, and the slice may be faster.
+  EXPECT_THAT(violations(1), BreaksOnly(Rule::kOverlap));
+}
+
+// The last slice is queued at the point at which the program waits for the copy. A write-back that
+// is queued there beside it does not have the value yet.
+TEST(SlicedCopies, AreNotThereBeforeTheirLastSliceIsQueued) {
+  ProgramBuilder builder;
+  const BufferIndex sliced = builder.AddBuffer(128, {.live_in = true});
+  builder.AddInstruction(10);
+  builder.AddInstruction(10, {Read(sliced)});
+  builder.AddInstruction(10, {Read(sliced)});
+  const Program program = builder.Build();
+  const auto violations = [&](InstructionIndex second) {
+    return Validate(program, MakeMapping(program,
+                                         {{.buffer = sliced,
+                                           .first = 0,
+                                           .last = 2,
+                                           .copy_in_start = 0,
+                                           .copy_in_done = 1,
+                                           .copy_out_start = 1,
+                                           .copy_out_done = 2,
+                                           .copy_in_slices = {{0, 64}, {second, 64}}}},
+                                         {0, 1}));
+  };
+  EXPECT_THAT(violations(0), IsEmpty());
+  EXPECT_THAT(violations(1), BreaksOnly(Rule::kCopySourceStale));
 }
 
 // Two intervals of 2^16 slices each form 2^32 pairs of slices, most of which have no byte in

@@ -234,6 +234,19 @@ TEST(Collectives, ACopyThatStallsLetsTheLinksWork) {
   EXPECT_EQ(price.collective_cycles, 0);
 }
 
+TEST(Collectives, ACopyMovesWhileTheProgramWaitsForTheLinks) {
+  // The permute takes 40 cycles, and so does the copy, which is done then.
+  const ModulePrice price = PriceLines(
+      "%cs = (f32[100]{0:S(3)}, f32[100], u32[]{:S(2)}) copy-start(%a)\n"
+      "%s = (f32[100], f32[100], u32[], u32[]) collective-permute-start(%a), "
+      "source_target_pairs={{0,1},{1,0}}\n"
+      "%d = f32[100] collective-permute-done(%s)\n"
+      "%cd = f32[100]{0:S(3)} copy-done(%cs)\n"
+      "ROOT %r = f32[100] bitcast(%d)\n");
+  EXPECT_EQ(price.collective_cycles, 40);
+  EXPECT_EQ(price.stall_cycles, 40);
+}
+
 TEST(Collectives, AKernelTakesTheTimeOfTheFlopsThatItStates) {
   const ModulePrice price =
       PriceLines(R"(ROOT %k = f32[100] custom-call(%a), custom_call_target="tpu_custom_call", )"
