@@ -193,7 +193,7 @@ def main() -> None:
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--budget", type=float, default=20, help="seconds of a search")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--solver", default="portfolio")
+    parser.add_argument("--solver", default="agent", help="default: agent, which plays a network")
     parser.add_argument("--set", action="append", default=[], help="field of the server's config")
     parser.add_argument("--overhead-budget", type=float, default=1.0)
     parser.add_argument("--overhead-requests", type=int, default=100)
