@@ -23,11 +23,13 @@ namespace mallocmuzero {
 // source and no match reports, since the compiler has not compiled it. Names of copies end in
 // ".copy" and a number.
 //
-// InvalidArgument if count is not positive, or if the program has no layers or has asynchronous
-// collectives, which may belong to two layers. Also InvalidArgument if the compiler has mixed each
-// layer with its neighbours so that no order of the copies is right, if an instruction uses a
-// buffer of each layer, such as a sum over all layers, or if the result would have more than a
-// million instructions.
+// InvalidArgument if
+// - count is not positive,
+// - the program has no layers,
+// - it has asynchronous collectives, which may belong to two layers,
+// - the compiler has mixed each layer with its neighbours so that no order of the copies is right,
+// - an instruction uses a buffer of each layer, such as a sum over all layers,
+// - the result would have more than a million instructions.
 absl::StatusOr<Program> RepeatLayers(const Program& program, int32_t count,
                                      const std::string& name);
 
