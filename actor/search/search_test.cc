@@ -277,6 +277,58 @@ TEST(GumbelSearch, DoesNotBlowUpDifferencesBelowTheValueFloor) {
   }
 }
 
+// The action of the next simulation of game 0, which is backed up with this value.
+uint32_t Simulate(Search& search, float value) {
+  std::vector<LatentStep> steps(1);
+  search.Select({0}, absl::MakeSpan(steps));
+  std::vector<float> reward = {0}, logits = {0, 0};
+  search.Backup({0}, {absl::MakeSpan(&value, 1), absl::MakeSpan(reward), absl::MakeSpan(logits)});
+  return steps[0].action;
+}
+
+TEST(GumbelSearch, VisitsAnActionThatTheNetworkRulesOut) {
+  Search search({.simulations = 2}, 1, 2);
+  search.Start(0, 0, {0, -std::numeric_limits<float>::infinity()}, {.gumbel_scale = 0});
+  EXPECT_EQ(Simulate(search, 0), 0);
+  EXPECT_EQ(Simulate(search, 0), 1);  // the only one without a visit
+}
+
+TEST(GumbelSearch, ScalesItsNoise) {
+  const std::vector<float> gumbel = {0, 1};
+  for (const auto& [scale, expected] : {std::pair(0.5F, 0U), std::pair(0.7F, 1U)}) {
+    Search search({.simulations = 2}, 1, 2);
+    // The scores are 0.6 and the noise.
+    search.Start(0, 0, {0.6F, 0}, {.gumbel_scale = scale, .gumbel = gumbel});
+    EXPECT_EQ(Simulate(search, 0), expected);
+  }
+}
+
+TEST(PuctSearch, ScalesTheShareOfDirichletNoise) {
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    Search search({.kind = Kind::kPuct, .simulations = 1, .dirichlet_fraction = 1}, 1, 2);
+    search.Start(0, 0, {std::log(0.9F), std::log(0.1F)}, {.gumbel_scale = 0.5F, .seed = seed});
+    // Before the first simulation the policy is the prior, of which at least half stays.
+    EXPECT_GE(search.Result(0).policy[0], 0.5F * 0.9F - 1e-5F);
+    EXPECT_LE(search.Result(0).policy[0], 1 - 0.5F * 0.1F + 1e-5F);
+  }
+}
+
+// The bonus of a prior p is sqrt(n) ln(n + base + 1) p / (visits + 1) with the base 1, where n is 2
+// after one simulation. It has returned 0.62, so that the root is worth 0.31: action 0 has the
+// score 0.31 + 1.96 x 0.55 / 2 = 0.85, and action 1 has 1.96 x 0.45 = 0.88.
+TEST(PuctSearch, ExploresByTheVisitsOfTheNode) {
+  Search search({.kind = Kind::kPuct,
+                 .simulations = 2,
+                 .value_floor = 1,
+                 .pb_c_init = 0,
+                 .pb_c_base = 1,
+                 .dirichlet_fraction = 0},
+                1, 2);
+  search.Start(0, 0, {std::log(0.55F), std::log(0.45F)}, {.gumbel_scale = 0});
+  EXPECT_EQ(Simulate(search, 0.62F), 0);
+  EXPECT_EQ(Simulate(search, 0), 1);
+}
+
 // Temperature 1 and no other noise: an action is taken as often as it was visited.
 TEST(PuctSearch, DrawsActionsInProportionToVisits) {
   SearchConfig config = {.kind = Kind::kPuct, .simulations = 20, .dirichlet_fraction = 0};
@@ -318,7 +370,7 @@ TEST(CheckSearch, RefusesWhatCannotBe) {
 // (2^16 - 1) * (65536 + 1) = 2^32 - 1 is the largest number of slots that 32 bits can hold.
 TEST(CheckSearch, KeepsSlotsWithinThirtyTwoBits) {
   EXPECT_TRUE(CheckSearch({.simulations = 65536}, 65535, 3).ok());
-  EXPECT_THAT(std::string(CheckSearch({.simulations = 65536}, 65536, 3).message()),
+  EXPECT_THAT(std::string(CheckSearch({.simulations = 65535}, 65536, 3).message()),
               HasSubstr("games * (simulations + 1)"));
 }
 
