@@ -154,8 +154,8 @@ TEST(ReplayTable, WhatMovesFromAnotherShardIsNotInsertedAnew) {
 TEST(ReplayTable, ALostItemThatHasLeftTakesNoOtherAlong) {
   const auto table = Open(Config(1));
   ASSERT_EQ(Insert(*table, {MakeItem(0, 1)}), absl::OkStatus());
-  const LostItem lost = table->Draw(v1::UNIFORM, 1, 1 << 20, false).items[0].source;
-  table->MarkLost(lost);
+  const SlotItem lost = table->Draw(v1::UNIFORM, 1, 1 << 20, false).items[0].source;
+  table->NoteUnreadable(lost, absl::DataLossError("damaged"));
   for (uint64_t i = 1; i < 3; ++i) ASSERT_EQ(Insert(*table, {MakeItem(i, 1)}), absl::OkStatus());
   // Game 2 has the slot of game 0, which leaves with this flush if it is still there.
   ASSERT_EQ(table->Draw(v1::UNIFORM, 1, 1 << 20, false).items[0].source.slot, lost.slot);
