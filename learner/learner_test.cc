@@ -239,6 +239,7 @@ TEST(Learner, GoesOnAfterUpdatesThatWereAllNaN) {
   for (int i = 0; i < 3; ++i) {
     EXPECT_TRUE(std::isnan(a.learner->Update(broken, 0, 16).value().gradient_norm));
   }
+  EXPECT_EQ(a.WeightBytes(), MakeSmallLearner().WeightBytes());
   SmallLearner b = MakeSmallLearner();
   const absl::Status imported =
       b.learner->ImportOptimizer(a.learner->ExportOptimizer(), a.learner->step());
