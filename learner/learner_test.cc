@@ -45,6 +45,20 @@ TEST(Learner, LearnsPolicyValueAndReward) {
   EXPECT_LT(error, 0.2);
 }
 
+TEST(Learner, TellsTheLossesWithoutTheirWeightsAndTheSumWithThem) {
+  v1::LearnerOptions options = SmallOptions();
+  options.set_value_weight(0.25F);
+  options.set_reward_weight(3);
+  const SmallLearner fresh = MakeSmallLearner(options);
+  const UpdateResult result = fresh.learner->Update(MakeLearnableBatch(1), 0, 16).value();
+  // A fresh network gives each bin the same probability, at three values and two rewards.
+  const double bins = fresh.network->config().bins();
+  EXPECT_NEAR(result.value_loss, 2 * std::log(bins), 0.1);
+  EXPECT_NEAR(result.reward_loss, std::log(bins), 0.1);
+  EXPECT_NEAR(result.total_loss,
+              result.policy_loss + 0.25 * result.value_loss + 3 * result.reward_loss, 1e-4);
+}
+
 TEST(Learner, NoErrorIsLargerThanANetworkCouldMend) {
   UnrollBatch batch = MakeLearnableBatch(1);
   for (float& value : batch.values) value = 1e5F;
