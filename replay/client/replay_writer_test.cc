@@ -21,12 +21,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/message_file.h"
-#include "base/testing/file_size_limit.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/client/acknowledged_log.h"
 #include "replay/client/shard_address.h"
 #include "replay/service/replay_shard.h"
 #include "replay/testing/shards.h"
@@ -189,22 +187,6 @@ TEST(ReplayWriter, SaysSoIfWhatIsAcknowledgedCannotBeWrittenDown) {
   EXPECT_EQ(shard->Stats().items(), 1);
   EXPECT_EQ(writer->audit(),
             absl::ResourceExhaustedError("/dev/full: cannot write: No space left on device"));
-}
-
-TEST(AcknowledgedLog, TheLineThatWasCutShortStaysTheLast) {
-  const std::string path = TestFolder() + "/cut.ids";
-  const auto log = *AcknowledgedLog::Open(path);
-  log->Append(IdOf(0));
-  {
-    const FileSizeLimit limit(40);
-    log->Append(IdOf(1));
-  }
-  EXPECT_TRUE(absl::IsResourceExhausted(log->status())) << log->status();
-  log->Append(IdOf(2));
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  EXPECT_EQ(text, absl::StrCat(absl::BytesToHexString(IdOf(0)), "\n",
-                               absl::BytesToHexString(IdOf(1)).substr(0, 7)));
 }
 
 TEST(ReplayWriter, AShardThatIsAwayHoldsUpNoOther) {
