@@ -1,9 +1,6 @@
 #include "actor/self_play.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -13,12 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/config.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "base/size32.h"
+#include "actor/testing/fixed_model.h"
 #include "base/testing/index_matching.h"
 #include "env/game.h"
 #include "env/observation_layout.h"
@@ -32,48 +28,9 @@
 namespace mallocmuzero {
 namespace {
 
+using testing::FixedModel;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
-
-// A model that prefers NoCopy to Copy and Copy to Drop and whose values are about 0. A state is a
-// number computed from the observation and the actions.
-class FixedModel : public LatentModel {
- public:
-  explicit FixedModel(uint32_t slots) : states_(slots, 0) {}
-
-  uint32_t slots() const override { return Size32(states_); }
-  uint32_t actions() const override { return kActionCount; }
-  uint32_t observation_size() const override { return kObservationSize; }
-
-  void EvaluateRoots(absl::Span<const float> observations, absl::Span<const uint32_t> roots,
-                     const Evaluations& out) override {
-    for (size_t row = 0; row < roots.size(); ++row) {
-      float sum = 0;
-      for (const float x : observations.subspan(row * kObservationSize, kObservationSize)) sum += x;
-      states_[roots[row]] = sum;
-      Write(row, sum, out);
-    }
-  }
-
-  void EvaluateSteps(absl::Span<const LatentStep> steps, const Evaluations& out) override {
-    for (size_t row = 0; row < steps.size(); ++row) {
-      const float state = std::sin(states_[steps[row].parent] + 0.1F * steps[row].action);
-      states_[steps[row].child] = state;
-      Write(row, state, out);
-    }
-  }
-
- private:
-  static void Write(size_t row, float state, const Evaluations& out) {
-    out.values[row] = 0.01F * std::sin(state);
-    out.rewards[row] = 0;
-    out.logits[row * 3] = 1;
-    out.logits[row * 3 + 1] = 2;
-    out.logits[row * 3 + 2] = 0;
-  }
-
-  std::vector<float> states_;
-};
 
 // A model without preferences at the root, like a fresh network.
 class IndifferentModel final : public FixedModel {
@@ -113,25 +70,6 @@ std::vector<std::unique_ptr<PlayedProgram>> SomePrograms(int count) {
 }
 
 SearchConfig SmallSearch() { return {.simulations = 6}; }
-
-// Makes models that report this number of slots and of actions.
-ModelMaker Claiming(uint32_t slots, uint32_t actions) {
-  class Claimant final : public FixedModel {
-   public:
-    Claimant(uint32_t slots, uint32_t actions) : FixedModel(0), slots_(slots), actions_(actions) {}
-    uint32_t slots() const override { return slots_; }
-    uint32_t actions() const override { return actions_; }
-
-   private:
-    uint32_t slots_;
-    uint32_t actions_;
-  };
-  return [=](uint32_t) { return std::make_unique<Claimant>(slots, actions); };
-}
-
-absl::Status CreateStatus(uint32_t simulations, uint32_t games, const ModelMaker& make_model) {
-  return SelfPlay::Create({.simulations = simulations}, games, make_model).status();
-}
 
 std::unique_ptr<SelfPlay> MakeSelfPlay(uint32_t games) {
   const auto make_model = [](uint32_t slots) { return std::make_unique<FixedModel>(slots); };
@@ -287,7 +225,7 @@ TEST(SelfPlay, NothingIsExploredFromTheAccessOnThatIsNamed) {
 
 TEST(SelfPlay, WithoutExplorationASearchHasNoNoise) {
   const auto programs = SomePrograms(1);
-  std::vector<v1::Trajectory> games = MakeSelfPlay(4)->Play(Tasks(programs, 6, 0, 1), 0, nullptr);
+  std::vector<v1::Trajectory> games = *MakeSelfPlay(4)->Play(Tasks(programs, 6, 0, 1), 0, nullptr);
   for (v1::Trajectory& game : games) {
     game.clear_id();
     EXPECT_EQ(game.SerializeAsString(), games[0].SerializeAsString());
@@ -297,7 +235,7 @@ TEST(SelfPlay, WithoutExplorationASearchHasNoNoise) {
 TEST(SelfPlay, WhatIsExploredIsSearchedHoweverFewOthersAre) {
   const auto programs = SomePrograms(1);
   const auto self_play = MakeSelfPlay(4);
-  self_play->Play(Tasks(programs, 40, 0.5F, 1e-9F), 0, nullptr);
+  ASSERT_TRUE(self_play->Play(Tasks(programs, 40, 0.5F, 1e-9F), 0, nullptr).ok());
   const SelfPlayStats stats = self_play->TakeStats();
   EXPECT_GT(stats.searches, 8);
   EXPECT_LT(stats.searches, stats.decisions);
@@ -307,7 +245,7 @@ TEST(SelfPlay, ARootIsWorthWhatItsPolicyGains) {
   const auto programs = SomePrograms(1);
   const auto make_model = [](uint32_t slots) { return std::make_unique<GainModel>(slots); };
   const auto self_play = SelfPlay::Create({.simulations = kGainSimulations}, 4, make_model).value();
-  const v1::Trajectory game = self_play->Play(Tasks(programs, 1, 0, 1), 0, nullptr).front();
+  const v1::Trajectory game = self_play->Play(Tasks(programs, 1, 0, 1), 0, nullptr)->front();
   int keeping = 0;
   for (int d = 0; d < game.accesses_size(); ++d) {
     EXPECT_NEAR(game.root_values(d), game.policies(3 * d + 1), 0.02) << d;
@@ -374,57 +312,6 @@ TEST(SelfPlay, ADeviceThatFailsIsAnErrorInOneLine) {
               HasSubstr("too little memory for a batch of 2 games"));
   // The games of the calls that failed are forgotten.
   EXPECT_THAT(*self_play->Play(Tasks(programs, 3, 0, 1), 0, nullptr), SizeIs(3));
-}
-
-TEST(SelfPlay, RefusesASearchThatCannotBe) {
-  v1::SearchOptions options;
-  options.set_simulations(16);
-  options.set_max_considered_actions(16);
-  options.set_maxvisit_init(50);
-  options.set_value_scale(0.1F);
-  EXPECT_TRUE(MakeSearchConfig(options).ok());
-  options.set_value_floor(-1);
-  EXPECT_FALSE(MakeSearchConfig(options).ok());
-}
-
-TEST(SelfPlay, SearchesOfMoreSlotsThanCanBeNumberedAreRefused) {
-  // 256 x 2^24 = 2^32, which would be 0 in 32 bits.
-  const absl::Status status = CreateStatus((1U << 24) - 1, 256, Claiming(0, kActionCount));
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(status.message()), HasSubstr("games * (simulations + 1)"));
-}
-
-TEST(SelfPlay, ModelsOfAnotherGameAreRefused) {
-  EXPECT_EQ(CreateStatus(6, 2, Claiming(14, kActionCount)), absl::OkStatus());
-  EXPECT_EQ(CreateStatus(6, 2, Claiming(14, 4)).message(),
-            "self-play: a network of 4 actions, must be 3");
-  EXPECT_EQ(CreateStatus(6, 2, Claiming(13, kActionCount)).message(),
-            "self-play: a network with 13 latent states, must be 14 or more");
-}
-
-TEST(SelfPlay, WhyThereIsNoModelIsPassedOn) {
-  const auto no_model = [](uint32_t slots) -> absl::StatusOr<std::unique_ptr<LatentModel>> {
-    return absl::NotFoundError(absl::StrCat("none of ", slots, " slots"));
-  };
-  EXPECT_EQ(CreateStatus(6, 2, no_model), absl::NotFoundError("none of 14 slots"));
-}
-
-TEST(SelfPlay, TreesThatDoNotFitInMemoryAreAnError) {
-#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
-  GTEST_SKIP() << "sanitizers take more address space than any limit leaves";
-#endif
-  // Trees of 64 x 4,000,000 nodes of 128 bytes take 33 GB.
-  const ModelMaker make_model = Claiming(64 * 4'000'001, kActionCount);
-  rlimit before;
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  rlimit small = before;
-  small.rlim_cur = rlim_t{16} << 30;
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &small), 0);
-  const absl::Status status = CreateStatus(4'000'000, 64, make_model);
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
-  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(status.message(),
-            "search: no memory for the trees of 64 games with 4000000 simulations each");
 }
 
 }  // namespace

@@ -1,11 +1,8 @@
 #include "actor/role/actor_role.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -21,6 +18,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "actor/role/actor_name.h"
 #include "actor/role/actor_state.h"
 #include "actor/role/assigned_programs.h"
 #include "actor/role/candidate_games.h"
@@ -28,7 +26,6 @@
 #include "actor/role/metrics.h"
 #include "actor/role/play_block.h"
 #include "actor/role/round_player.h"
-#include "base/sha256.h"
 #include "base/status_at.h"
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
@@ -54,24 +51,6 @@ constexpr absl::Duration kForDisk = absl::Seconds(1);
 
 // The most time of a stop for telling the learner that the actor leaves.
 constexpr absl::Duration kForGoodbye = absl::Milliseconds(300);
-
-// Returns a name such as "actor.3@host-4711-6742f1a0": role and index, host, process id, and the
-// start in hexadecimal Unix seconds, since process ids are reused.
-std::string UniqueName(uint32_t index, bool reanalyse) {
-  char host[128] = "unknown";
-  gethostname(host, sizeof(host) - 1);
-  return absl::StrCat(reanalyse ? "reanalyse." : "actor.", index, "@", host, "-", getpid(), "-",
-                      absl::Hex(absl::ToUnixSeconds(absl::Now())));
-}
-
-// Returns the seed of random numbers and trajectory ids, which differs in every process.
-uint64_t RunOf(const std::string& unique_name, uint64_t seed) {
-  const std::string hash =
-      Sha256(absl::StrCat(unique_name, "/", absl::GetCurrentTimeNanos(), "/", seed));
-  uint64_t run = 0;
-  std::memcpy(&run, hash.data(), sizeof(run));
-  return run;
-}
 
 // InvalidArgument, naming the field, if this machine does not have the device.
 absl::StatusOr<Device> ReadDevice(const v1::ClusterConfig& config, bool reanalyse) {
@@ -108,8 +87,8 @@ class ActorRole::Impl {
         reanalyse_(reanalyse),
         security_(std::move(security)),
         registry_(registry),
-        name_(UniqueName(index, reanalyse)),
-        run_(RunOf(name_, config.actor().seed())),
+        name_(ActorName(index, reanalyse)),
+        run_(DrawRun(name_, config.actor().seed())),
         threads_(ThreadCount(reanalyse ? config.reanalyse().threads() : config.actor().threads())),
         state_(config.actor().max_policy_lag()),
         candidate_(run_),

@@ -39,12 +39,6 @@ constexpr absl::Duration kLong = absl::Seconds(30);
 // No shard listens here.
 const ShardAddress kAway = {.name = "away", .address = "127.0.0.1:1"};
 
-std::unique_ptr<ReplayWriter> StartWriter(ReplayWriterOptions options) {
-  absl::StatusOr<std::unique_ptr<ReplayWriter>> writer = ReplayWriter::Start(std::move(options));
-  EXPECT_TRUE(writer.ok()) << writer.status();
-  return writer.ok() ? *std::move(writer) : nullptr;
-}
-
 // The ids that both shards store, and that one of them stores.
 std::set<std::string> Both(const ReplayShard& a, const ReplayShard& b) {
   std::set<std::string> both;

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <thread>
@@ -36,15 +35,6 @@ namespace {
 
 using testing::Await;
 using ::testing::HasSubstr;
-
-std::unique_ptr<ReplayWriter> StartWriter(ReplayWriterOptions options) {
-  absl::StatusOr<std::unique_ptr<ReplayWriter>> writer = ReplayWriter::Start(std::move(options));
-  if (!writer.ok()) {
-    ADD_FAILURE() << writer.status();
-    return nullptr;
-  }
-  return *std::move(writer);
-}
 
 std::string IdOf(uint64_t index) { return MakeTrajectory(index, 1).id(); }
 
@@ -365,55 +355,6 @@ TEST(ReplayWriter, ReplacesWhatIsStoredAndPutsNothingBack) {
   EXPECT_EQ(writer->acknowledged(), 3);
   EXPECT_GT(shard->Stats().bytes(), bytes);
   EXPECT_EQ(ListIds(shard->address()), std::set<std::string>({IdOf(1)}));
-}
-
-TEST(ReplayWriter, ARefusedTrajectoryIsDroppedAndTheOthersAreStored) {
-  // The shard holds at most 15 positions, so it can never hold a game of 20.
-  const auto shard = StartShard(ShardConfig("a", /*max_positions=*/15));
-  const auto writer = StartWriter({.shards = {AddressOf(*shard)}});
-  EXPECT_TRUE(writer->Write(MakeTrajectory(1, 5)));
-  EXPECT_TRUE(writer->Write(MakeTrajectory(2, 20)));
-  EXPECT_TRUE(writer->Write(MakeTrajectory(3, 5)));
-  EXPECT_EQ(writer->Close(absl::Seconds(30)), absl::OkStatus());
-  EXPECT_EQ(writer->acknowledged(), 2);
-  EXPECT_EQ(writer->refused(), 1);
-  EXPECT_EQ(ListIds(shard->address()), std::set<std::string>({IdOf(1), IdOf(3)}));
-}
-
-TEST(ReplayWriter, TakesNoTrajectoryThatNoShardWouldTake) {
-  const auto writer = StartWriter({.shards = {{.name = "a", .address = "127.0.0.1:1"}}});
-  v1::Trajectory trajectory = MakeTrajectory(1, 5);
-  trajectory.set_id("short");
-  EXPECT_FALSE(writer->Write(trajectory));
-  EXPECT_FALSE(writer->Write(MakeTrajectory(1, 0)));
-  EXPECT_FALSE(writer->Write(MakeTrajectory(1, kMaxItemPositions + 1)));
-  // Too many bytes for its five decisions.
-  trajectory = MakeTrajectory(1, 5);
-  for (int i = 0; i < 200'000; ++i) trajectory.add_rewards(0);
-  EXPECT_FALSE(writer->Write(trajectory));
-  EXPECT_EQ(writer->spooled_bytes(), 0);
-}
-
-// A connection would end at such an item, and the writer would send it again for ever.
-TEST(ReplayWriter, TakesNoTrajectoryThatIsTooLargeForAnItem) {
-  const auto writer = StartWriter({.shards = {{.name = "a", .address = "127.0.0.1:1"}}});
-  v1::Trajectory trajectory = MakeTrajectory(1, kMaxItemPositions);
-  std::mt19937_64 random(1);  // its doubles can hardly be compressed
-  while (trajectory.rewards_size() * sizeof(double) < 2 * kMaxPayloadBytes) {
-    trajectory.add_rewards(std::uniform_real_distribution<double>()(random));
-  }
-  EXPECT_FALSE(writer->Write(trajectory));
-  EXPECT_EQ(writer->spooled_bytes(), 0);
-}
-
-TEST(ReplayWriter, RefusesOptionsThatCannotBe) {
-  const auto fails = [](ReplayWriterOptions options) {
-    return std::string(ReplayWriter::Start(std::move(options)).status().message());
-  };
-  const std::vector<ShardAddress> shards = {{.name = "a", .address = "127.0.0.1:1"}};
-  EXPECT_THAT(fails({}), HasSubstr("at least one"));
-  EXPECT_THAT(fails({.shards = shards, .spool_bytes = 0}), HasSubstr("spool_bytes"));
-  EXPECT_THAT(fails({.shards = shards, .name = "../x"}), HasSubstr("name"));
 }
 
 }  // namespace

@@ -30,7 +30,6 @@
 #include "replay/service/storage.h"
 #include "replay/service/testing/durable_storage_fixture.h"
 #include "replay/service/testing/items.h"
-#include "replay/wire/crc32c.h"
 #include "replay/wire/item.h"
 
 namespace mallocmuzero {
@@ -40,14 +39,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-TEST(Crc32c, IsThatOfTheStandard) {
-  // The first two values are from RFC 3720, B.4: 32 bytes of zeros and of ones. The third is the
-  // check value of the CRC catalogue.
-  EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8a9136aa);
-  EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62a8ab43);
-  EXPECT_EQ(Crc32c("123456789"), 0xe3069283);
-}
 
 TEST_F(DurableStorageTest, WhatWasStoredIsThereAgain) {
   const v1::ReplayShard config = Config();

@@ -43,6 +43,15 @@ std::unique_ptr<ReplayShard> StartShard(const v1::ReplayShard& config) {
   return *std::move(shard);
 }
 
+std::unique_ptr<ReplayWriter> StartWriter(ReplayWriterOptions options) {
+  absl::StatusOr<std::unique_ptr<ReplayWriter>> writer = ReplayWriter::Start(std::move(options));
+  if (!writer.ok()) {
+    ADD_FAILURE() << writer.status();
+    return nullptr;
+  }
+  return *std::move(writer);
+}
+
 ShardAddress AddressOf(const ReplayShard& shard, const std::string& name) {
   return {.name = name, .address = shard.address()};
 }

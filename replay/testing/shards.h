@@ -10,6 +10,7 @@
 
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/client/replay_writer.h"
 #include "replay/client/shard_address.h"
 #include "replay/service/replay_shard.h"
 
@@ -20,6 +21,9 @@ v1::ReplayShard ShardConfig(const std::string& name = "a", uint64_t max_position
 
 // Starts a shard without TLS and metrics. Fails the test and returns null if it does not start.
 std::unique_ptr<ReplayShard> StartShard(const v1::ReplayShard& config);
+
+// Starts a writer. Fails the test and returns null if it does not start.
+std::unique_ptr<ReplayWriter> StartWriter(ReplayWriterOptions options);
 
 // The address at which clients reach the shard.
 ShardAddress AddressOf(const ReplayShard& shard, const std::string& name = "a");

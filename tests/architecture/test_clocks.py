@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # (base/steady_clock.h). An operator or NTP may set the wall clock. A limit of time, a rate or a
 # timeout would then be wrong by as much.
 WALL_CLOCK = {
-    "actor/role/actor_role.cc": "the id of a run",
+    "actor/role/actor_name.cc": "the id of a run",
     "base/log.cc": "the time of a line of the log",
     "base/steady_clock.h": "a comment that names it",
     "cli/agent/run_role.cc": "notices that the clock is set back",
