@@ -179,7 +179,7 @@ absl::StatusOr<std::vector<v1::Trajectory>> SelfPlay::Play(absl::Span<const Game
                                                            uint64_t network_step,
                                                            const std::function<bool()>& stop) {
   std::vector<v1::Trajectory> played(tasks.size());
-  const absl::Status status = OnDevice(absl::StrCat("a batch of ", seats_.size(), " games"), [&] {
+  absl::Status status = OnDevice(absl::StrCat("a batch of ", seats_.size(), " games"), [&] {
     PlayAll(tasks, network_step, stop, absl::MakeSpan(played));
   });
   for (std::unique_ptr<Seat>& seat : seats_) seat = nullptr;

@@ -194,8 +194,8 @@ class NaiveMemory {
     return least;
   }
 
-  // The place that FastMemory::FindPlace promises. A region begins there, and the harm is the least.
-  // Among equals the least is left beside it. Among these it is the lowest.
+  // The place that FastMemory::FindPlace promises. A region begins there, and the harm is the
+  // least. Among equals the least is left beside it. Among these it is the lowest.
   std::optional<size_t> BestPlace(size_t count, InstructionIndex first,
                                   InstructionIndex now) const {
     std::optional<std::tuple<int64_t, size_t, size_t>> best;  // harm, units left, place

@@ -29,8 +29,8 @@ absl::StatusOr<Solution> SolveByAgent(const ProgramFacts& facts, uint64_t seed,
                                       SearchBudget& budget);
 
 // The solver "portfolio": the best of everything in HBM, the proposals of greedy, xla_like and the
-// agent, if there is one, and local search from the starting plans. Validate has accepted the answer, or the answer
-// is the compiler's default.
+// agent, if there is one, and local search from the starting plans. Validate has accepted the
+// answer, or the answer is the compiler's default.
 //
 // The answer is the default unless another one takes fewer cycles than the default takes as
 // compiled (docs/cost-model.md tells that price from the default's price as a mapping).
