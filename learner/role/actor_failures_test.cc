@@ -60,8 +60,9 @@ TEST_F(ActorFailures, ADeviceThatFailsEndsAReanalyserWithOneLine) {
   // New weights come, so that stored games are searched again and again.
   const testing::FailingMemory failing;
   ASSERT_TRUE(Await([&] { return !reanalyser->status().ok(); }));
+  // It may fail in a search, or where it makes room for one with the new weights.
   EXPECT_THAT(std::string(reanalyser->status().message()),
-              StartsWith("the device cannot compute "));
+              AllOf(HasSubstr("a test wants none"), Not(HasSubstr("\n"))));
   EXPECT_TRUE(Await([&] { return !learner_->status().ok(); }));
 }
 
