@@ -54,8 +54,10 @@ def test_generalist_compares_every_program_that_is_asked_for() -> None:
 
 
 def test_curve_adds_programs_to_those_of_the_smaller_agent(tmp_path: pathlib.Path) -> None:
-    arguments = (str(tmp_path), "--programs", "1,3", "--minutes", "0.1", "--threads", "1")
-    arguments += ("--device", "cpu", "--demonstrations", "0.05")
+    arguments = (
+        *(str(tmp_path), "--programs", "1,3", "--minutes", "0.1", "--threads", "1"),
+        *("--device", "cpu", "--demonstrations", "0.05"),
+    )
     table = run("learning-curve", *arguments).splitlines()
     assert cells(table[2])[0] == "shipped"
     learned = []

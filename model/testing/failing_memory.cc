@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "model/torch_version.h"
+
 namespace mallocmuzero::testing {
 namespace {
 
@@ -28,14 +30,23 @@ class Switched final : public c10::Allocator {
 
   void set_fails(bool fails) { fails_ = fails; }
 
-  c10::DataPtr allocate(size_t bytes) const override {
-    TORCH_CHECK(!fails_, "no memory for ", bytes, " bytes, because a test wants none");
-    return own_.allocate(bytes);
+#if MALLOCMUZERO_TORCH_AT_LEAST(2, 4)
+  c10::DataPtr allocate(size_t bytes) override { return Allocate(bytes); }
+  void copy_data(void* to, const void* from, size_t bytes) const override {
+    own_.copy_data(to, from, bytes);
   }
+#else
+  c10::DataPtr allocate(size_t bytes) const override { return Allocate(bytes); }
+#endif
   c10::DeleterFnPtr raw_deleter() const override { return own_.raw_deleter(); }
 
  private:
   explicit Switched(c10::Allocator& own) : own_(own) {}
+
+  c10::DataPtr Allocate(size_t bytes) const {
+    TORCH_CHECK(!fails_, "no memory for ", bytes, " bytes, because a test wants none");
+    return own_.allocate(bytes);
+  }
 
   c10::Allocator& own_;
   std::atomic<bool> fails_ = false;
