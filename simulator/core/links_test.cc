@@ -30,6 +30,15 @@ std::vector<double> WaitsOf(const Program& program) {
   return waits;
 }
 
+// Access 0 reads the buffer in fast memory at instruction 1. Its copy begins at instruction 0.
+Mapping WithCopyAtStart(const Program& program, BufferIndex buffer) {
+  Mapping mapping = AllHbmMapping(program);
+  mapping.in_fast_memory[0] = 1;
+  mapping.intervals.push_back(
+      {.buffer = buffer, .first = 0, .last = 1, .copy_in_start = 0, .copy_in_done = 1});
+  return mapping;
+}
+
 TEST(Links, TheDoneWaitsForWhatTheInstructionsBetweenLeave) {
   ProgramBuilder builder = ThreeInstructions();
   builder.AddCollective(0, 2, 50);  // 10 + 20 cycles run meanwhile
@@ -81,12 +90,7 @@ TEST(Links, CopiesAndCollectivesMoveWhileTheProgramWaitsForTheOther) {
   builder.AddInstruction(50, {Read(weights, 30)});
   builder.AddCollective(0, 1, 30);
   const Program program = builder.Build();
-  Mapping mapping = AllHbmMapping(program);
-  mapping.in_fast_memory[0] = 1;
-  Interval copy = {.buffer = weights, .first = 0, .last = 1};
-  copy.copy_in_start = 0;
-  copy.copy_in_done = 1;
-  mapping.intervals.push_back(copy);
+  const Mapping mapping = WithCopyAtStart(program, weights);
   // The collective is done after 30 cycles, the copy after 10 + 40.
   const Price price = Simulate(program, mapping);
   EXPECT_EQ(price.collective_stall_cycles, 20);
@@ -105,12 +109,7 @@ TEST(Links, ACollectiveRunsOnWhileTheProgramWaitsForACopy) {
   builder.AddInstruction(10);
   builder.AddCollective(0, 2, 70);
   const Program program = builder.Build();
-  Mapping mapping = AllHbmMapping(program);
-  mapping.in_fast_memory[0] = 1;
-  Interval copy = {.buffer = weights, .first = 0, .last = 1};
-  copy.copy_in_start = 0;
-  copy.copy_in_done = 1;
-  mapping.intervals.push_back(copy);
+  const Mapping mapping = WithCopyAtStart(program, weights);
   // The collective has its 70 cycles behind 10 cycles, the stall of 40, and 20 cycles.
   const Price price = Simulate(program, mapping);
   EXPECT_EQ(price.collective_stall_cycles, 0);
