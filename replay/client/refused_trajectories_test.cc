@@ -1,4 +1,4 @@
-// What a writer or its shards do not take.
+// Trajectories and options that a writer or its shards refuse.
 
 #include <memory>
 #include <random>
