@@ -32,7 +32,8 @@ struct Checkpoint {
 // The network's config and weights, copied, and this build's commit.
 Checkpoint MakeCheckpoint(const Network& network);
 
-// A network with the checkpoint's weights. InvalidArgument if they do not fit its config.
+// A network with the checkpoint's weights. InvalidArgument if they do not fit its config. Otherwise
+// errors are those of OnDevice.
 absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(const Checkpoint& checkpoint);
 
 // Bytes that LoadCheckpoint takes at most. Tests have smaller ones.

@@ -13,6 +13,7 @@
 #include "build_info.h"
 #include "model/checkpoint.h"
 #include "model/network_config.h"
+#include "model/on_device.h"
 
 namespace mallocmuzero {
 namespace {
@@ -42,9 +43,13 @@ Checkpoint MakeCheckpoint(const Network& network) {
 
 absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(const Checkpoint& checkpoint) {
   MMZ_RETURN_IF_ERROR(CheckParameterCount(checkpoint));
-  absl::StatusOr<std::unique_ptr<Network>> network = Network::Create(checkpoint.network, 0);
-  if (!network.ok()) return network.status();
-  MMZ_RETURN_IF_ERROR((*network)->ImportWeights(checkpoint.weights));
+  absl::StatusOr<std::unique_ptr<Network>> network = nullptr;
+  MMZ_RETURN_IF_ERROR(OnDevice("the networks of a checkpoint", [&] {
+    network = Network::Create(checkpoint.network, 0);
+    if (!network.ok()) return;
+    const absl::Status imported = (*network)->ImportWeights(checkpoint.weights);
+    if (!imported.ok()) network = imported;
+  }));
   return network;
 }
 

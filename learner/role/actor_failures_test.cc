@@ -17,6 +17,7 @@ namespace mallocmuzero {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using testing::Await;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -42,10 +43,11 @@ TEST_F(ActorFailures, ADeviceThatFailsEndsAnActorWithOneLine) {
   EXPECT_EQ(actor->status(), absl::OkStatus());
   const testing::FailingMemory failing;
   ASSERT_TRUE(Await([&] { return !actor->status().ok(); }));
-  EXPECT_EQ(actor->status().code(), absl::StatusCode::kInternal);
+  // It may fail in a game, or where it makes room for games with new weights.
+  EXPECT_THAT(actor->status().code(),
+              AnyOf(absl::StatusCode::kInternal, absl::StatusCode::kResourceExhausted));
   EXPECT_THAT(std::string(actor->status().message()),
-              AllOf(StartsWith("the device cannot compute a batch of 4 games: "),
-                    HasSubstr("a test wants none"), Not(HasSubstr("\n"))));
+              AllOf(HasSubstr("a test wants none"), Not(HasSubstr("\n"))));
   EXPECT_EQ(actor->Stop(kGrace), absl::OkStatus());
 }
 
@@ -60,7 +62,7 @@ TEST_F(ActorFailures, ADeviceThatFailsEndsAReanalyserWithOneLine) {
   // New weights come, so that stored games are searched again and again.
   const testing::FailingMemory failing;
   ASSERT_TRUE(Await([&] { return !reanalyser->status().ok(); }));
-  // It may fail in a search, or where it makes room for one with the new weights.
+  // It may fail in a search, or where it makes room for searches with new weights.
   EXPECT_THAT(std::string(reanalyser->status().message()),
               AllOf(HasSubstr("a test wants none"), Not(HasSubstr("\n"))));
   EXPECT_TRUE(Await([&] { return !learner_->status().ok(); }));
