@@ -66,7 +66,7 @@ absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program, const AgentNe
   RoundPacer pacer(SearchCost(network.config, options.search.simulations));
   for (;;) {
     const absl::Time start = SteadyNow();
-    AgentRound round = pacer.Next(absl::ToDoubleSeconds(options.deadline - SteadyNow()));
+    AgentRound round = pacer.Next(absl::ToDoubleSeconds(options.deadline - start));
     round.games = std::min(round.games, options.max_games - result.played);
     if (round.games == 0) break;
     const std::vector<GameTask> tasks = MakeTasks(program, round, result.played, seeds);

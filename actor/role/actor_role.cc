@@ -34,7 +34,6 @@
 #include "metrics/process_usage.h"
 #include "model/checkpoint.h"
 #include "model/network.h"
-#include "model/on_device.h"
 #include "replay/client/replay_sampler.h"
 #include "replay/client/replay_writer.h"
 #include "replay/client/shard_address.h"
@@ -74,10 +73,7 @@ absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> ReadNetwork(const std::st
   if (!checkpoint.ok()) return checkpoint.status();
   const absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(*checkpoint);
   if (!network.ok()) return network.status();
-  absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> snapshot = nullptr;
-  MMZ_RETURN_IF_ERROR(OnDevice("a copy of the learner's weights",
-                               [&] { snapshot = (*network)->Snapshot({.device = device}); }));
-  return snapshot;
+  return (*network)->Snapshot({.device = device});
 }
 
 }  // namespace
