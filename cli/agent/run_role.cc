@@ -38,10 +38,8 @@ constexpr absl::Duration kCheckInterval = absl::Seconds(1);
 // than this, the process ends, because they would last as much longer.
 constexpr absl::Duration kMostSetBack = absl::Seconds(10);
 
-// The time that a learner has to end besides that in which it waits for its other processes, and
-// the least time that it gets.
+// The time that a learner has to end besides that in which it waits for its other processes.
 constexpr uint32_t kSecondsToSave = 15;
-constexpr uint32_t kLeastSecondsToEnd = 75;
 
 constexpr uint32_t kLastPort = 65535;
 

@@ -82,6 +82,9 @@ struct RunningRole {
   };
 };
 
+// The least time that a role has to end, in seconds.
+inline constexpr uint32_t kLeastSecondsToEnd = 75;
+
 struct RoleOptions {
   std::string name;             // in the log
   std::string metrics_address;  // empty: none
@@ -90,7 +93,7 @@ struct RoleOptions {
   bool fails_when_stopped = false;  // a stop by a signal is a failure, too
 
   // The most time that the stop may take after the machine's clock was set back.
-  uint32_t seconds_to_end = 75;
+  uint32_t seconds_to_end = kLeastSecondsToEnd;
 };
 
 // The seconds after which a learner process that was asked to stop may be killed. It saves before
