@@ -188,7 +188,7 @@ def test_files_of_several_folders_are_taken_one_by_one(
     fast = apply(add, [str(paths[0]), *paths[1:]])
     assert results_of(fast, 4, 8, 5) == [PRODUCT, PRODUCT, SUM]
     lines = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
-    assert "absent/add.json: cannot be read as JSON" in lines[0]
+    assert "absent/add.json: cannot be read: No such file" in lines[0]
 
 
 def test_options_take_the_place_of_an_executable_that_cannot_run(

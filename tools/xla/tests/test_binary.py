@@ -5,7 +5,10 @@ from __future__ import annotations
 import pathlib
 import sys
 
+import pytest
+
 from mallocmuzero_xla.binary import Binary, Server
+from mallocmuzero_xla.errors import UsageError
 
 # Prices every module by the number that the program file holds at the start.
 _SCRIPT = """#!{python}
@@ -45,8 +48,26 @@ def test_solve_lets_the_server_search(tmp_path: pathlib.Path) -> None:
     files = tmp_path / "p.program", tmp_path / "m.mapping"
     here = Binary(script).solve(*files, 5)
     assert "--server" not in here["arguments"]
-    there = Binary(script, Server("host:7500", "security.textproto")).solve(*files, 5)
+    security = tmp_path / "security.textproto"
+    security.touch()
+    there = Binary(script, Server("host:7500", security)).solve(*files, 5)
     flags = there["arguments"]
     assert flags[flags.index("--server") + 1] == "host:7500"
-    assert flags[flags.index("--server-security") + 1] == "security.textproto"
+    assert flags[flags.index("--server-security") + 1] == str(security)
     assert flags[flags.index("--budget") + 1] == "5s"
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:7500", "[::1]:7500", "search.example:7500"])
+def test_addresses_of_servers_are_taken(address: str) -> None:
+    assert Server(address).flags() == ["--server", address]
+
+
+@pytest.mark.parametrize("address", ["", "host", ":7500", "host:", "host:port", "a b:1", "::1:1"])
+def test_what_is_no_address_is_refused_before_a_search(address: str) -> None:
+    with pytest.raises(UsageError, match=r"server '.*': expected host:port, such as 127"):
+        Server(address)
+
+
+def test_missing_file_of_security_is_named_before_a_search(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(UsageError, match=r"server_security .*absent: no such file"):
+        Server("host:7500", tmp_path / "absent")

@@ -58,7 +58,14 @@ def test_budget_without_time_left_grants_nothing() -> None:
         part.spend_compile()
 
 
-@pytest.mark.parametrize("trial_compiles", [-1])
-def test_negative_budgets_are_usage_errors(trial_compiles: int) -> None:
-    with pytest.raises(UsageError, match="0 or more trial compiles"):
-        Budget(60.0, trial_compiles=trial_compiles)
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ((60.0, -1), "the budget has -1 trial compiles: expected 0 or more"),
+        ((60.0, 1, -2), "the budget has -2 compiles: expected 0 or more"),
+        ((0.0,), "budget is 0 s: expected a time above 0"),
+    ],
+)
+def test_negative_budgets_are_usage_errors(parts: tuple[float, ...], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Budget(*parts)

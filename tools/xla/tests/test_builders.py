@@ -77,6 +77,7 @@ def test_builder_in_a_module_of_the_working_folder_is_found(
         ("m:", "expected MODULE:FUNCTION"),
         ("/nowhere/m.py:f", "no such file"),
         ("no_such_module_anywhere:f", "cannot import 'no_such_module_anywhere'"),
+        ("{folder}:f", "a folder; expected a file such as model.py"),
         ("{model}:absent", "has no function 'absent'"),
         ("{model}:wrong", r"must return \(fn, args\)"),
         ("{model}:wrong_args", "args must be a tuple, not int"),
@@ -85,9 +86,14 @@ def test_builder_in_a_module_of_the_working_folder_is_found(
         ("{model}:unnamed_option", "jit_options must be a dictionary .*, not {0: "),
     ],
 )
-def test_wrong_references_are_usage_errors(model: str, reference: str, message: str) -> None:
+def test_wrong_references_are_usage_errors(
+    model: str, monkeypatch: pytest.MonkeyPatch, reference: str, message: str
+) -> None:
+    folder = pathlib.Path(model).parent / "a_folder_of_files"
+    folder.mkdir()
+    monkeypatch.chdir(folder.parent)
     with pytest.raises(UsageError, match=message):
-        build_function(reference.replace("{model}", model))
+        build_function(reference.replace("{model}", model).replace("{folder}", folder.name))
 
 
 def test_registered_program_carries_its_donated_arguments(tmp_path: pathlib.Path) -> None:

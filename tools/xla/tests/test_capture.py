@@ -193,10 +193,18 @@ def test_several_jobs_capture_the_same_set(
     assert attempts(log).count("lower") == 1
 
 
-@pytest.mark.parametrize("limits", [{"jobs": 0}, {"retries": -1}, {"timeout": 0.0}])
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"jobs": 0}, "jobs is 0: expected 1 or more"),
+        ({"retries": -1}, "retries is -1: expected 0 or more"),
+        ({"timeout": 0.0}, "timeout is 0: expected seconds above 0"),
+        ({"timeout": float("nan")}, "timeout is nan: expected seconds above 0"),
+    ],
+)
 def test_impossible_limits_are_usage_errors(
-    tmp_path: pathlib.Path, fake_compiler: FakeCompiler, limits: dict[str, Any]
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler, limits: dict[str, Any], message: str
 ) -> None:
     fake_compiler({})
-    with pytest.raises(UsageError, match="expected jobs of at least 1"):
+    with pytest.raises(UsageError, match=message):
         run(tmp_path / "out", **limits)

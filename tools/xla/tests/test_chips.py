@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from placed_world import HAS_JAX, needs_jax, on_cpu
 
-from mallocmuzero_xla import CHIPS, UsageError
+from mallocmuzero_xla import CHIPS, UsageError, topology_devices
 from mallocmuzero_xla.chips import chip_here, chip_of_kind
 
 if HAS_JAX:
@@ -49,9 +51,19 @@ def test_chip_is_not_guessed(monkeypatch: pytest.MonkeyPatch, platform: str, kin
         chip_here()
 
 
+def test_topology_of_another_chip_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    from jax.experimental import topologies
+
+    devices = SimpleNamespace(devices=[Device("tpu", "TPU v5 lite")])
+    monkeypatch.setattr("mallocmuzero_xla.chips.prepare_environment", lambda: None)
+    monkeypatch.setattr(topologies, "get_topology_desc", lambda **_: devices)
+    expected = "topology 'v5e:2x2' is of tpu_v5e, not of tpu_v6e: expected one such as 'v6e:1x1'"
+    with pytest.raises(UsageError, match=expected):
+        topology_devices("tpu_v6e", "v5e:2x2")
+    assert topology_devices("tpu_v5e", "v5 lite:2x2") == devices.devices
+
+
 @pytest.mark.compiler
 @pytest.mark.parametrize("chip", sorted(CHIPS))
 def test_compiler_names_its_chips_as_we_do(chip: str) -> None:
-    from mallocmuzero_xla import topology_devices
-
     assert {chip_of_kind(device.device_kind) for device in topology_devices(chip)} == {chip}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -14,8 +15,9 @@ from conftest import FakeCompiler
 
 import mallocmuzero_xla
 from mallocmuzero_xla import cli
+from mallocmuzero_xla.store import write_atomically
 
-MACHINES = "(default: this machine's, where it has one)"
+MACHINES = "The default is this machine's, if it has one."
 
 
 def capture(output: pathlib.Path, *more: str) -> int:
@@ -83,7 +85,7 @@ def test_function_that_cannot_be_lowered_is_one_line_and_leaves_no_folder(
     [
         (["--chip", "tpu_v9"], "unknown chip 'tpu_v9'"),
         (["--samples", "-1"], "samples is -1"),
-        (["--jobs", "0"], "expected jobs of at least 1"),
+        (["--jobs", "0"], "jobs is 0: expected 1 or more"),
     ],
 )
 def test_bad_values_exit_2(
@@ -198,7 +200,7 @@ def test_texts_of_another_program_or_chip_are_not_replaced(
         (["--help"], ["Exit status: 0", "2 wrong usage"]),
         (["--version"], ["mallocmuzero-xla "]),
         (["capture", "--help"], [MACHINES]),
-        (["optimize", "--help"], [MACHINES, "placements at most (default: 8)"]),
+        (["optimize", "--help"], [MACHINES, "placements to compile. The default is 8."]),
     ],
 )
 def test_help_says_what_is_taken_for_granted(
@@ -211,11 +213,66 @@ def test_help_says_what_is_taken_for_granted(
     assert all(word in shown for word in words)
 
 
-@pytest.mark.parametrize("arguments", [[], ["capture"], ["paint"]])
-def test_bad_command_lines_exit_2(arguments: list[str]) -> None:
+@pytest.mark.parametrize("command", ["optimize", "place", "check", "measure", "verify", "capture"])
+def test_help_describes_each_command_and_flag(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    with pytest.raises(SystemExit):
+        cli.main([command, "--help"])
+    shown = capsys.readouterr().out
+    flags = re.findall(r"^  (--\S+)(?: [A-Z:]+)?\s+(\S.*)$", shown, re.MULTILINE)
+    assert len(flags) == len(set(re.findall(r"^  (--\S+)", shown, re.MULTILINE)))
+    assert all(text[0].isupper() for _, text in flags)
+    assert not shown.split("\n\n")[1].startswith("positional")  # a description comes first
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "mallocmuzero-xla: the following arguments are required: COMMAND"),
+        (
+            ["capture"],
+            "mallocmuzero-xla capture: the following arguments are required: MODULE:FUNCTION",
+        ),
+        (["paint"], "mallocmuzero-xla: argument COMMAND: invalid choice: 'paint'"),
+        (["optimize", "m:f", "--seed", "x"], "--seed: expected a whole number, found 'x'"),
+        (["capture", "m:f", "--timeout", "1m"], "expected a number of seconds, found '1m'"),
+    ],
+)
+def test_bad_command_lines_exit_2_with_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
     with pytest.raises(SystemExit) as stop:
         cli.main(arguments)
     assert stop.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+    assert line.endswith("--help shows the usage)")
+
+
+def test_package_is_a_command(tmp_path: pathlib.Path) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "mallocmuzero_xla", "optimize", "--help"],
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path(cli.__file__).parents[1])},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert found.returncode == 0
+    assert found.stdout.startswith("usage: mallocmuzero-xla optimize")
+
+
+@pytest.mark.usefixtures("compiler_present")
+def test_error_of_writing_names_the_output_in_one_line(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "step.json"
+    output.mkdir()
+    monkeypatch.setattr(cli, "capture_reference", lambda *_: write_atomically(output, b"1"))
+    assert capture(tmp_path / "out") == 2
+    assert capsys.readouterr().err == f"mallocmuzero-xla: {output}: Is a directory\n"
+    assert list(tmp_path.iterdir()) == [output]
 
 
 def test_interrupt_while_the_package_is_imported_is_one_line(tmp_path: pathlib.Path) -> None:

@@ -65,7 +65,7 @@ def test_verify_says_in_words_what_came_of_it(
     ("more", "message"),
     [
         (["--function", "m:f", "--budget", "0s"], "budget '0s': expected a time above 0"),
-        (["--function", "m:f", "--budget-compiles", "-1"], "0 or more trial compiles and compiles"),
+        (["--function", "m:f", "--budget-compiles", "-1"], "has -1 compiles: expected 0 or more"),
         ([], "expected --function or --registry"),
         (["--function", "m:f", "--registry", "zoo"], "expected --function or --registry"),
     ],
@@ -82,8 +82,10 @@ def test_mapping_without_its_program_exits_2(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     paths = ["--capture", str(world.capture), "--mapping", str(world.mapping)]
-    assert cli.main(["verify", *paths, "--function", "m:f"]) == 2
-    assert "expected --program: the file that the mapping was made for" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["verify", *paths, "--function", "m:f"])
+    assert stop.value.code == 2
+    assert "the following arguments are required: --program" in capsys.readouterr().err
     assert world.log() == []
 
 
@@ -171,6 +173,15 @@ def test_optimize_refuses_a_bad_budget_before_building_the_function(
 ) -> None:
     assert cli.main(["optimize", "absent:build", "--budget", "soon"]) == 2
     assert "budget 'soon'" in capsys.readouterr().err
+
+
+def test_security_without_a_server_exits_2(
+    world: World, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = tmp_path / "model_without_server.py"
+    model.write_text("def build():\n    return (lambda: 1), ()\n", encoding="utf-8")
+    assert cli.main(["optimize", f"{model}:build", "--server-security", "s.textproto"]) == 2
+    assert "server_security goes with server" in capsys.readouterr().err
 
 
 def test_output_that_cannot_be_written_exits_2_before_anything_is_compiled(

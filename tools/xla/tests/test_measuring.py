@@ -142,9 +142,16 @@ def test_artefact_that_does_not_fit_is_said_and_saved(tmp_path: pathlib.Path) ->
     assert len(fields["default_seconds"]) == 5
 
 
-@pytest.mark.parametrize("numbers", [{"rounds": 4}, {"warm_up": 0}, {"calls": 0}])
-def test_too_few_rounds_are_refused(numbers: dict[str, int]) -> None:
-    with pytest.raises(UsageError, match="expected 5 rounds or more"):
+@pytest.mark.parametrize(
+    ("numbers", "message"),
+    [
+        ({"rounds": 4}, "rounds is 4: expected 5 or more"),
+        ({"warm_up": 0}, "warm_up is 0: expected 1 or more"),
+        ({"calls": 0}, "calls is 0: expected 1 or more"),
+    ],
+)
+def test_too_few_rounds_are_refused(numbers: dict[str, int], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         measure(step, inputs(), artefact_of(step, *inputs()), **numbers)
 
 
@@ -170,3 +177,29 @@ def test_shapes_become_arrays_and_static_arguments_stay() -> None:
     assert (first.dtype, first.shape) == (jnp.bfloat16, (3,))
     assert second.tolist() == [0, 0]
     assert static == "a"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("absent.json", "absent.json: cannot be read: No such file or directory"),
+        ("empty.json", "empty.json: not an artefact: not JSON"),
+        ("folder", "folder: there is no artefact in this folder"),
+    ],
+)
+def test_command_refuses_what_is_no_artefact_before_it_measures(
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    message: str,
+) -> None:
+    monkeypatch.setattr(cli, "require_compiler", lambda: None)
+    (tmp_path / "empty.json").touch()
+    (tmp_path / "folder").mkdir()
+    output = tmp_path / "times.json"
+    line = ["measure", str(tmp_path / name), "absent:build", "--output", str(output)]
+    assert cli.main(line) == 2
+    (error,) = capsys.readouterr().err.splitlines()
+    assert message in error
+    assert not output.exists()

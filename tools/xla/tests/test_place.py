@@ -345,8 +345,9 @@ def test_interrupt_before_there_is_anything_is_an_interrupt(fake: FakeSearch) ->
     ("options", "message"),
     [
         ({"budget": "5"}, "budget '5': expected a time"),
-        ({"rounds": 0}, "rounds 0: expected 1 or more"),
-        ({"threads": -1}, "threads -1: expected 1 or more"),
+        ({"rounds": 0}, "rounds is 0: expected 1 to 1000"),
+        ({"threads": -1}, "threads is -1: expected 1 to 1024"),
+        ({"threads": 100000}, "threads is 100000: expected 1 to 1024"),
         ({"chip": "tpu_v9"}, "unknown chip 'tpu_v9'"),
         ({"chip": None}, "no chip named, and jax runs on 'cpu' here: name the chip"),
         ({"donate_argnum": 0}, "jax.jit with donate_argnum"),

@@ -91,7 +91,7 @@ def test_another_function_than_the_captured_one_is_refused(
     ("options", "message"),
     [
         ({"budget": "soon"}, "budget 'soon': expected a time"),
-        ({"max_compiles": -1}, "0 or more trial compiles and compiles"),
+        ({"max_compiles": -1}, "the budget has -1 compiles: expected 0 or more"),
         ({"capture": "absent"}, "absent: no folder of captured texts"),
     ],
 )

@@ -88,14 +88,18 @@ def load_artefact(path: str | os.PathLike[str]) -> Artefact:
     Raises UsageError, in one line, if the file cannot be read or is something else.
     """
     name = os.fspath(path)
+    if pathlib.Path(path).is_dir():
+        raise UsageError(f"{name}: a folder; expected an artefact, a file {SUFFIX}")
     if zipfile.is_zipfile(name):
         raise UsageError(
             f"{name}: a placed executable; expected its artefact, a file {SUFFIX} beside it"
         )
     try:
         fields = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{name}: cannot be read as JSON ({error})") from error
+    except OSError as error:
+        raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise UsageError(f"{name}: not an artefact: not JSON ({error})") from error
     if not isinstance(fields, dict) or fields.pop("kind", None) != _KIND:
         raise UsageError(f"{name}: not an artefact of mallocmuzero-xla")
     found = fields.pop("format", None)

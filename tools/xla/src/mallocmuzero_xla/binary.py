@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import weakref
@@ -23,6 +24,9 @@ _BAD_INPUT = 2
 # The most processes of `readback` to keep, each for one program and mapping.
 _MOST_READERS = 4
 
+# What the binary takes, but for the form of names and the range of ports.
+_HOST_PORT = re.compile(r"(\[[\da-fA-F:.]+\]|[^\s:/\[\]]+):\d{1,5}")
+
 _Arguments = list[str | pathlib.Path]
 
 
@@ -37,6 +41,13 @@ class Server:
 
     address: str
     security: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        """Raises UsageError where no search could use this: a search takes long to find it out."""
+        if not _HOST_PORT.fullmatch(self.address):
+            raise UsageError(f"server {self.address!r}: expected host:port, such as 127.0.0.1:7500")
+        if self.security is not None and not pathlib.Path(self.security).is_file():
+            raise UsageError(f"server_security {os.fspath(self.security)}: no such file")
 
     def flags(self) -> _Arguments:
         """Returns the flags of `mallocmuzero map`."""

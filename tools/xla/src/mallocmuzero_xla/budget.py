@@ -35,8 +35,11 @@ class Budget:
         asked: float | None = None,
     ) -> None:
         """`asked` are the seconds that the user asked for; by default `seconds`."""
-        if seconds <= 0 or trial_compiles < 0 or compiles < 0:
-            raise UsageError("expected seconds above 0, and 0 or more trial compiles and compiles")
+        if not seconds > 0:
+            raise UsageError(f"budget is {seconds:g} s: expected a time above 0")
+        for name, value in (("trial compiles", trial_compiles), ("compiles", compiles)):
+            if value < 0:
+                raise UsageError(f"the budget has {value} {name}: expected 0 or more")
         self._seconds = seconds
         self.asked = seconds if asked is None else asked
         self._started = time.monotonic()

@@ -33,7 +33,11 @@ def build_function(reference: str) -> BuiltFunction:
     module_name, separator, function_name = reference.rpartition(":")
     if not separator or not module_name or not function_name:
         raise UsageError(f"{reference!r}: expected MODULE:FUNCTION, for example model.py:build")
-    builder = getattr(_import_module(module_name), function_name, None)
+    module = _import_module(module_name)
+    builder = getattr(module, function_name, None)
+    if builder is None and hasattr(module, "__path__") and module.__file__ is None:
+        # Python imports any folder as a package.
+        raise UsageError(f"{module_name}: a folder; expected a file such as model.py, or a module")
     if not callable(builder):
         raise UsageError(f"{module_name} has no function {function_name!r}")
     try:

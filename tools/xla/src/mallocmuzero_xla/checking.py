@@ -12,6 +12,7 @@ from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.builders import BuiltFunction, build_function
 from mallocmuzero_xla.chips import find_chip
+from mallocmuzero_xla.command import add_artefact, add_function, add_json
 from mallocmuzero_xla.environment import compiler_versions
 from mallocmuzero_xla.errors import CaptureError, PlacedError
 from mallocmuzero_xla.fitting import Registry, Target, misfits
@@ -70,15 +71,19 @@ def add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     """Adds the command check."""
     command = commands.add_parser(
         "check",
-        help="say whether an artefact still fits",
-        description="Exit status: 0 if the artefact fits, 1 if not, 2 for wrong usage.",
+        help="say whether an artefact fits the function and the installed versions",
+        description="Says whether an artefact fits the function, the chip and the installed "
+        "versions of jax and libtpu. Needs no TPU.",
+        epilog="Exit status: 0 if the artefact fits, 1 if not, 2 for wrong usage.",
     )
-    command.add_argument("artefact", type=pathlib.Path, metavar="FILE", help="written by optimize")
-    command.add_argument("function", metavar="MODULE:FUNCTION", help="as for capture")
+    add_artefact(command)
+    add_function(command)
     command.add_argument(
-        "--compile", action="store_true", help="also compile with the options, and compare cycles"
+        "--compile",
+        action="store_true",
+        help="Also compiles with the options, and compares the cycles.",
     )
-    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    add_json(command)
     command.set_defaults(run=_run_check)
 
 

@@ -137,5 +137,11 @@ def chip_devices(chip: Chip) -> list[jax.Device]:
             f"libtpu does not accept topology {chip.topology_name!r} for {chip.name}: {first_line}"
         ) from error
     devices = list(description.devices)
+    kind = devices[0].device_kind
+    if chip_of_kind(kind) not in (chip.name, None):
+        raise UsageError(
+            f"topology {chip.topology_name!r} is of {chip_of_kind(kind)}, not of {chip.name}: "
+            f"expected one such as {CHIPS[chip.name].topology_name!r}"
+        )
     _topology_of_device.update((device, chip) for device in devices)
     return devices

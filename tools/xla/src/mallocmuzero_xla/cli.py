@@ -1,4 +1,4 @@
-"""Shell front end: mallocmuzero-xla capture, verify, optimize, place, check, measure."""
+"""Shell front end: mallocmuzero-xla optimize, place, check, measure, verify, capture."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.capture import capture_reference
 from mallocmuzero_xla.checking import add_check
 from mallocmuzero_xla.chips import chosen_chip
-from mallocmuzero_xla.command import add_capture_arguments, capture_limits, run_command
-from mallocmuzero_xla.environment import require_compiler, set_variables
-from mallocmuzero_xla.loop_cli import (
-    add_optimize,
-    add_verify,
+from mallocmuzero_xla.command import (
+    Parser,
+    add_capture_arguments,
+    add_function,
+    capture_limits,
+    run_command,
 )
+from mallocmuzero_xla.environment import require_compiler, set_variables
+from mallocmuzero_xla.loop_cli import add_optimize, add_verify
 from mallocmuzero_xla.measure_cli import add_measure
 from mallocmuzero_xla.options_file import check_folder, check_output
 from mallocmuzero_xla.place_cli import add_place
@@ -38,20 +41,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser: argparse.ArgumentParser = Parser(
         prog="mallocmuzero-xla",
-        description="Compile JAX functions for a TPU that is not there, under several placements.",
-        epilog="Exit status: 0 done; 1 something failed, or ended before there was an answer; "
-        "2 wrong usage.",
+        description="Makes JAX functions faster on a TPU by a better placement of their tensors. "
+        "Only measure needs a TPU.",
+        epilog="Exit status: 0 success; 1 a failure, or an end before there is an answer; "
+        "2 wrong usage. COMMAND --help describes a command.",
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    _add_capture(commands)
-    add_verify(commands)
     add_optimize(commands)
     add_place(commands)
     add_check(commands)
     add_measure(commands)
+    add_verify(commands)
+    _add_capture(commands)
     return parser
 
 
@@ -63,19 +67,20 @@ def _version() -> str:
 
 
 def _add_capture(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    command = commands.add_parser("capture", help="capture one function")
-    command.add_argument(
-        "function",
-        metavar="MODULE:FUNCTION",
-        help="zero-argument builder that returns (fn, args) or (fn, args, jit options); "
-        "MODULE may be a .py file",
+    command = commands.add_parser(
+        "capture",
+        help="compile a function under several placements, for `mallocmuzero map`",
+        description="Compiles a function with everything in HBM, by default, and under random "
+        "placements. Keeps the texts of the compiler, and imports them as a program.",
     )
+    add_function(command)
     add_capture_arguments(command)
     command.add_argument(
         "--output",
         required=True,
-        help="folder for texts; or a file that ends in .program, beside which they are kept in "
-        "a folder that ends in .captures",
+        metavar="PATH",
+        help="The folder for the texts; or the program file, a name that ends in .program. The "
+        "texts are then in a folder .captures beside it.",
     )
     command.set_defaults(run=_run_capture)
 

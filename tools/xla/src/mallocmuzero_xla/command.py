@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import pathlib
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from typing import NoReturn
 
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
@@ -25,8 +27,13 @@ def run_command(name: str, run: Callable[[], int]) -> int:
     try:
         with _terminated_as_interrupted():
             return run()
-    except (UsageError, OSError) as error:
+    except UsageError as error:
         print(f"{name}: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        named = error.filename is not None and error.strerror is not None
+        reason = f"{os.fspath(error.filename)}: {error.strerror}" if named else str(error)
+        print(f"{name}: {reason}", file=sys.stderr)
         return 2
     except CaptureError as error:
         print(f"{name}: {error}", file=sys.stderr)
@@ -59,32 +66,109 @@ def _terminated_as_interrupted() -> Iterator[None]:
         signal.signal(signal.SIGTERM, earlier)
 
 
+class Parser(argparse.ArgumentParser):
+    """Reports a wrong argument in one line, as `mallocmuzero` does."""
+
+    def error(self, message: str) -> NoReturn:
+        """Ends the process with 2."""
+        self.exit(2, f"{self.prog}: {message} ({self.prog} --help shows the usage)\n")
+
+
+def whole_number(text: str) -> int:
+    """Reads the value of a flag; argparse names the flag."""
+    try:
+        return int(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"expected a whole number, found {text!r}") from error
+
+
+def seconds(text: str) -> float:
+    """Reads the value of a flag in seconds; argparse names the flag."""
+    try:
+        return float(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"expected a number of seconds, found {text!r}") from error
+
+
+def add_function(command: argparse.ArgumentParser) -> None:
+    """Adds the builder of the function that the command is about."""
+    command.add_argument(
+        "function",
+        metavar="MODULE:FUNCTION",
+        help="A builder: a function without arguments that returns (fn, args) or (fn, args, "
+        "keyword arguments of jax.jit). MODULE is a file, such as model.py, or a module that "
+        "Python can import.",
+    )
+
+
+def add_artefact(command: argparse.ArgumentParser) -> None:
+    """Adds the artefact that the command is about."""
+    command.add_argument(
+        "artefact",
+        type=pathlib.Path,
+        metavar="FILE",
+        help="The artefact: a file .json of optimize, or the one beside a file of place.",
+    )
+
+
 def add_chip(command: argparse.ArgumentParser) -> None:
     """Adds --chip. There is no default to guess: results of one chip are useless on another."""
     command.add_argument(
-        "--chip", help=f"one of {', '.join(CHIPS)} (default: this machine's, where it has one)"
+        "--chip",
+        metavar="NAME",
+        help=f"The chip to compile for: one of {', '.join(CHIPS)}. The default is this machine's, "
+        "if it has one.",
     )
 
 
 def add_topology(command: argparse.ArgumentParser) -> None:
     """Adds --topology."""
-    command.add_argument("--topology", help="libtpu's name, instead of the chip's own topology")
+    command.add_argument(
+        "--topology",
+        metavar="NAME",
+        help="The number of chips and their connections, as libtpu names them, such as v6e:2x4. "
+        "The default is the smallest topology of the chip.",
+    )
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """Adds --json."""
+    command.add_argument(
+        "--json", action="store_true", help="Prints the report as one JSON object on stdout."
+    )
 
 
 def add_capture_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the chip and the limits of a capture."""
     add_chip(command)
     add_topology(command)
-    command.add_argument("--samples", type=int, default=8, help="random placements (default: 8)")
-    command.add_argument("--jobs", type=int, default=1, help="compile processes (default: 1)")
     command.add_argument(
-        "--timeout", type=float, default=Limits.timeout, help="seconds per compile (default: 600)"
+        "--samples",
+        type=whole_number,
+        default=8,
+        metavar="N",
+        help="The number of random placements. The default is 8.",
+    )
+    command.add_argument(
+        "--jobs",
+        type=whole_number,
+        default=1,
+        metavar="N",
+        help="The number of compiles at the same time. The default is 1.",
+    )
+    command.add_argument(
+        "--timeout",
+        type=seconds,
+        default=Limits.timeout,
+        metavar="SECONDS",
+        help="A compile is stopped after this time. The default is 600.",
     )
     command.add_argument(
         "--retries",
-        type=int,
+        type=whole_number,
         default=Limits.retries,
-        help="after an abort or a timeout (default: 2)",
+        metavar="N",
+        help="How often a compile is repeated after an abort or a timeout. The default is 2.",
     )
 
 

@@ -12,7 +12,13 @@ from typing import Any, TypeAlias
 from mallocmuzero_xla.artefact import SUFFIX, load_artefact
 from mallocmuzero_xla.budget import parse_duration
 from mallocmuzero_xla.builders import build_function
-from mallocmuzero_xla.command import add_chip, add_topology
+from mallocmuzero_xla.command import (
+    add_chip,
+    add_function,
+    add_json,
+    add_topology,
+    whole_number,
+)
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.optimize import executable_beside, optimize
 from mallocmuzero_xla.options_file import check_options_output, check_output, write_options
@@ -27,93 +33,176 @@ from mallocmuzero_xla.verifying import Inputs, granted_budget, run_loop
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
+_EXIT_STATUS = (
+    "Exit status: 0 if options were found, or the default is known to be best; 1 if the search "
+    "ended before an answer; 2 for wrong usage."
+)
+
 
 def add_budget(command: argparse.ArgumentParser) -> None:
     """Adds --budget."""
-    command.add_argument("--budget", default="5m", metavar="TIME", help="default: 5m")
+    command.add_argument(
+        "--budget",
+        default="5m",
+        metavar="TIME",
+        help="The time of the search, such as 90s, 5m or 1h. The default is 5m.",
+    )
+
+
+def add_keep_scoped_limit(command: argparse.ArgumentParser) -> None:
+    """Adds --keep-scoped-limit."""
+    command.add_argument(
+        "--keep-scoped-limit",
+        action="store_true",
+        help="Keeps the limit of scoped memory (xla_tpu_scoped_vmem_limit_kib). By default other "
+        "limits are tried, too.",
+    )
 
 
 def add_verify(commands: Commands) -> None:
     """Adds the command verify."""
-    command = commands.add_parser("verify", help="recompile with a mapping and keep what helps")
-    command.add_argument("--capture", required=True, type=pathlib.Path, metavar="FOLDER")
-    command.add_argument("--mapping", required=True, type=pathlib.Path, metavar="FILE")
+    command = commands.add_parser(
+        "verify",
+        help="recompile with a mapping, and keep the options that help",
+        description="Turns a mapping of `mallocmuzero map` into compiler options, recompiles the "
+        "captured function with them, and keeps those that help.",
+        epilog=_EXIT_STATUS,
+    )
+    command.add_argument(
+        "--capture",
+        required=True,
+        type=pathlib.Path,
+        metavar="FOLDER",
+        help="The folder with the texts of the function, which capture wrote.",
+    )
+    command.add_argument(
+        "--mapping",
+        required=True,
+        type=pathlib.Path,
+        metavar="FILE",
+        help="The mapping, which `mallocmuzero map` wrote.",
+    )
     # A program that is imported again may get another name, and a mapping belongs to one name.
     command.add_argument(
-        "--program", type=pathlib.Path, metavar="FILE", help="the program of the mapping"
+        "--program",
+        required=True,
+        type=pathlib.Path,
+        metavar="FILE",
+        help="The program that the mapping was made for.",
     )
-    command.add_argument("--function", metavar="MODULE:FUNCTION", help="the builder captured")
-    command.add_argument("--registry", type=pathlib.Path, metavar="FOLDER")
-    command.add_argument("--name", help="name in the registry (default: FOLDER's name)")
+    command.add_argument(
+        "--function",
+        metavar="MODULE:FUNCTION",
+        help="The builder that was captured. It or --registry is required.",
+    )
+    command.add_argument(
+        "--registry",
+        type=pathlib.Path,
+        metavar="FOLDER",
+        help="The folder of a Python package whose PROGRAMS have the captured function.",
+    )
+    command.add_argument(
+        "--name",
+        metavar="NAME",
+        help="The name in the registry. The default is the name of the folder of --capture.",
+    )
     add_budget(command)
-    command.add_argument("--budget-compiles", type=int, metavar="N", help="whole compiles at most")
-    command.add_argument("--max-trial-compiles", type=int, metavar="N", help="most trial compiles")
+    command.add_argument(
+        "--budget-compiles",
+        type=whole_number,
+        metavar="N",
+        help="The largest number of whole compiles. By default the budget is the only limit.",
+    )
+    command.add_argument(
+        "--max-trial-compiles",
+        type=whole_number,
+        metavar="N",
+        help="The largest number of trial compiles. By default the budget is the only limit.",
+    )
     command.add_argument(
         "--no-solve",
         action="store_true",
-        help="keep this mapping after a refit of the latency table",
+        help="Keeps the mapping after a refit of the latency table. By default `map` searches "
+        "again.",
     )
-    _add_outputs(command)
+    add_json(command)
+    command.add_argument(
+        "--output",
+        type=pathlib.Path,
+        metavar="FILE",
+        help="Writes the compiler options to this file, name=value a line.",
+    )
     command.set_defaults(run=_run_verify)
 
 
 def add_optimize(commands: Commands) -> None:
     """Adds the command optimize."""
-    command = commands.add_parser("optimize", help="find options that make a function faster")
-    command.add_argument("function", metavar="MODULE:FUNCTION", help="as for capture")
+    command = commands.add_parser(
+        "optimize",
+        help="find compiler options that make a function faster",
+        description="Searches for compiler options with which the function takes fewer cycles, by "
+        "the estimates of the TPU compiler. The search needs no TPU.",
+        epilog=_EXIT_STATUS,
+    )
+    add_function(command)
     add_chip(command)
     add_topology(command)
     command.add_argument(
-        "--samples", type=int, default=8, help="random placements at most (default: 8)"
+        "--samples",
+        type=whole_number,
+        default=8,
+        metavar="N",
+        help="The largest number of random placements to compile. The default is 8.",
     )
     add_budget(command)
-    command.add_argument(
-        "--keep-scoped-limit",
-        action="store_true",
-        help="leave xla_tpu_scoped_vmem_limit_kib as it is",
-    )
+    add_keep_scoped_limit(command)
     command.add_argument(
         "--keep-assignment",
         action="store_true",
-        help="no settings and no overrides of single tensors",
+        help="Keeps the compiler's assignment: there are no settings, and no overrides of single "
+        "tensors.",
     )
     command.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of the searches for mappings (default: 0)"
+        "--seed",
+        type=whole_number,
+        default=0,
+        metavar="N",
+        help="The seed of the searches for mappings. The default is 0.",
     )
     command.add_argument(
         "--start-from",
         metavar="FILE",
-        help="begin with what fits of this artefact, found before the function or compiler changed",
+        help="An artefact of an earlier search for this function, which may have changed since. "
+        "The search begins with what of it fits.",
     )
     command.add_argument(
-        "--server", metavar="HOST:PORT", help="let this `mallocmuzero serve` search for mappings"
+        "--server",
+        metavar="HOST:PORT",
+        help="Lets the `mallocmuzero serve` at this address search for mappings.",
     )
     command.add_argument(
-        "--server-security", metavar="FILE", help="certificates and token for --server"
+        "--server-security",
+        metavar="FILE",
+        help="The certificates and the token for --server (Security, text).",
     )
     command.add_argument(
         "--placed",
         action="store_true",
-        help="also try placed executables; one goes beside --output, as NAME.placed",
+        help="Also tries placed executables. If one is the result, it goes beside the file of "
+        "--output, as NAME.placed.",
     )
-    _add_outputs(command)
-    command.set_defaults(run=_run_optimize)
-
-
-def _add_outputs(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    add_json(command)
     command.add_argument(
         "--output",
         type=pathlib.Path,
         metavar="FILE",
-        help="the result: an artefact for `apply` if optimize writes a FILE that ends in .json, "
-        "else compiler options, name=value a line",
+        help="Writes the result to this file: an artefact for `apply` if its name ends in .json, "
+        "otherwise the compiler options, name=value a line.",
     )
+    command.set_defaults(run=_run_optimize)
 
 
 def _run_verify(arguments: argparse.Namespace) -> int:
-    if arguments.program is None:
-        raise UsageError("expected --program: the file that the mapping was made for")
     if arguments.output is not None:
         check_options_output(arguments.output)
     budget = granted_budget(

@@ -9,7 +9,11 @@ import pathlib
 import sys
 from typing import Any
 
+from mallocmuzero_xla.applying import load_registry
+from mallocmuzero_xla.artefact import load_artefact
 from mallocmuzero_xla.builders import build_function
+from mallocmuzero_xla.command import add_artefact, add_function, add_json, whole_number
+from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.measuring import measure
 from mallocmuzero_xla.options_file import check_output
 
@@ -19,21 +23,40 @@ def add_measure(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     command = commands.add_parser(
         "measure",
         help="time a function with and without an artefact, on this machine's devices",
-        description="Exit status: 0 if both were timed, 1 if the artefact did not fit, 2 for wrong "
+        description="Times the default and the artefact on this machine's devices, in turns.",
+        epilog="Exit status: 0 if both were timed, 1 if the artefact did not fit, 2 for wrong "
         "usage.",
     )
-    command.add_argument("artefact", type=pathlib.Path, metavar="FILE", help="written by optimize")
-    command.add_argument("function", metavar="MODULE:FUNCTION", help="as for capture")
-    command.add_argument("--rounds", type=int, default=30, metavar="N", help="default: 30")
-    command.add_argument("--warm-up", type=int, default=3, metavar="N", help="default: 3")
-    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    command.add_argument("--output", type=pathlib.Path, metavar="FILE", help="times, as JSON")
+    add_artefact(command)
+    add_function(command)
+    command.add_argument(
+        "--rounds",
+        type=whole_number,
+        default=30,
+        metavar="N",
+        help="The number of times of each, 5 or more. The default is 30.",
+    )
+    command.add_argument(
+        "--warm-up",
+        type=whole_number,
+        default=3,
+        metavar="N",
+        help="The number of calls of each before that, 1 or more. The default is 3.",
+    )
+    add_json(command)
+    command.add_argument(
+        "--output",
+        type=pathlib.Path,
+        metavar="FILE",
+        help="Writes all times to this file, as JSON.",
+    )
     command.set_defaults(run=_run_measure)
 
 
 def _run_measure(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         check_output(arguments.output)
+    _check_artefact(arguments.artefact)
     built = build_function(arguments.function)
     measured = measure(
         built.fn,
@@ -50,6 +73,14 @@ def _run_measure(arguments: argparse.Namespace) -> int:
     else:
         print(f"mallocmuzero-xla: {measured.summary()}", file=sys.stderr)
     return 0 if measured.used else 1
+
+
+def _check_artefact(path: pathlib.Path) -> None:
+    """Raises UsageError where `path` is no artefact: `apply`, in a program, only logs that."""
+    if not path.is_dir():
+        load_artefact(path)
+    elif not len(load_registry(path)):
+        raise UsageError(f"{path}: there is no artefact in this folder")
 
 
 def filled(args: tuple[Any, ...], static: int | tuple[int, ...] = ()) -> tuple[Any, ...]:

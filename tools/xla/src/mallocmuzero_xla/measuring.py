@@ -99,8 +99,9 @@ def measure(
 
     Raises UsageError for other numbers.
     """
-    if rounds < 5 or warm_up < 1 or calls < 1:
-        raise UsageError("expected 5 rounds or more, and 1 or more of warm_up and calls")
+    for name, value, least in (("rounds", rounds, 5), ("warm_up", warm_up, 1), ("calls", calls, 1)):
+        if value < least:
+            raise UsageError(f"{name} is {value}: expected {least} or more")
     from mallocmuzero_xla.lowering import jit_of
 
     make = args if callable(args) else lambda: args

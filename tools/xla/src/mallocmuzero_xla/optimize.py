@@ -181,6 +181,8 @@ def optimize(
     if seed < 0:
         raise UsageError(f"seed is {seed}: expected 0 or more")
     target = chosen_chip(chip, topology)
+    if server is None and server_security is not None:
+        raise UsageError("server_security goes with server: the address of a `mallocmuzero serve`")
     remote = Server(server, server_security) if server is not None else None
     binary = Binary(server=remote, seed=seed)
     earlier = earlier_of(start_from, target) if start_from is not None else None

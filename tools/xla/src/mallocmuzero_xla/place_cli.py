@@ -10,8 +10,14 @@ from typing import Any
 
 from mallocmuzero_xla.budget import parse_duration
 from mallocmuzero_xla.builders import build_function
-from mallocmuzero_xla.command import add_chip, add_topology
-from mallocmuzero_xla.loop_cli import Commands, add_budget
+from mallocmuzero_xla.command import (
+    add_chip,
+    add_function,
+    add_json,
+    add_topology,
+    whole_number,
+)
+from mallocmuzero_xla.loop_cli import Commands, add_budget, add_keep_scoped_limit
 from mallocmuzero_xla.options_file import check_output
 from mallocmuzero_xla.placed_file import check_placed_output
 from mallocmuzero_xla.placing import place
@@ -19,23 +25,39 @@ from mallocmuzero_xla.placing import place
 
 def add_place(commands: Commands) -> None:
     """Adds the command place."""
-    command = commands.add_parser("place", help="make an executable with a better placement")
-    command.add_argument("function", metavar="MODULE:FUNCTION", help="as for capture")
+    command = commands.add_parser(
+        "place",
+        help="make a placed executable of a function",
+        description="Searches for a placement of the function's tensors, and makes an executable "
+        "that has exactly this placement. It is for one version of jax and libtpu. The search "
+        "needs no TPU.",
+        epilog="Exit status: 0 if the file is written, even if it has the compiler's own "
+        "placement; 1 a failure; 2 wrong usage.",
+    )
+    add_function(command)
     add_chip(command)
     add_topology(command)
     add_budget(command)
     command.add_argument(
-        "--rounds", type=int, metavar="N", help="placed programs to compile at most"
+        "--rounds",
+        type=whole_number,
+        metavar="N",
+        help="The largest number of placed modules to compile. The default is 12.",
     )
-    command.add_argument("--threads", type=int, metavar="N", help="of the search")
     command.add_argument(
-        "--keep-scoped-limit",
-        action="store_true",
-        help="leave xla_tpu_scoped_vmem_limit_kib as it is",
+        "--threads",
+        type=whole_number,
+        metavar="N",
+        help="The number of threads of the search. The default is one thread per core.",
     )
-    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    add_keep_scoped_limit(command)
+    add_json(command)
     command.add_argument(
-        "--output", required=True, type=pathlib.Path, metavar="FILE", help="for load_placed"
+        "--output",
+        required=True,
+        type=pathlib.Path,
+        metavar="FILE",
+        help="The file for `load_placed`. Its artefact, for `apply`, goes beside it, as FILE.json.",
     )
     command.set_defaults(run=_run_place)
 

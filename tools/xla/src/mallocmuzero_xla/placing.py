@@ -176,12 +176,19 @@ def _artefact(
     )
 
 
+# The bounds of the binary's flags.
+_MOST_ROUNDS, _MOST_THREADS = 1000, 1024
+
+
 def _limits(
     budget: str | float, rounds: int | None, threads: int | None, scoped_limit: bool
 ) -> SearchLimits:
-    for name, value in (("rounds", rounds), ("threads", threads)):
-        if value is not None and value < 1:
-            raise UsageError(f"{name} {value}: expected 1 or more")
+    for name, value, most in (
+        ("rounds", rounds, _MOST_ROUNDS),
+        ("threads", threads, _MOST_THREADS),
+    ):
+        if value is not None and not 1 <= value <= most:
+            raise UsageError(f"{name} is {value}: expected 1 to {most}")
     return SearchLimits(parse_duration(budget), rounds, threads, scoped_limit)
 
 

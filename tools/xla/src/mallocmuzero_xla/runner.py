@@ -88,8 +88,12 @@ class Task:
 
 def run_tasks(tasks: Iterable[Task], limits: Limits, progress: Progress) -> None:
     """Runs the tasks in order, `limits.jobs` at a time; the tasks' stores record failures."""
-    if limits.jobs < 1 or limits.retries < 0 or limits.timeout <= 0:
-        raise UsageError("expected jobs of at least 1, retries of at least 0, a timeout above 0")
+    if limits.jobs < 1:
+        raise UsageError(f"jobs is {limits.jobs}: expected 1 or more")
+    if limits.retries < 0:
+        raise UsageError(f"retries is {limits.retries}: expected 0 or more")
+    if not limits.timeout > 0:
+        raise UsageError(f"timeout is {limits.timeout:g}: expected seconds above 0")
     waiting: queue.SimpleQueue[Task] = queue.SimpleQueue()
     subjects = set()
     for task in tasks:

@@ -197,6 +197,9 @@ def write_atomically(path: pathlib.Path, content: bytes) -> None:
     try:
         partial.write_bytes(content)
         partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise type(error)(error.errno, error.strerror, str(path)) from error
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
