@@ -68,7 +68,7 @@ def test_a_better_limit_is_part_of_the_options(make_world: MakeWorld) -> None:
     ]
     words = describe(Verified.from_json(result.report))
     assert "14.00% less" in words
-    assert "scoped memory up to 24 MiB (by itself 10.00% less), 1 overrides" in words
+    assert "scoped memory up to 24 MiB (by itself 10.00% less), 1 override," in words
 
 
 def test_a_better_limit_is_enough(make_world: MakeWorld) -> None:

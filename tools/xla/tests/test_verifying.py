@@ -75,7 +75,7 @@ def test_search_without_an_answer_writes_nothing(world: World, tmp_path: pathlib
 def test_listener_hears_the_progress(world: World) -> None:
     lines: list[str] = []
     run(world, on_progress=lines.append)
-    assert any(line.startswith("1 overrides after ") for line in lines)
+    assert any(line.startswith("1 override after ") for line in lines)
 
 
 def test_another_function_than_the_captured_one_is_refused(

@@ -19,6 +19,7 @@ from mallocmuzero_xla.errors import (
     WorkerLostError,
 )
 from mallocmuzero_xla.estimates import Estimates
+from mallocmuzero_xla.outcome import counted
 from mallocmuzero_xla.overrides import Item, options_of
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import SavedCapture
@@ -245,8 +246,8 @@ class Loop:
                 best = min(best, placement.cycles)
                 self._best_predicted = min(placement.cycles, self._best_predicted or math.inf)
                 self._progress.status(
-                    f"{self._compiler.trial_compiles} trial compiles, "
-                    f"{self._compiler.compiles} compiles, "
+                    f"{counted(self._compiler.trial_compiles, 'trial compile')}, "
+                    f"{counted(self._compiler.compiles, 'compile')}, "
                     f"{self._budget.elapsed():.0f} s: {1 - best / default:z.2%} predicted"
                 )
             return placement
@@ -272,7 +273,8 @@ class Loop:
         cycles = price.total
         result.rounds.append(Round(trial.cycles, cycles, len(trial.items)))
         self._progress.note(
-            f"{len(trial.items)} overrides after {self._compiler.trial_compiles} trial compiles, "
+            f"{counted(len(trial.items), 'override')} after "
+            f"{counted(self._compiler.trial_compiles, 'trial compile')}, "
             f"{self._budget.elapsed():.0f} s: {1 - trial.cycles / result.default_cycles:z.2%} "
             f"predicted, {1 - cycles / result.default_cycles:z.2%} compiled"
         )

@@ -161,7 +161,9 @@ class JointSearch:
                 f"another Ctrl-C leaves it out"
             )
         elif over > 0:
-            self._progress.note(f"a last compile, which may end {over:.0f} s after the budget")
+            self._progress.note(
+                f"a last compile, which may end {math.ceil(over)} s after the budget"
+            )
         try:
             cycles, seconds = self._runner.to_the_end(found.step)
         except (CaptureError, OSError) as error:
@@ -204,7 +206,9 @@ class JointSearch:
         if self.record and any(each.kind == Kind.COMPILE for each in steps):
             over = costs.compile - left
             if over > 0 and self._default():
-                self._progress.note(f"a last compile, which may end {over:.0f} s after the budget")
+                self._progress.note(
+                    f"a last compile, which may end {math.ceil(over)} s after the budget"
+                )
         return steps
 
     def _costs(self) -> Costs:

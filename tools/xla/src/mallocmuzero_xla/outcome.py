@@ -16,8 +16,8 @@ def describe(verified: Verified, from_cache: bool = False) -> str:
             f"the default does not compile ({verified.default_error}), and these options do; under "
             f"the first limit that works {verified.default_cycles / 1e6:,.3f} Mcycles"
         )
-    trials = f"{verified.trial_compiles} trial compiles"
-    took = f"{trials}, {verified.compiles} compiles, {verified.seconds:.0f} s"
+    trials = counted(verified.trial_compiles, "trial compile")
+    took = f"{trials}, {counted(verified.compiles, 'compile')}, {verified.seconds:.0f} s"
     if from_cache:
         took = f"from the cache: found by {took}; a larger budget searches again"
     if not verified.improves:
@@ -34,15 +34,21 @@ def describe(verified: Verified, from_cache: bool = False) -> str:
     settings = len(verified.options.keys() - {TENSOR_OVERRIDES, SORT_OVERRIDES, OPTION})
     followed = f", {verified.followed_share:.1%} of the accessed bytes where the mapping wants them"
     followed = followed if verified.mapping is not None else ""
+    overrides = len(verified.kept) - settings
     return (
-        f"{better}{_limit(verified)}"
-        f"{len(verified.kept) - settings} overrides, {settings} settings{followed} ({took})"
+        f"{better}{_limit(verified)}{counted(overrides, 'override')}, "
+        f"{counted(settings, 'setting')}{followed} ({took})"
     )
+
+
+def counted(number: int, noun: str) -> str:
+    """Returns "1 override", or "2 overrides"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _without_options(verified: Verified) -> str:
     """Says why there are no options; the user reacts differently to each reason."""
-    trials = f"{verified.trial_compiles} trial compiles"
+    trials = counted(verified.trial_compiles, "trial compile")
     compiled = "nothing compiled to less" if verified.rounds else "nothing compiled"
     if verified.interrupted:
         return f"interrupted after {trials}, {_promise(verified)}{compiled}"
