@@ -131,12 +131,12 @@ absl::Status CheckOutputHasPlace(const std::string& output) {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(output).parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
-    return OutputError(absl::NotFoundError(
-        absl::StrCat(output, ": cannot write: no folder '", folder.string(), "'")));
+    return absl::NotFoundError(
+        absl::StrCat(output, ": cannot write: no folder '", folder.string(), "'"));
   }
   if (!std::filesystem::is_directory(output, error)) return absl::OkStatus();
-  return OutputError(
-      absl::FailedPreconditionError(absl::StrCat(output, ": cannot write: a folder")));
+  return absl::FailedPreconditionError(
+      absl::StrCat(output, ": cannot write: a folder; a file expected"));
 }
 
 std::filesystem::path WholePath(const std::string& path) {

@@ -60,8 +60,10 @@ absl::StatusOr<v1::CompileRequest> MakeRequest(const CompileFlags& flags) {
   if (!input.ok()) return input.status();
   absl::StatusOr<std::string> library = FindCompilerLibrary(flags.compiler.library);
   if (!library.ok()) return library.status();
+  absl::StatusOr<std::string> topology = ChosenTopology(flags.compiler, *chip);
+  if (!topology.ok()) return topology.status();
   v1::CompileRequest request;
-  request.set_topology(ChosenTopology(flags.compiler, *chip));
+  request.set_topology(*std::move(topology));
   request.set_library(*std::move(library));
   v1::CompileProgram& program = *request.add_programs();
   program.set_options(SerializeDeterministically(*options));

@@ -60,8 +60,10 @@ absl::StatusOr<xla::CompileOptionsProto> ReadCompileOptions(const CompilerFlags&
   return options;
 }
 
-std::string ChosenTopology(const CompilerFlags& flags, const CompilerChip& chip) {
-  return flags.topology.empty() ? chip.topology : flags.topology;
+absl::StatusOr<std::string> ChosenTopology(const CompilerFlags& flags, const CompilerChip& chip) {
+  if (flags.topology.empty()) return std::string(chip.topology);
+  MMZ_RETURN_IF_ERROR(CheckTopologyIsOf(chip, flags.topology));
+  return flags.topology;
 }
 
 }  // namespace mallocmuzero::cli

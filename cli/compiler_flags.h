@@ -39,8 +39,8 @@ absl::StatusOr<CompilerInput> ReadCompilerInput(const std::string& path);
 // option.
 absl::StatusOr<xla::CompileOptionsProto> ReadCompileOptions(const CompilerFlags& flags);
 
-// The name of the topology to compile for.
-std::string ChosenTopology(const CompilerFlags& flags, const CompilerChip& chip);
+// The name of the topology to compile for. InvalidArgument if --topology is one of another chip.
+absl::StatusOr<std::string> ChosenTopology(const CompilerFlags& flags, const CompilerChip& chip);
 
 }  // namespace mallocmuzero::cli
 

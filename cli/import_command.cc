@@ -57,6 +57,7 @@ absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
   read.insert(read.end(), flags.inputs.placed_paths.begin(), flags.inputs.placed_paths.end());
   read.insert(read.end(), {flags.inputs.all_hbm_path, flags.inputs.default_path, flags.hardware});
   MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, read));
+  MMZ_RETURN_IF_ERROR(CheckOutputHasPlace(flags.output));
   absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.hardware);
   if (!hardware.ok()) return hardware.status();
   if (flags.fast_memory_bytes > 0) {

@@ -109,7 +109,9 @@ absl::StatusOr<PlacedSearchRequest> MakeRequest(const OptimizeFlags& flags) {
   absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.compiler.chip);
   if (!hardware.ok()) return hardware.status();
   request.hardware = *std::move(hardware);
-  request.topology = ChosenTopology(flags.compiler, *chip);
+  absl::StatusOr<std::string> topology = ChosenTopology(flags.compiler, *chip);
+  if (!topology.ok()) return topology.status();
+  request.topology = *std::move(topology);
   MMZ_RETURN_IF_ERROR(ReadProgram(flags, request));
   absl::StatusOr<xla::CompileOptionsProto> options = ReadCompileOptions(flags.compiler);
   if (!options.ok()) return options.status();
@@ -119,9 +121,9 @@ absl::StatusOr<PlacedSearchRequest> MakeRequest(const OptimizeFlags& flags) {
   request.library = *std::move(library);
   std::error_code error;
   std::filesystem::create_directories(flags.output, error);
-  if (!std::filesystem::is_directory(flags.output, error)) {
-    return OutputError(
-        absl::FailedPreconditionError(absl::StrCat(flags.output, ": cannot make this folder")));
+  if (error) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(flags.output, ": cannot make this folder: ", error.message()));
   }
   request.folder = flags.output;
   request.keep_scoped_limit = flags.keep_scoped_limit;

@@ -78,6 +78,7 @@ absl::StatusOr<Mapping> LoadWish(const std::string& name_or_path, const Program&
 
 absl::StatusOr<ExitCode> RunOverrides(const OverridesFlags& flags) {
   MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, {flags.program, flags.mapping}));
+  MMZ_RETURN_IF_ERROR(CheckOutputHasPlace(flags.output));
   const absl::StatusOr<Program> program = LoadProgram(flags.program);
   if (!program.ok()) return program.status();
   const absl::StatusOr<Mapping> mapping = LoadWish(flags.mapping, *program);

@@ -84,6 +84,7 @@ std::string PlaceText(const v1::PlaceReport& report, const std::string& output) 
 absl::StatusOr<ExitCode> RunPlace(const PlaceFlags& flags) {
   MMZ_RETURN_IF_ERROR(
       CheckOutputIsNotRead(flags.output, {flags.program, flags.mapping, flags.module}));
+  MMZ_RETURN_IF_ERROR(CheckOutputHasPlace(flags.output));
   const absl::StatusOr<Program> program = LoadProgram(flags.program);
   if (!program.ok()) return program.status();
   const absl::StatusOr<Mapping> mapping = LoadMappingByName(flags.mapping, *program);

@@ -48,6 +48,7 @@ std::vector<std::string> PanelNames(const PlotFlags& flags, const Program& progr
 absl::StatusOr<ExitCode> RunPlot(const PlotFlags& flags) {
   MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, {flags.program}));
   MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, flags.mappings));
+  MMZ_RETURN_IF_ERROR(CheckOutputHasPlace(flags.output));
   const absl::StatusOr<Program> program = LoadProgram(flags.program);
   if (!program.ok()) return program.status();
   const Baseline* baseline = program->baseline();

@@ -140,6 +140,7 @@ absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
   }
   MMZ_RETURN_IF_ERROR(
       CheckOutputIsNotRead(flags.output, {flags.program, flags.mapping, flags.all_hbm, flags.hlo}));
+  MMZ_RETURN_IF_ERROR(CheckOutputHasPlace(flags.output));
   const absl::StatusOr<Program> program = LoadProgram(flags.program);
   if (!program.ok()) return program.status();
   absl::optional<Mapping> wanted;

@@ -81,6 +81,7 @@ absl::StatusOr<ExitCode> RunVariant(const VariantFlags& flags) {
     return absl::InvalidArgumentError("expected --fast-memory, --to-layers or both");
   }
   MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, {flags.program}));
+  MMZ_RETURN_IF_ERROR(CheckOutputHasPlace(flags.output));
   const absl::StatusOr<Program> program = LoadProgram(flags.program);
   if (!program.ok()) return program.status();
   const absl::StatusOr<Program> variant = MakeVariant(flags, *program);

@@ -36,5 +36,34 @@ TEST(CompilerChip, SaysWhichChipsThereAre) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("tpu_v9"));
 }
 
+TEST(CompilerChip, TakesEveryNameOfItsOwnTopologies) {
+  const CompilerChip v6e = FindCompilerChip("tpu_v6e").value();
+  for (const char* topology : {"v6e:2x4", "v6 lite:2x2", "v6e=2x2", "v6e_2x2", "TPU v6e:2x2"}) {
+    EXPECT_TRUE(CheckTopologyIsOf(v6e, topology).ok()) << topology;
+  }
+  for (const std::string& name : BuiltInHardwareNames()) {
+    const CompilerChip chip = FindCompilerChip(name).value();
+    EXPECT_TRUE(CheckTopologyIsOf(chip, chip.topology).ok()) << name;
+  }
+}
+
+TEST(CompilerChip, RefusesATopologyOfAnotherChip) {
+  const CompilerChip v6e = FindCompilerChip("tpu_v6e").value();
+  const absl::Status status = CheckTopologyIsOf(v6e, "v5e:2x2");
+  EXPECT_TRUE(absl::IsInvalidArgument(status));
+  EXPECT_EQ(status.message(),
+            "topology: 'v5e:2x2' is of tpu_v5e, not of tpu_v6e: one such as 'v6e:1x1' expected");
+  const CompilerChip v4 = FindCompilerChip("tpu_v4").value();
+  EXPECT_FALSE(CheckTopologyIsOf(v4, "v4 lite:1x1").ok());
+  EXPECT_FALSE(CheckTopologyIsOf(v4, "tpu7x:1x1x1").ok());
+}
+
+TEST(CompilerChip, LeavesUnknownTopologiesToTheCompiler) {
+  const CompilerChip v6e = FindCompilerChip("tpu_v6e").value();
+  EXPECT_TRUE(CheckTopologyIsOf(v6e, "v9:2x2").ok());
+  EXPECT_TRUE(CheckTopologyIsOf(v6e, "nonsense").ok());
+  EXPECT_TRUE(CheckTopologyIsOf(v6e, "").ok());
+}
+
 }  // namespace
 }  // namespace mallocmuzero

@@ -280,11 +280,11 @@ TEST(FailedImport, WritesNothing) {
   EXPECT_FALSE(std::filesystem::exists(output));
 }
 
-TEST(FailedImport, IsAFailureIfTheOutputCannotBeWritten) {
+TEST(FailedImport, NamesAnOutputThatCannotBeWritten) {
   const TemporaryFolder folder;
   const RunResult result =
       RunMallocmuzero(ImportArguments("gpt_small", folder.Path("no/such/folder/p.program")));
-  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("no/such/folder/p.program"));
 }
 

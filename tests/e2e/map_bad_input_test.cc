@@ -101,10 +101,15 @@ TEST_F(MapBadInput, AMissingFolderIsNamedBeforeTheWork) {
       {"map", "--program", program_, "--budget", "10m", "--output", nowhere},
       {"play", "--program", program_, "--output", nowhere},
       {"compile", "--hlo", TestData("hlo/gpt_small/all_hbm.hlo.zst"), "--chip", "tpu_v4i",
-       "--executable", nowhere}};
+       "--executable", nowhere},
+      {"import", "--all-hbm", TestData("hlo/gpt_small/all_hbm.hlo.zst"), "--hardware", "tpu_v4i",
+       "--output", nowhere},
+      {"plot", "--program", program_, "--output", nowhere},
+      {"variant", "--program", program_, "--fast-memory", "0.5", "--output", nowhere},
+      {"overrides", "--program", program_, "--mapping", "all_hbm", "--output", nowhere}};
   for (const Arguments& command : commands) {
     const RunResult result = RunMallocmuzero(command);
-    EXPECT_EQ(result.exit_code, 1) << command[0];
+    EXPECT_EQ(result.exit_code, 2) << command[0];
     EXPECT_EQ(result.out, "") << command[0];
     EXPECT_THAT(result.err, HasSubstr("no/where: cannot write: no folder")) << command[0];
   }
@@ -182,13 +187,13 @@ TEST_F(MapBadInput, WhatWouldWasteTheSearchIsSaidBeforeIt) {
   ASSERT_EQ(RunMallocmuzero(ImportFor("tpu_v4i", bare)).exit_code, 0);
   ExpectOneErrorLine(Map(bare, {"--explain"}), "--explain: .*bare\\.program has no default");
   const RunResult plot = Map(bare, {"--plot", folder_.Path("no/where.svg")});
-  EXPECT_EQ(plot.exit_code, 1);
+  EXPECT_EQ(plot.exit_code, 2);
   EXPECT_THAT(plot.err, HasSubstr("no/where.svg: cannot write: no folder"));
   EXPECT_FALSE(std::filesystem::exists(mapping_));
   const RunResult folder =
       RunMallocmuzero({"map", "--program", bare, "--output", folder_.Path(""), "--budget", "10m"});
-  EXPECT_EQ(folder.exit_code, 1);
-  EXPECT_THAT(folder.err, HasSubstr("cannot write: a folder"));
+  EXPECT_EQ(folder.exit_code, 2);
+  EXPECT_THAT(folder.err, HasSubstr("cannot write: a folder; a file expected"));
 }
 
 }  // namespace

@@ -184,7 +184,7 @@ TEST_F(LoopBadInput, OverridesFailsIfTheOutputCannotBeWritten) {
   Arguments command = Overrides("all_hbm");
   command.back() = folder_.Path("no/such/folder/o.options");
   const RunResult result = RunMallocmuzero(command);
-  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("no/such/folder/o.options"));
 }
 

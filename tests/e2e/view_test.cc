@@ -77,7 +77,7 @@ TEST_F(View, RefusesWhatItCannotDraw) {
   EXPECT_THAT(missing.err, HasSubstr("none.mapping"));
   const RunResult unwritable =
       RunMallocmuzero({"plot", "--program", program_, "--output", folder_.Path("no/where.svg")});
-  EXPECT_EQ(unwritable.exit_code, 1);
+  EXPECT_EQ(unwritable.exit_code, 2);
   EXPECT_THAT(unwritable.err, HasSubstr("where.svg"));
   EXPECT_EQ(
       RunMallocmuzero({"explain", "--program", program_, "--mapping", "default", "--limit", "-1"})
