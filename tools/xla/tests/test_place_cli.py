@@ -48,6 +48,16 @@ def test_limit_of_scoped_memory_is_told() -> None:
     assert alone[2:4] == ["scoped memory  48 MiB alone", "gain           10.00%"]
 
 
+def test_samples_are_told_apart_from_rounds() -> None:
+    rounds = [{"number": 1, "promised_cycles": 9e5, "compiled_cycles": 9e5, "is_sample": True}]
+    rounds.append({"number": 2, "promised_cycles": 8e5, "compiled_cycles": 8e5})
+    report = {"default_cycles": 1e6, "optimized_cycles": 8e5, "best_round": 2, "rounds": rounds}
+    assert describe_placed(report).splitlines()[3:] == [
+        "sample 1  promised 0.900, compiled 0.900 Mcycles",
+        "round 2   promised 0.800, compiled 0.800 Mcycles, the best",
+    ]
+
+
 @pytest.fixture
 def model(tmp_path: pathlib.Path) -> str:
     path = tmp_path / "placed_model.py"

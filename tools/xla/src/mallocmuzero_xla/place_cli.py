@@ -108,7 +108,8 @@ def describe_placed(report: dict[str, Any]) -> str:
     for entry in report.get("rounds", []):
         number = entry.get("number", 0)
         mark = ", the best" if number == best else ""
-        rows.append((f"round {number}", f"{_round(entry)}{mark}"))
+        kind = "sample" if entry.get("is_sample") else "round"
+        rows.append((f"{kind} {number}", f"{_round(entry)}{mark}"))
     if report.get("interrupted"):
         rows.append(("ended", "by an interrupt: the best so far"))
     if report.get("from_cache"):
