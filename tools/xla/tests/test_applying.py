@@ -362,7 +362,9 @@ def test_persistent_cache_keeps_the_compile_with_options(kept_compiles: pathlib.
     assert len(kept()) == 2
 
 
-def test_registry_finds_the_artefact_of_each_function(tmp_path: pathlib.Path) -> None:
+def test_registry_finds_the_artefact_of_each_function(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
     shapes = {rows: artefact_of(step, *inputs(rows)) for rows in (2, 3)}
     for rows, artefact in shapes.items():
         artefact.save(tmp_path / f"{rows}.json")
@@ -372,6 +374,9 @@ def test_registry_finds_the_artefact_of_each_function(tmp_path: pathlib.Path) ->
         fast(*inputs(rows))
         assert fast.artefact == artefact
     assert len(load_registry(tmp_path)) == 2
+    caplog.clear()
+    assert len(load_registry(tmp_path / "absent")) == 0
+    assert warnings_in(caplog) == [f"{tmp_path / 'absent'}: there is no artefact"]
 
 
 def test_frameworks_that_own_jit_get_options_for_a_lowered_function() -> None:

@@ -193,6 +193,16 @@ def test_several_jobs_capture_the_same_set(
     assert attempts(log).count("lower") == 1
 
 
+def test_output_that_is_a_file_is_a_usage_error(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    log = fake_compiler({})
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"^output_dir .*/file: .* is a file; expected a folder"):
+        capture(abs, 1.0, chip="tpu_v4i", output_dir=tmp_path / "file")
+    assert not log.exists()
+
+
 @pytest.mark.parametrize(
     ("limits", "message"),
     [

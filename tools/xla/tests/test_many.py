@@ -109,7 +109,9 @@ def test_interrupt_before_the_first_result_is_not_held_back(
         optimize_many({"first": (None, ())})
 
 
-@pytest.mark.parametrize("functions", [{"a/b": (None, ())}, {"a": (None,)}, {"": (None, ())}])
+@pytest.mark.parametrize(
+    "functions", [{"a/b": (None, ())}, {"a": (None,)}, {"": (None, ())}, {"a": abs}]
+)
 def test_entries_of_something_else_are_refused(functions: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="expected a file name, and"):
         optimize_many(functions)

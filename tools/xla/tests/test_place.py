@@ -361,6 +361,15 @@ def test_wrong_arguments_are_usage_errors(
     assert fake.calls() == []
 
 
+def test_cache_that_cannot_be_written_is_a_usage_error(
+    fake: FakeSearch, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"^the cache .*/file \(MALLOC.* is a file; expected a fo"):
+        run(cache_dir=tmp_path / "file")
+    assert fake.calls() == []
+
+
 def test_function_that_cannot_be_kept_is_not_searched_for(fake: FakeSearch) -> None:
     apply: Any = lambda x, y, fn: fn(x, y)  # noqa: E731
     with pytest.raises(CaptureError, match="cannot be pickled"):

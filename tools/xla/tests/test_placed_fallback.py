@@ -143,8 +143,9 @@ def test_damaged_file_is_not_unpickled(path: pathlib.Path, damage: Any, reason: 
         call = load_placed(path, add)
     assert len(caught) == 1
     assert call(threes(), threes()).tolist() == [6.0] * 4
-    with pytest.raises(PlacedError, match=reason):
+    with pytest.raises(PlacedError, match=reason) as error:
         load_placed(path)
+    assert str(error.value).count(str(path)) == 1
 
 
 def test_executable_that_the_runtime_refuses_is_a_reason(path: pathlib.Path) -> None:

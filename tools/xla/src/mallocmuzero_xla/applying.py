@@ -222,7 +222,7 @@ def _registry_of(artefacts: Artefacts) -> Registry:
     if isinstance(artefacts, str | os.PathLike):
         path = pathlib.Path(artefacts)
         if path.is_dir():
-            return load_registry(path)
+            return registry_in(path)
         return Registry([load_artefact(path)], path.parent)
     given = (each if isinstance(each, Artefact) else _at(each) for each in artefacts)
     return Registry(each for each in given if each is not None)
@@ -253,6 +253,17 @@ def _no_artefact(artefacts: Artefacts) -> str:
 
 
 def load_registry(folder: str | os.PathLike[str]) -> Registry:
-    """Reads every artefact, a file *.json, of a folder; logs and passes over other JSON files."""
+    """Reads every artefact, a file *.json, of a folder; logs and passes over other JSON files.
+
+    Logs that there is no artefact, also where there is no such folder.
+    """
+    registry = registry_in(folder)
+    if not len(registry):
+        _LOG.warning("%s", _no_artefact(folder))
+    return registry
+
+
+def registry_in(folder: _File) -> Registry:
+    """Does the work of load_registry, for callers that say themselves that there is no artefact."""
     found = (_read(path) for path in sorted(pathlib.Path(folder).glob("*.json")))
     return Registry((each for each in found if each is not None), folder)

@@ -13,6 +13,7 @@ from mallocmuzero_xla.chips import Chip, chosen_chip
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.importer import import_program
 from mallocmuzero_xla.lowering import lower
+from mallocmuzero_xla.options_file import require_folder
 from mallocmuzero_xla.progress import Progress
 from mallocmuzero_xla.runner import Limits, Subject, Task, run_tasks
 from mallocmuzero_xla.store import CaptureStore
@@ -87,6 +88,8 @@ def capture(
     """
     target = chosen_chip(chip, topology)
     variants = standard_variants(samples)
+    if output_dir is not None:
+        require_folder(pathlib.Path(output_dir), f"output_dir {os.fspath(output_dir)}")
     limits = Limits(timeout=timeout, retries=retries, jobs=jobs)
     program = lower(fn, args, target, jit_options, compiler_options)
     with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:

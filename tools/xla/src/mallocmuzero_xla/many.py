@@ -79,7 +79,8 @@ def optimize_many(
     """
     whole = Budget(parse_duration(budget))
     for name, entry in functions.items():
-        if not name or pathlib.Path(name).name != name or len(entry) not in (2, 3):
+        whole_entry = isinstance(entry, tuple | list) and len(entry) in (2, 3)
+        if not name or pathlib.Path(name).name != name or not whole_entry:
             raise UsageError(
                 f"{name!r}: expected a file name, and (fn, args) or (fn, args, options)"
             )

@@ -9,7 +9,7 @@ import pathlib
 import sys
 from typing import Any
 
-from mallocmuzero_xla.applying import load_registry
+from mallocmuzero_xla.applying import registry_in
 from mallocmuzero_xla.artefact import load_artefact
 from mallocmuzero_xla.builders import build_function
 from mallocmuzero_xla.command import add_artefact, add_function, add_json, whole_number
@@ -79,7 +79,7 @@ def _check_artefact(path: pathlib.Path) -> None:
     """Raises UsageError where `path` is no artefact: `apply`, in a program, only logs that."""
     if not path.is_dir():
         load_artefact(path)
-    elif not len(load_registry(path)):
+    elif not len(registry_in(path)):
         raise UsageError(f"{path}: there is no artefact in this folder")
 
 

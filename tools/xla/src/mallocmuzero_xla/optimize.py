@@ -25,7 +25,13 @@ from mallocmuzero_xla.executables import Executables
 from mallocmuzero_xla.fitting import Registry
 from mallocmuzero_xla.joint_search import JointSearch
 from mallocmuzero_xla.lowering import LoweredProgram, lower, trace
-from mallocmuzero_xla.options_cache import Allowed, CachedOptions, OptionsCache, cache_folder
+from mallocmuzero_xla.options_cache import (
+    Allowed,
+    CachedOptions,
+    OptionsCache,
+    cache_folder,
+    writable_cache,
+)
 from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.placed_file import PlacedFile
 from mallocmuzero_xla.placed_loading import call_of
@@ -187,7 +193,7 @@ def optimize(
     binary = Binary(server=remote, seed=seed)
     earlier = earlier_of(start_from, target) if start_from is not None else None
     variants = standard_variants(samples)
-    folder = (pathlib.Path(cache_dir) if cache_dir else cache_folder()).resolve()
+    folder = writable_cache(cache_dir)
     executables = None
     if placed:
         traced = trace(fn, args, target, jit_options, compiler_options)

@@ -20,6 +20,7 @@ from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.options_file import require_folder
 from mallocmuzero_xla.store import write_atomically
 from mallocmuzero_xla.verified import Verified
 
@@ -38,6 +39,16 @@ def cache_folder() -> pathlib.Path:
         raise UsageError(
             "this user has no home folder for the cache: name a folder in MALLOCMUZERO_CACHE"
         ) from error
+
+
+def writable_cache(cache_dir: str | os.PathLike[str] | None) -> pathlib.Path:
+    """Returns the whole path of `cache_dir`, or of the cache folder if it is None.
+
+    Raises UsageError if it cannot be written: a search would find that out in its middle.
+    """
+    folder = (pathlib.Path(cache_dir) if cache_dir else cache_folder()).resolve()
+    require_folder(folder, f"the cache {folder} (MALLOCMUZERO_CACHE, or cache_dir)")
+    return folder
 
 
 @dataclasses.dataclass(frozen=True)

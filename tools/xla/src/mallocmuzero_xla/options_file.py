@@ -68,12 +68,16 @@ def check_output(path: pathlib.Path) -> None:
 
 def check_folder(folder: pathlib.Path, output: pathlib.Path | None = None) -> None:
     """Raises UsageError if `output`, or by default any file, cannot be written in `folder`."""
-    path = output or folder
+    require_folder(folder, f"--output {output or folder}")
+
+
+def require_folder(folder: pathlib.Path, named: str) -> None:
+    """Raises UsageError, which begins with `named`, if no file can be written in `folder`."""
     parent = _existing(folder.absolute())
     if not parent.is_dir():
-        raise UsageError(f"--output {path}: {parent} is a file; expected a folder")
+        raise UsageError(f"{named}: {parent} is a file; expected a folder")
     if not os.access(parent, os.W_OK):
-        raise UsageError(f"--output {path}: cannot be written")
+        raise UsageError(f"{named}: cannot be written")
 
 
 def _existing(folder: pathlib.Path) -> pathlib.Path:

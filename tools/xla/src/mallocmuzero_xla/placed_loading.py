@@ -49,7 +49,7 @@ def load_placed(
         file = PlacedFile.read(path)
     except PlacedError as error:
         call = PlacedCall(name, None, (), 0, None if fn is None else jit_of(fn, jit_options))
-        call.fall_back(str(error))
+        call.fall_back(str(error).removeprefix(f"{name}: "))
         return call
     return call_of(file, fn, jit_options, check)
 

@@ -17,7 +17,7 @@ from mallocmuzero_xla.earlier import LIMIT
 from mallocmuzero_xla.environment import recorded_settings
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 from mallocmuzero_xla.lowering import LoweredProgram, Traced, trace
-from mallocmuzero_xla.options_cache import cache_folder
+from mallocmuzero_xla.options_cache import writable_cache
 from mallocmuzero_xla.place_search import SearchLimits, search
 from mallocmuzero_xla.placed_cache import PlacedCache
 from mallocmuzero_xla.placed_call import PlacedCall
@@ -116,11 +116,11 @@ def place(
     limits = _limits(budget, rounds, threads, scoped_limit)
     target = chosen_chip(chip, topology)
     binary = find_binary()
+    folder = writable_cache(cache_dir)
     traced = trace(fn, args, target, jit_options, compiler_options)
     compiled = _compiled(traced, target, compiler_options or {})
     # Fail before the search, not after it, if the function cannot be packed.
     pack(traced, compiled, raw_executable(compiled), target.name, {})
-    folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
     cache = PlacedCache(traced.program, target, folder)
     found = cache.load(limits)
     if found is None:
