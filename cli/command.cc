@@ -57,19 +57,6 @@ std::string UsageError(const CLI::App& app, const CLI::ParseError& error) {
   return absl::StrCat(where, "there is no '", left.front(), "'");
 }
 
-// --help and --version arrive here too, as errors with exit code 0.
-ExitCode ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() != 0) {
-    PrintError(absl::StrCat(UsageError(app, error), " (mallocmuzero --help shows the usage)"));
-    return ExitCode::kBadInput;
-  }
-  std::ostringstream out;
-  std::ostringstream unused_errors;
-  app.exit(error, out, unused_errors);
-  std::fputs(out.str().c_str(), stdout);
-  return ExitCode::kSuccess;
-}
-
 // The name of the chosen subcommand, such as "bench replay".
 std::string ChosenCommand(const CLI::App& app) {
   std::vector<std::string> names;
@@ -80,6 +67,21 @@ std::string ChosenCommand(const CLI::App& app) {
   return absl::StrJoin(names, " ");
 }
 
+// --help and --version arrive here too, as errors with exit code 0.
+ExitCode ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() != 0) {
+    const std::string chosen = ChosenCommand(app);
+    PrintError(absl::StrCat(UsageError(app, error), " (mallocmuzero ", chosen,
+                            chosen.empty() ? "" : " ", "--help shows the usage)"));
+    return ExitCode::kBadInput;
+  }
+  std::ostringstream out;
+  std::ostringstream unused_errors;
+  app.exit(error, out, unused_errors);
+  std::fputs(out.str().c_str(), stdout);
+  return ExitCode::kSuccess;
+}
+
 // Hands over to the other executable if `body` asks for it. Returns OK if this process should go on
 // by itself.
 absl::Status HandOver(const CommandLine& line, const CommandBody& body, const char* const* argv) {
@@ -88,7 +90,9 @@ absl::Status HandOver(const CommandLine& line, const CommandBody& body, const ch
 }
 
 ExitCode ParseAndRun(const CommandLine& line, int argc, const char* const* argv) {
-  CLI::App app("Learns where the tensors of a compiled XLA program should live.", "mallocmuzero");
+  CLI::App app(
+      "Finds better places for the tensors of a compiled XLA program in the memories of a TPU.",
+      "mallocmuzero");
   app.set_version_flag("--version", Version());
   app.require_subcommand(1);
   app.footer("Exit codes: 0 success, 1 failure or an invalid mapping, 2 bad usage or input.");

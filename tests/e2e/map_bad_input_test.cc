@@ -196,5 +196,13 @@ TEST_F(MapBadInput, WhatWouldWasteTheSearchIsSaidBeforeIt) {
   EXPECT_THAT(folder.err, HasSubstr("cannot write: a folder; a file expected"));
 }
 
+TEST(BadUsage, NamesTheHelpOfTheCommandAtHand) {
+  ExpectOneErrorLine(RunMallocmuzero({"map", "--absent"}),
+                     "\\(mallocmuzero map --help shows the usage\\)");
+  ExpectOneErrorLine(RunMallocmuzero({"bench", "replay", "--absent"}),
+                     "\\(mallocmuzero bench replay --help shows the usage\\)");
+  ExpectOneErrorLine(RunMallocmuzero({"absent"}), "\\(mallocmuzero --help shows the usage\\)");
+}
+
 }  // namespace
 }  // namespace mallocmuzero::e2e

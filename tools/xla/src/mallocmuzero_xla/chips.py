@@ -134,7 +134,8 @@ def chip_devices(chip: Chip) -> list[jax.Device]:
     except Exception as error:  # libtpu raises several unrelated types here
         first_line = (str(error).splitlines() or [repr(error)])[0]
         raise UsageError(
-            f"libtpu does not accept topology {chip.topology_name!r} for {chip.name}: {first_line}"
+            f"libtpu does not accept topology {chip.topology_name!r} for {chip.name}; expected one "
+            f"such as {CHIPS[chip.name].topology_name!r}: {first_line}"
         ) from error
     devices = list(description.devices)
     kind = devices[0].device_kind

@@ -197,9 +197,8 @@ def write_atomically(path: pathlib.Path, content: bytes) -> None:
     try:
         partial.write_bytes(content)
         partial.replace(path)
-    except OSError as error:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
-        raise type(error)(error.errno, error.strerror, str(path)) from error
-    except BaseException:
-        partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise type(error)(error.errno, error.strerror, str(path)) from error  # not of `partial`
         raise
