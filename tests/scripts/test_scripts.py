@@ -6,6 +6,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import tomllib
 
 import pytest
 
@@ -171,6 +172,16 @@ def test_wheel_takes_a_binary_by_a_relative_path(tree: Tree) -> None:
     ran = tree.run("scripts/wheel", "out", MALLOCMUZERO_BINARY="binary")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout == "out/mallocmuzero_xla-1.whl\n"
+
+
+def test_wheel_installs_what_the_package_imports(tree: Tree) -> None:
+    tree.add("scripts/wheel")
+    recorded = 'venv="$root/build/venv"\ninstall_python_packages() { printf "%s\\n" "$@"; exit; }\n'
+    (tree.root / "scripts/venv.sh").write_text(recorded)
+    tree.tool(tree.root.parent / "binary", "exit 0")
+    ran = tree.run("scripts/wheel", MALLOCMUZERO_BINARY="binary")
+    project = tomllib.loads((ROOT / "tools/xla/pyproject.toml").read_text())["project"]
+    assert set(project["dependencies"]) <= set(ran.stdout.splitlines()), ran.stderr
 
 
 def test_kubernetes_tools_does_not_keep_schemas_of_a_download_that_failed(tree: Tree) -> None:
