@@ -57,6 +57,15 @@ def test_solve_lets_the_server_search(tmp_path: pathlib.Path) -> None:
     assert flags[flags.index("--budget") + 1] == "5s"
 
 
+def test_binary_without_a_client_is_refused_before_a_search(tmp_path: pathlib.Path) -> None:
+    script = tmp_path / "mallocmuzero"
+    script.write_text("#!/bin/sh\necho 'status: needs the executable' >&2\nexit 2\n")
+    script.chmod(0o755)
+    with pytest.raises(UsageError, match=r"build in MALLOCMUZERO_BINARY \(status: needs the exec"):
+        Binary(script, Server("host:7500"))
+    Binary(script)
+
+
 @pytest.mark.parametrize("address", ["127.0.0.1:7500", "[::1]:7500", "search.example:7500"])
 def test_addresses_of_servers_are_taken(address: str) -> None:
     assert Server(address).flags() == ["--server", address]

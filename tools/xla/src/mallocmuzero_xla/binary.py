@@ -57,6 +57,16 @@ class Server:
         return flags
 
 
+def _require_client(path: pathlib.Path) -> None:
+    """Raises UsageError if the binary has no commands for the network, as that of the wheel."""
+    asked = subprocess.run([path, "status", "--help"], capture_output=True, text=True, check=False)
+    if asked.returncode:
+        raise UsageError(
+            f"server: {path} cannot call one, as that of the wheel: name the binary of a build in "
+            f"MALLOCMUZERO_BINARY ({' '.join(asked.stderr.split())})"
+        )
+
+
 @dataclasses.dataclass(frozen=True)
 class LateCopy:
     """A copy from HBM that a compiled program waits for.
@@ -99,9 +109,12 @@ class Binary:
     ) -> None:
         """Finds the binary unless `path` names it; raises UsageError if there is none.
 
-        With a server, `solve` searches there. `seed` is that of all random choices.
+        With a server, `solve` searches there; raises UsageError if the binary cannot call one.
+        `seed` is that of all random choices.
         """
         self._path = path or find_binary()
+        if server is not None:
+            _require_client(self._path)
         self._server = server
         self._seed = seed
         self._readers: dict[tuple[tuple[str, int], ...], _Reader] = {}
