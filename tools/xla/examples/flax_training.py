@@ -97,4 +97,6 @@ def run(artefact: Any, size: Size = Size(), steps: int = 10) -> Any:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python flax_training.py ARTEFACT")
     run(sys.argv[1])

@@ -69,4 +69,6 @@ def run(artefact: Any, batch: int = 32, **size: int) -> Any:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python keras_inference.py ARTEFACT")
     run(sys.argv[1])

@@ -111,4 +111,6 @@ def run(artefact: Any, config: Config = Config(), steps: int = 10) -> Any:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python language_model_training.py ARTEFACT")
     run(sys.argv[1])

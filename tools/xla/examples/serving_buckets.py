@@ -88,4 +88,6 @@ def main(command: str, folder: str, budget: str = "30m") -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) not in (3, 4) or sys.argv[1] not in ("search", "serve"):
+        sys.exit("usage: python serving_buckets.py search FOLDER [BUDGET], or serve FOLDER")
     main(*sys.argv[1:])

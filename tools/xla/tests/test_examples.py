@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import pathlib
+import subprocess
 import sys
 from collections.abc import Callable
 from types import ModuleType
@@ -55,6 +57,20 @@ def flax_sizes(module: Any) -> dict[str, Any]:
 def language_model_sizes(module: Any) -> dict[str, Any]:
     config = module.Config(vocabulary=128, width=64, depth=2, head=32, batch=2, length=16)
     return {"config": config}
+
+
+@pytest.mark.parametrize("name", list(NEEDS))
+def test_example_without_its_arguments_says_how_it_is_called(name: str) -> None:
+    example(name)  # skips
+    ran = subprocess.run(
+        [sys.executable, EXAMPLES / f"{name}.py"],
+        env={**os.environ, "PYTHONPATH": str(EXAMPLES.parent / "src")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.splitlines()[-1].startswith(f"usage: python {name}.py ")
 
 
 Sizes = Callable[[Any], dict[str, Any]]
