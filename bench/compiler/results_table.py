@@ -78,14 +78,26 @@ def _render_chip(chip: str, records: list[dict[str, Any]]) -> str:
     ]
     columns = ["program", "family", "split", "contended", "default", *solvers, "recompiled"]
     columns += ["prediction", "followed", "overrides", "trial compiles", "compiles"]
-    text = f"## {chip}\n\n{_summary(list(winners.values()))}\n{_table(columns, rows)}"
+    contended = {program for program, solved in by_program.items() if _is_contended(solved)}
+    text = f"## {chip}\n\n{_summary(winners, contended)}\n{_table(columns, rows)}"
     compared = [record for record in verifies if _has_rivals(record, verifies)]
     return text + (_render_every_solver(compared) if compared else "")
 
 
-def _summary(winners: list[dict[str, Any]]) -> str:
-    """Returns the figures over all programs that went through the compiler."""
-    contended = [_gain(record) for record in winners if record["contended"]]
+def _is_contended(solved: dict[str, dict[str, Any]]) -> bool:
+    """Returns whether a program is contended, by the records of its solvers.
+
+    Those of a recompile may be of an older import of the program.
+    """
+    return bool(next(iter(solved.values()))["contended"])
+
+
+def _summary(by_program: dict[str, dict[str, Any]], contended_programs: set[str]) -> str:
+    """Returns the figures over all programs that went through the compiler, by program."""
+    winners = list(by_program.values())
+    contended = [
+        _gain(record) for program, record in by_program.items() if program in contended_programs
+    ]
     everything = [_gain(record) for record in winners]
     compiles = [entry for record in winners for entry in record["verified"]["rounds"]]
     errors = [entry["predicted_cycles"] / entry["compiled_cycles"] - 1 for entry in compiles]
@@ -119,7 +131,7 @@ def _row(
     any_record = next(iter(solved.values()))
     gains = [_percent(_simulated_gain(solved[name])) if name in solved else "" for name in solvers]
     head = [program, any_record["family"], any_record["split"]]
-    head += ["yes" if any_record["contended"] else "no"]
+    head += ["yes" if _is_contended(solved) else "no"]
     if winner is None:
         return [*head, _mega(any_record["default_cycles"]), *gains, *[""] * 6]
     recompiled, *others = _outcome(winner)

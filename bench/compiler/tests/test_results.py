@@ -251,6 +251,16 @@ def test_tables_state_gains_errors_and_summary() -> None:
     assert "- prediction against compile, 1 compiles: median error 1.00 %" in lines
 
 
+def test_summary_takes_the_contended_programs_of_the_table() -> None:
+    # A recompile may be older than the program, and so than the figures that decide this.
+    older = {**verify("p", 0.96e6, 0.96e6, 1.0), "contended": False}
+    other = {**verify("q", 0.98e6, 0.98e6, 1.0), "contended": True}
+    records = [solve("p", "greedy", 0.9e6), {**solve("q", "greedy", 1e6), "contended": False}]
+    lines = render_results([*records, older, other]).splitlines()
+    assert "2 programs recompiled, 1 of them contended." in lines
+    assert any("contended programs: mean 4.00 %, over all: mean 3.00 %" in line for line in lines)
+
+
 def test_older_records_call_the_followed_share_honoured() -> None:
     record = verify("p", 0.96e6, 0.9504e6, 0.9, 0.95e6)
     text = render_results([solve("p", "greedy", 0.95e6), record])
