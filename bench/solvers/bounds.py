@@ -28,9 +28,9 @@ BEGIN, END = "<!-- bounds: begin -->", "<!-- bounds: end -->"
 # the best known mapping.
 LOOSE = 0.5
 
-# A program is contended if the best known mapping leaves more than this share of the cycles that a
-# memory without limits would save.
-CONTENDED = 0.001
+# A gap between a memory without limits and the best known mapping counts if it is larger than this
+# share of the all-HBM cycles.
+LEAST_GAP = 0.001
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,9 +61,9 @@ class Bound:
         return (self.bound - self.unlimited) / gap if gap > 0 else 1.0
 
     @property
-    def contended(self) -> bool:
+    def has_gap(self) -> bool:
         """Whether limits of memory or bandwidth matter."""
-        return self.known.cycles - self.unlimited > CONTENDED * self.all_hbm
+        return self.known.cycles - self.unlimited > LEAST_GAP * self.all_hbm
 
     def share_saved(self, cycles: float) -> float:
         """Per cent saved against the compiler's default as compiled."""
@@ -143,14 +143,14 @@ def measure(arguments: argparse.Namespace, program: pathlib.Path, known: Known |
 def table(bounds: Iterable[Bound]) -> str:
     """Returns the Markdown table of all programs and the sentences that sum it up."""
     bounds = sorted(bounds, key=lambda b: (b.chip, b.name))
-    contended = [b for b in bounds if b.contended]
-    loose = [b for b in contended if b.closed < LOOSE]
+    limited = [b for b in bounds if b.has_gap]
+    loose = [b for b in limited if b.closed < LOOSE]
     gaps = sorted(b.share_saved(b.bound) - b.share_saved(b.known.cycles) for b in bounds)
-    closed = 100 * statistics.median([b.closed for b in contended] or [1.0])
+    closed = 100 * statistics.median([b.closed for b in limited] or [1.0])
     lines = [
-        f"{len(bounds)} programs, {len(contended)} of them contended. For the contended ones the"
-        f" bound closes {closed:.0f} % of the gap between a memory without limits and the best"
-        f" known mapping (median); for {len(loose)} of them it closes less than half. The best"
+        f"{len(bounds)} programs. For {len(limited)} of them a memory without limits would save"
+        f" more than the best known mapping does. Of this gap the bound closes {closed:.0f} %"
+        f" (median); for {len(loose)} programs it closes less than half. The best"
         f" known mapping is at most {statistics.median(gaps):.2f} points from the best possible one"
         f" (median over all programs), and at most {gaps[-1]:.2f} points in the worst case.",
         "",
@@ -160,10 +160,11 @@ def table(bounds: Iterable[Bound]) -> str:
     for b in bounds:
         known, bound = b.share_saved(b.known.cycles), b.share_saved(b.bound)
         share = f"{100 * b.closed:.0f} %" + (" (loose)" if b in loose else "")
+        closed_share = share if b.has_gap else "nothing to close"
         lines.append(
             f"| {b.chip} | {b.name} | {known:z.2f} % | {bound:z.2f} % "
             f"| {bound - known:z.2f} "
-            f"| {share if b.contended else 'not contended'} | {b.known.solver}, {b.known.budget} |"
+            f"| {closed_share} | {b.known.solver}, {b.known.budget} |"
         )
     return "\n".join(lines)
 

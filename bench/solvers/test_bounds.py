@@ -53,6 +53,15 @@ def test_the_table_names_gap_and_share(workloads: pathlib.Path) -> None:
     assert row in run(workloads, 90.0, "--budget", "1s")
 
 
+def test_a_program_that_gains_as_in_a_memory_without_limits_has_nothing_to_close(
+    workloads: pathlib.Path,
+) -> None:
+    """0.1 of 120 cycles is less than 0.1 %."""
+    table = run(workloads, 85.1, "--budget", "1s", unlimited=85.0)
+    assert "| 14.90 % | 15.00 % | 0.10 | nothing to close | local_search, 1s |" in table
+    assert "For 0 of them a memory without limits would save more" in table
+
+
 def test_a_table_without_a_search_leaves_the_registry(workloads: pathlib.Path) -> None:
     """The known mapping counts although the short search finds a worse one."""
     run(workloads, 90.0, "--budget", "1s")
