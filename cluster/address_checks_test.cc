@@ -60,6 +60,15 @@ TEST(AddressChecks, AWildcardMustBeSecured) {
   EXPECT_THAT(AddressMistakes(absl::StrCat(kOpen, kShard)), IsEmpty());
 }
 
+TEST(AddressChecks, MetricsThatStrangersCanReadMustBePermitted) {
+  constexpr char kShard[] =
+      "replay { name: 'a' address: '127.0.0.1:7410' metrics_address: '0.0.0.0:9465' }";
+  EXPECT_THAT(AddressMistakes(kShard),
+              ElementsAre(HasSubstr("/c:1: replay[0].metrics_address: 0.0.0.0:9465: metrics can be "
+                                    "read from other machines")));
+  EXPECT_THAT(AddressMistakes(absl::StrCat(kOpen, kShard)), IsEmpty());
+}
+
 TEST(AddressChecks, RefusesWhatIsNoListenAddress) {
   EXPECT_THAT(
       AddressMistakes("replay { name: 'a' address: '127.0.0.1:7410' listen_address: '7410' }"),
