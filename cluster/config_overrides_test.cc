@@ -117,8 +117,8 @@ TEST(ConfigOverrides, SayWhatTheValueMayBe) {
   EXPECT_THAT(Mistakes({"learner.seed="}), ElementsAre("--set learner.seed=: uint64 expected"));
   EXPECT_THAT(Mistakes({"actor.count=1 2"}), ElementsAre("--set actor.count=1 2: uint32 expected"));
   EXPECT_THAT(Mistakes({"replay.0.eviction=NEVER"}),
-              ElementsAre("--set replay.0.eviction=NEVER: one of EVICTION_UNSPECIFIED, "
-                          "OLDEST_FIRST, LEAST_VALUED_FIRST expected"));
+              ElementsAre("--set replay.0.eviction=NEVER: one of OLDEST_FIRST, "
+                          "LEAST_VALUED_FIRST expected"));
 }
 
 TEST(ConfigOverrides, AreNamedByMistakesOfMeaning) {
