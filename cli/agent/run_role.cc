@@ -79,9 +79,12 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
   const absl::StatusOr<Security::HeaderCheck> access =
       options.security->MetricsAccess(options.metrics_address);
   if (!access.ok()) return access.status();
-  return MetricsServer::Listen(
+  absl::StatusOr<std::unique_ptr<MetricsServer>> server = MetricsServer::Listen(
       options.metrics_address, registry, [&checks] { return checks.health.Answer(); }, *access,
       [&checks] { return checks.readiness.Answer(); });
+  if (server.ok()) return server;
+  return absl::Status(server.status().code(),
+                      absl::StrCat(options.name, ": metrics_address: ", server.status().message()));
 }
 
 // Until a signal comes or the role cannot go on. `clock` began before the role, whose waits follow

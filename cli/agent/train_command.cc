@@ -214,7 +214,9 @@ absl::StatusOr<ExitCode> RunTrain(const TrainFlags& flags) {
   if (!flags.metrics_address.empty()) {
     absl::StatusOr<std::unique_ptr<MetricsExporter>> listening =
         MetricsExporter::Listen(flags.metrics_address);
-    if (!listening.ok()) return listening.status();
+    if (!listening.ok()) {
+      return {listening.status().code(), absl::StrCat("--metrics: ", listening.status().message())};
+    }
     exporter = *std::move(listening);
   }
   const absl::StatusOr<std::unique_ptr<TrainingRun>> run = OpenRun(flags);

@@ -151,8 +151,9 @@ absl::Status LearnerRole::Impl::StartServing() {
                         .services = std::move(services),
                         .registry = &registry_});
   if (!server.ok()) {
-    return {server.status().code(),
-            absl::StrCat("learner.listen_address: ", server.status().message())};
+    const bool is_own = config_.learner().listen_address() != config_.learner().address();
+    return {server.status().code(), absl::StrCat("learner.", is_own ? "listen_address" : "address",
+                                                 ": ", server.status().message())};
   }
   server_ = *std::move(server);
   address_ = server_->address();

@@ -107,7 +107,11 @@ class ReplayShard::Impl {
                           .security = security_,
                           .services = {service_.get(), status_service_.get()},
                           .registry = registry_});
-    if (!server.ok()) return server.status();
+    if (!server.ok()) {
+      const char* const field = config_.listen_address().empty() ? "address" : "listen_address";
+      return {server.status().code(),
+              absl::StrCat(config_.name(), ": ", field, ": ", server.status().message())};
+    }
     server_ = *std::move(server);
     Observe();
     observer_ = std::thread([this] {

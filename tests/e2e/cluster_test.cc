@@ -108,7 +108,7 @@ TEST_F(Cluster, MistakesAreOneLine) {
                    "learner { workloads: 'none' address: '127.0.0.1:", FreePort(), "' }\n",
                    "actor { metrics_address: '127.0.0.1:18170' }\n"));
   ExpectOneErrorLine(RunMallocmuzero({"replay", "--config", taken}),
-                     "cannot listen on '127.0.0.1:");
+                     "c: address: cannot listen on '127.0.0.1:");
   ExpectOneErrorLine(
       RunMallocmuzero({"actor", "--config", taken, "--index", "60000"}),
       "--index: 60000: actor.metrics_address is 127.0.0.1:18170, so that 0 to 47365");
