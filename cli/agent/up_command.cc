@@ -244,7 +244,7 @@ void AddUpCommand(CLI::App& app, CommandBody& body) {
                    "default is 10s.")
       ->type_name("TIME");
   command->add_flag("--new-run", flags->new_run,
-                    "begin a new run although the shards hold games of another one");
+                    "Begins a new run although the shards hold games of another one.");
   command->footer("Ctrl-C stops actors, learner and replay in that order; again: at once.");
   command->callback([flags, &body] { body.run = [flags] { return RunUp(*flags); }; });
 }
