@@ -141,6 +141,14 @@ TEST(ConfigOverrides, AreNamedByMistakesOfMeaning) {
                   HasSubstr("is taken by replay[0].address in line 5")));
 }
 
+TEST(ConfigOverrides, AreNamedByMistakesOfAListThatTheyReplace) {
+  const absl::Status status =
+      ParseClusterConfig(kFile, "/etc/c.textproto", ConfigScope::kWithPrograms,
+                         Flags({"learner.workloads=/no/such"}))
+          .status();
+  EXPECT_EQ(status.message(), "--set learner.workloads=/no/such: no file or folder /no/such");
+}
+
 TEST(ConfigOverrides, TextIsTakenAsItIs) {
   v1::ClusterConfig config;
   const std::string text = "a 'b' \"c\" \\n {x: 1}\n\x01é";

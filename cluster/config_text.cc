@@ -248,7 +248,9 @@ void ConfigSection::FillIn(const Message& defaults) const {
 void ConfigSection::Complain(const std::string& field, const std::string& message,
                              int index) const {
   const std::string path = PathOf(field, index);
-  const auto exact = places_->overrides.find(path);
+  auto exact = places_->overrides.find(path);
+  // An override without a number has replaced the list.
+  if (exact == places_->overrides.end()) exact = places_->overrides.find(PathOf(field));
   if (exact != places_->overrides.end()) {
     return mistakes_->AddForOverride(exact->second, message);
   }
