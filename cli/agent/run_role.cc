@@ -16,6 +16,7 @@
 #include "base/child_process.h"
 #include "base/log.h"
 #include "base/orphan_reaper.h"
+#include "base/status_at.h"
 #include "base/steady_clock.h"
 #include "base/stop_signal.h"
 #include "cluster/config_overrides.h"
@@ -83,8 +84,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
       options.metrics_address, registry, [&checks] { return checks.health.Answer(); }, *access,
       [&checks] { return checks.readiness.Answer(); });
   if (server.ok()) return server;
-  return absl::Status(server.status().code(),
-                      absl::StrCat(options.name, ": metrics_address: ", server.status().message()));
+  return StatusAt(absl::StrCat(options.name, ": metrics_address"), server.status());
 }
 
 // Until a signal comes or the role cannot go on. `clock` began before the role, whose waits follow
@@ -116,6 +116,20 @@ absl::Status WaitForEnd(const RoleOptions& options, const StopSignal& signal,
 
 }  // namespace
 
+absl::Status TellMistakes(const std::string& file, const absl::Status& mistakes) {
+  const absl::string_view message = mistakes.message();
+  const auto lines = 1 + std::count(message.begin(), message.end(), '\n');
+  if (lines == 1) return mistakes;
+  for (const absl::string_view line : absl::StrSplit(message, '\n')) {
+    if (GetLogFormat() == LogFormat::kJson) {
+      Log(LogLevel::kError, "mallocmuzero", line);
+    } else {
+      WriteToStderr(absl::StrCat("mallocmuzero: ", line, "\n"));
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat(file, ": ", lines, " mistakes"));
+}
+
 absl::StatusOr<LoadedConfig> LoadClusterConfig(const ConfigFlags& flags, ConfigScope scope) {
   std::vector<ConfigOverride> overrides = OverridesFromEnvironment(environ);
   for (const std::string& setting : flags.settings) {
@@ -124,19 +138,7 @@ absl::StatusOr<LoadedConfig> LoadClusterConfig(const ConfigFlags& flags, ConfigS
     overrides.push_back(*std::move(given));
   }
   absl::StatusOr<v1::ClusterConfig> config = ReadClusterConfig(flags.file, scope, overrides);
-  if (!config.ok()) {
-    const absl::string_view message = config.status().message();
-    const auto lines = 1 + std::count(message.begin(), message.end(), '\n');
-    if (lines == 1) return config.status();
-    for (const absl::string_view line : absl::StrSplit(message, '\n')) {
-      if (GetLogFormat() == LogFormat::kJson) {
-        Log(LogLevel::kError, "mallocmuzero", line);
-      } else {
-        WriteToStderr(absl::StrCat("mallocmuzero: ", line, "\n"));
-      }
-    }
-    return absl::InvalidArgumentError(absl::StrCat(flags.file, ": ", lines, " mistakes"));
-  }
+  if (!config.ok()) return TellMistakes(flags.file, config.status());
   absl::StatusOr<std::shared_ptr<const Security>> security =
       Security::Load(config->security(), "/");
   if (!security.ok()) return security.status();
