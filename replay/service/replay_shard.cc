@@ -19,6 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
 #include "mallocmuzero/v1/cluster.pb.h"
@@ -108,9 +109,9 @@ class ReplayShard::Impl {
                           .services = {service_.get(), status_service_.get()},
                           .registry = registry_});
     if (!server.ok()) {
-      const char* const field = config_.listen_address().empty() ? "address" : "listen_address";
-      return {server.status().code(),
-              absl::StrCat(config_.name(), ": ", field, ": ", server.status().message())};
+      const bool is_own = ListenAddress(config_) != config_.address();
+      return StatusAt(absl::StrCat(config_.name(), is_own ? ": listen_address" : ": address"),
+                      server.status());
     }
     server_ = *std::move(server);
     Observe();
