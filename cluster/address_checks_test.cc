@@ -109,6 +109,14 @@ TEST(ActorsExpected, AreThoseOfThisMachineUnlessGiven) {
   EXPECT_EQ(ParseAddresses("actor { count: 3 expected: 0 }")->actor().expected(), 0);
 }
 
+TEST(FolderOfTheRun, IsNoFile) {
+  const absl::Status status =
+      ParseClusterConfig("learner { workloads: '/'\nrun_dir: '/proc/version' }", "/c",
+                         ConfigScope::kWithPrograms)
+          .status();
+  EXPECT_EQ(status.message(), "/c:2: learner.run_dir: /proc/version is not a folder");
+}
+
 TEST(Devices, AreOneForEachProcess) {
   EXPECT_THAT(
       AddressMistakes("learner { processes: 2 rendezvous_address: '127.0.0.1:1' devices: [0] }"),

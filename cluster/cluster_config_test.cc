@@ -165,12 +165,6 @@ TEST_F(ClusterConfig, EndsAtAMistakeOfStructure) {
   EXPECT_THAT(Mistakes("}\n"), ElementsAre(StartsWith("1: ")));
 }
 
-TEST_F(ClusterConfig, TheFolderOfTheRunIsNoFile) {
-  const std::string file = Write("file", "text");
-  EXPECT_THAT(Mistakes(absl::StrCat("learner { workloads: 'programs'\nrun_dir: '", file, "' }\n")),
-              ElementsAre(absl::StrCat("2: learner.run_dir: ", file, " is not a folder")));
-}
-
 TEST_F(ClusterConfig, NamesAndAddressesAreUnique) {
   const std::vector<std::string> mistakes = Mistakes(
       "learner { workloads: 'programs' metrics_address: 'localhost:1001' }\n"

@@ -75,7 +75,8 @@ class TrainingRun {
   uint64_t iteration() const { return state_.iteration(); }
   uint64_t games() const { return state_.games(); }
   uint64_t updates() const { return trained_.step(); }
-  // Of the run as it was saved, without those of an interrupted iteration. 0 before Run.
+  // The updates of the run as it was saved, without those of an interrupted iteration. 0 before
+  // Run.
   uint64_t saved_updates() const { return saved_updates_; }
   double seconds() const { return state_.seconds(); }
   const std::vector<ProgramProgress>& progress() const { return records_->progress(); }
