@@ -206,12 +206,13 @@ absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
   if (!metrics.ok()) return metrics.status();
   absl::StatusOr<RunningRole> role = options.start(*registry);
   if (!role.ok()) return role.status();
+  // Before the log says that the role has started: who waits for that line may ask at once.
+  checks.health.Follow(role->health);
+  checks.readiness.Follow(role->ready);
   Log(LogLevel::kInfo, options.name,
       *metrics == nullptr
           ? role->description
           : absl::StrCat(role->description, ", metrics on ", options.metrics_address));
-  checks.health.Follow(role->health);
-  checks.readiness.Follow(role->ready);
   NotifyReady();
   const absl::Status ended = WaitForEnd(options, signal, *role, clock);
   if (!ended.ok()) {
