@@ -86,6 +86,10 @@ void AddressChecks::CheckMetrics(const std::string& address, uint32_t count,
         kField, absl::StrCat(address, ": ", count, " processes take a port each, up to ",
                              parsed->port + uint64_t{count} - 1, "; 65535 is the last one"));
   }
+  if (security_ != nullptr) {
+    const absl::Status access = security_->MetricsAccess(address).status();
+    if (!access.ok()) return section.Complain(kField, std::string(access.message()));
+  }
   TakeHostOf(machine, *parsed);
   CheckFree({*parsed, count, section.PathOf(kField), section.WhereIs(kField)}, section, kField);
 }

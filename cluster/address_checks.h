@@ -26,8 +26,9 @@ class AddressChecks {
   void CheckListen(const std::string& address, const std::string& listen_address,
                    const ConfigSection& section);
 
-  // Checks the address of `count` metrics servers on consecutive ports; an empty address means
-  // none. `machine` is the address of an RPC server on the same machine.
+  // Checks the address of `count` metrics servers on consecutive ports: strangers may read them
+  // only as the security permits. An empty address means none. `machine` is the address of an RPC
+  // server on the same machine.
   void CheckMetrics(const std::string& address, uint32_t count, const std::string& machine,
                     const ConfigSection& section);
 

@@ -60,6 +60,15 @@ TEST(AddressChecks, AWildcardMustBeSecured) {
   EXPECT_THAT(AddressMistakes(absl::StrCat(kOpen, kShard)), IsEmpty());
 }
 
+TEST(AddressChecks, MetricsThatStrangersCanReadMustBePermitted) {
+  constexpr char kShard[] =
+      "replay { name: 'a' address: '127.0.0.1:7410' metrics_address: '0.0.0.0:9465' }";
+  EXPECT_THAT(AddressMistakes(kShard),
+              ElementsAre(HasSubstr("/c:1: replay[0].metrics_address: 0.0.0.0:9465: metrics can be "
+                                    "read from other machines")));
+  EXPECT_THAT(AddressMistakes(absl::StrCat(kOpen, kShard)), IsEmpty());
+}
+
 TEST(AddressChecks, RefusesWhatIsNoListenAddress) {
   EXPECT_THAT(
       AddressMistakes("replay { name: 'a' address: '127.0.0.1:7410' listen_address: '7410' }"),
@@ -98,6 +107,14 @@ TEST(ActorsExpected, AreThoseOfThisMachineUnlessGiven) {
   EXPECT_EQ(ParseAddresses("actor { count: 3 }")->actor().expected(), 3);
   EXPECT_EQ(ParseAddresses("actor { count: 3 expected: 1000 }")->actor().expected(), 1000);
   EXPECT_EQ(ParseAddresses("actor { count: 3 expected: 0 }")->actor().expected(), 0);
+}
+
+TEST(FolderOfTheRun, IsNoFile) {
+  const absl::Status status =
+      ParseClusterConfig("learner { workloads: '/'\nrun_dir: '/proc/version' }", "/c",
+                         ConfigScope::kWithPrograms)
+          .status();
+  EXPECT_EQ(status.message(), "/c:2: learner.run_dir: /proc/version is not a folder");
 }
 
 TEST(Devices, AreOneForEachProcess) {

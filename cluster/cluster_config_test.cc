@@ -124,8 +124,8 @@ TEST_F(ClusterConfig, ReportsEveryMistakeOfTheTextWithItsLine) {
   EXPECT_EQ(mistakes[0], "3: adress: no such field; address is one");
   EXPECT_THAT(mistakes[1], StartsWith("4: publish_updates: "));
   EXPECT_EQ(mistakes[2], "5: batch_sise: no such field; batch_size is one");
-  EXPECT_THAT(mistakes[3], StartsWith("10: mode: "));
-  EXPECT_THAT(mistakes[3], HasSubstr("FOREVER"));
+  EXPECT_EQ(mistakes[3],
+            "10: mode: 'FOREVER' given, one of MEMORY, DURABLE, DURABLE_SYNC expected");
   EXPECT_THAT(mistakes[4], StartsWith("11: max_bytes: "));
 }
 
@@ -151,8 +151,15 @@ TEST_F(ClusterConfig, ReportsTextAndMeaningTogether) {
   EXPECT_EQ(mistakes[5], "9: reanalyse.device: 'gpu' given, 'cpu' or 'cuda' expected");
 }
 
+TEST_F(ClusterConfig, SaysWhichNamesAFieldInALineWithBracesMayHave) {
+  EXPECT_THAT(Mistakes("replay { name: 'a' address: '127.0.0.1:1' eviction: FIFO }\n"),
+              ElementsAre("1: eviction: 'FIFO' given, one of OLDEST_FIRST, LEAST_VALUED_FIRST "
+                          "expected"));
+}
+
 TEST_F(ClusterConfig, EndsAtAMistakeOfStructure) {
-  EXPECT_THAT(Mistakes("learner {\n  workloads: 'programs'\n"), ElementsAre(StartsWith("3: ")));
+  EXPECT_THAT(Mistakes("learner {\n  workloads: 'programs'\n"),
+              ElementsAre("3: the file ends within a section: '}' expected"));
   EXPECT_THAT(Mistakes("learner {\n  name: \n  publish_updates: 5\n  workloads: 'programs'\n}\n"),
               ElementsAre(StartsWith("2: name: ")));
   EXPECT_THAT(Mistakes("}\n"), ElementsAre(StartsWith("1: ")));
@@ -206,6 +213,7 @@ TEST_F(ClusterConfig, ExamplesAreRight) {
       {"token", Write("token", "0123456789abcdef")}};
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(examples)) {
+    if (!entry.is_regular_file()) continue;  // `up` has written its logs there
     std::ifstream file(entry.path());
     std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     for (const auto& [name, path] : secrets) {

@@ -209,7 +209,8 @@ std::string SummaryLine(const v1::ClusterStatus& status) {
     }
     actors += CountActors(role);
     for (const v1::RoleStatus& peer : role.peers()) {
-      if (HealthOf(peer) != Health::kSilent) {
+      // A reanalyser plays no games; it searches stored ones again.
+      if (peer.role() == v1::RoleStatus::ACTOR && HealthOf(peer) != Health::kSilent) {
         games_per_second += FigureOf(peer, "games_per_second");
       }
     }

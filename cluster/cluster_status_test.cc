@@ -86,6 +86,13 @@ TEST_F(ClusterStatus, AsksEveryRole) {
             "step 41, 0.0 updates/s, 1 actors, 2.5 games/s, 700 positions stored; all well");
 }
 
+TEST_F(ClusterStatus, GamesThatAreSearchedAgainAreNotPlayed) {
+  v1::RoleStatus& reanalyser = *learner_.status().add_peers();
+  reanalyser.set_role(v1::RoleStatus::REANALYSE);
+  (*reanalyser.mutable_figures())["games_per_second"] = 100;
+  EXPECT_THAT(SummaryLine(Collect()), HasSubstr("1 actors, 2.5 games/s"));
+}
+
 TEST_F(ClusterStatus, ARoleThatIsAwayIsARowThatSaysSo) {
   // The temporary server is gone after this line, so no process listens on its port.
   config_.mutable_replay(0)->set_address(FakeRole().address());

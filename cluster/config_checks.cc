@@ -196,8 +196,12 @@ void Checker::CheckLearner(bool programs) {
   if (learner.workloads().empty() && !section.GivenOrUnreadable("workloads") && programs) {
     section.Complain("workloads", "missing; a program or a folder of programs expected");
   }
+  std::error_code error;
+  if (programs && std::filesystem::exists(learner.run_dir(), error) &&
+      !std::filesystem::is_directory(learner.run_dir(), error)) {
+    section.Complain("run_dir", absl::StrCat(learner.run_dir(), " is not a folder"));
+  }
   for (int i = 0; i < learner.workloads_size() && programs; ++i) {
-    std::error_code error;
     if (std::filesystem::exists(learner.workloads(i), error)) continue;
     section.Complain("workloads", absl::StrCat("no file or folder ", learner.workloads(i)), i);
   }

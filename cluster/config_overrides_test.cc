@@ -117,8 +117,8 @@ TEST(ConfigOverrides, SayWhatTheValueMayBe) {
   EXPECT_THAT(Mistakes({"learner.seed="}), ElementsAre("--set learner.seed=: uint64 expected"));
   EXPECT_THAT(Mistakes({"actor.count=1 2"}), ElementsAre("--set actor.count=1 2: uint32 expected"));
   EXPECT_THAT(Mistakes({"replay.0.eviction=NEVER"}),
-              ElementsAre("--set replay.0.eviction=NEVER: one of EVICTION_UNSPECIFIED, "
-                          "OLDEST_FIRST, LEAST_VALUED_FIRST expected"));
+              ElementsAre("--set replay.0.eviction=NEVER: one of OLDEST_FIRST, "
+                          "LEAST_VALUED_FIRST expected"));
 }
 
 TEST(ConfigOverrides, AreNamedByMistakesOfMeaning) {
@@ -139,6 +139,14 @@ TEST(ConfigOverrides, AreNamedByMistakesOfMeaning) {
       ElementsAre("--set learner.address=127.0.0.1:1001: 127.0.0.1:1001 is taken by "
                   "replay[0].address in line 5; another port expected",
                   HasSubstr("is taken by replay[0].address in line 5")));
+}
+
+TEST(ConfigOverrides, AreNamedByMistakesOfAListThatTheyReplace) {
+  const absl::Status status =
+      ParseClusterConfig(kFile, "/etc/c.textproto", ConfigScope::kWithPrograms,
+                         Flags({"learner.workloads=/no/such"}))
+          .status();
+  EXPECT_EQ(status.message(), "--set learner.workloads=/no/such: no file or folder /no/such");
 }
 
 TEST(ConfigOverrides, TextIsTakenAsItIs) {

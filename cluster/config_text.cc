@@ -67,6 +67,39 @@ void ComplainOfUnknownField(int line, const std::string& text, const Message& ro
   mistakes.Add(line, parts[3], absl::StrCat("no such field; ", SuggestField(*type, parts[3])));
 }
 
+// Returns the field of enumerators with this name, of `type` or of a message in it; null if there
+// is none. Messages of configurations do not contain themselves.
+const FieldDescriptor* FindEnumField(const Descriptor& type, absl::string_view name) {
+  for (int f = 0; f < type.field_count(); ++f) {
+    const FieldDescriptor* field = type.field(f);
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_ENUM && field->name() == name) return field;
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    field = FindEnumField(*field->message_type(), name);
+    if (field != nullptr) return field;
+  }
+  return nullptr;
+}
+
+// Adds a mistake with the enumerators that the field may have. `text` is the parser's message, such
+// as:
+//   Unknown enumeration value of "DISK" for field "mode".
+void ComplainOfUnknownName(int line, const std::string& text, const Message& root,
+                           ConfigMistakes& mistakes) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '"');
+  const FieldDescriptor* field = FindEnumField(*root.GetDescriptor(), parts[3]);
+  if (field == nullptr) return mistakes.Add(line, "", text);
+  mistakes.Add(line, parts[3],
+               absl::StrCat("'", parts[1], "' given, ", ExpectedValue(*field), " expected"));
+}
+
+// The parser's message, or our own where the parser's does not say that the file ends.
+std::string InPlainWords(const std::string& text) {
+  if (text == "Expected identifier, got: ") {
+    return "the file ends within a section: '}' expected";
+  }
+  return text;
+}
+
 // Returns the field's name if the line is "field: value" without braces, so that it can be left out
 // without changing the meaning of other lines. Otherwise returns an empty string.
 std::string FieldOfPlainLine(absl::string_view line) {
@@ -150,9 +183,14 @@ ConfigPlaces ParseConfigText(absl::string_view text, Message& message, ConfigMis
       if (wrong >= 0 && !is_error) continue;
       if (absl::StrContains(entry.text, "\" has no field named \"")) {
         ComplainOfUnknownField(entry.line, entry.text, message, mistakes);
+        continue;
+      }
+      const int line = is_error && wrong >= 0 ? wrong : entry.line;
+      if (absl::StartsWith(entry.text, "Unknown enumeration value of \"")) {
+        ComplainOfUnknownName(line, entry.text, message, mistakes);
       } else {
-        const int line = is_error && wrong >= 0 ? wrong : entry.line;
-        mistakes.Add(line, wrong >= 0 ? FieldOfPlainLine(lines[wrong]) : "", entry.text);
+        mistakes.Add(line, wrong >= 0 ? FieldOfPlainLine(lines[wrong]) : "",
+                     InPlainWords(entry.text));
       }
     }
     places.complete = parsed;
@@ -210,7 +248,9 @@ void ConfigSection::FillIn(const Message& defaults) const {
 void ConfigSection::Complain(const std::string& field, const std::string& message,
                              int index) const {
   const std::string path = PathOf(field, index);
-  const auto exact = places_->overrides.find(path);
+  auto exact = places_->overrides.find(path);
+  // An override without a number has replaced the list.
+  if (exact == places_->overrides.end()) exact = places_->overrides.find(PathOf(field));
   if (exact != places_->overrides.end()) {
     return mistakes_->AddForOverride(exact->second, message);
   }

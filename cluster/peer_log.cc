@@ -32,8 +32,10 @@ std::vector<PeerLog::Line> PeerLog::Note(absl::Span<const PeerState> peers, absl
     if (!peer.away) {
       if (!std::exchange(peer.told, {}).empty()) {
         const absl::Duration lost = absl::Trunc(now - peer.lost_at, absl::Seconds(1));
-        lines.push_back({LogLevel::kInfo, absl::StrCat(state.name, " is there again after ",
-                                                       absl::FormatDuration(lost))});
+        const std::string when = lost == absl::ZeroDuration()
+                                     ? "at once"
+                                     : absl::StrCat("after ", absl::FormatDuration(lost));
+        lines.push_back({LogLevel::kInfo, absl::StrCat(state.name, " is there again ", when)});
       }
       continue;
     }

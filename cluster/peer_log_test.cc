@@ -60,7 +60,7 @@ TEST_F(PeerLogTest, TellsALossThatWasMendedBetweenTwoLooks) {
   EXPECT_THAT(At(0, kRefused), ElementsAre("shard a: Connection refused; tries on"));
   EXPECT_THAT(At(1, ""), ElementsAre("shard a is there again after 1s"));
   EXPECT_THAT(At(2, "", 1), ElementsAre("shard a: it has ended and started again; tries on",
-                                        "shard a is there again after 0"));
+                                        "shard a is there again at once"));
   EXPECT_THAT(At(3, "", 1), IsEmpty());
   // A loss that is not mended yet is told once, too.
   EXPECT_THAT(At(4, kKilled, 2), ElementsAre("shard a: it has ended and started again; tries on"));

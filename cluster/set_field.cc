@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -51,20 +52,6 @@ std::vector<std::string> FieldNames(const Descriptor& type) {
 
 bool IsMessage(const FieldDescriptor& field) {
   return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE;
-}
-
-// Describes the values that the field may have.
-std::string ExpectedValue(const FieldDescriptor& field) {
-  if (IsMessage(field)) {
-    return absl::StrCat("one of its fields (",
-                        absl::StrJoin(FieldNames(*field.message_type()), ", "), ")");
-  }
-  if (field.cpp_type() != FieldDescriptor::CPPTYPE_ENUM) return field.type_name();
-  std::vector<std::string> names;
-  for (int v = 0; v < field.enum_type()->value_count(); ++v) {
-    names.push_back(field.enum_type()->value(v)->name());
-  }
-  return absl::StrCat("one of ", absl::StrJoin(names, ", "));
 }
 
 // Parses `value` into a singular field, or appends it to a repeated one.
@@ -167,6 +154,21 @@ absl::Status Walk::Go(const std::vector<std::string>& path, absl::string_view va
 }
 
 }  // namespace
+
+std::string ExpectedValue(const FieldDescriptor& field) {
+  if (IsMessage(field)) {
+    return absl::StrCat("one of its fields (",
+                        absl::StrJoin(FieldNames(*field.message_type()), ", "), ")");
+  }
+  if (field.cpp_type() != FieldDescriptor::CPPTYPE_ENUM) return field.type_name();
+  std::vector<std::string> names;
+  for (int v = 0; v < field.enum_type()->value_count(); ++v) {
+    const std::string& name = field.enum_type()->value(v)->name();
+    // This name stands for a missing value.
+    if (!absl::EndsWith(name, "_UNSPECIFIED")) names.push_back(name);
+  }
+  return absl::StrCat("one of ", absl::StrJoin(names, ", "));
+}
 
 std::string SuggestField(const Descriptor& type, absl::string_view name) {
   std::string nearest;

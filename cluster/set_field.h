@@ -24,6 +24,9 @@ namespace mallocmuzero {
 absl::StatusOr<std::string> SetField(absl::string_view path, absl::string_view value,
                                      google::protobuf::Message& message);
 
+// Describes the values that the field may have, such as "one of MEMORY, DURABLE".
+std::string ExpectedValue(const google::protobuf::FieldDescriptor& field);
+
 // Says which fields a message of this type has: the one whose name is most similar to `name`
 // ("batch_size is one") or, if none is similar, all of them ("here may be name, address").
 std::string SuggestField(const google::protobuf::Descriptor& type, absl::string_view name);

@@ -60,7 +60,6 @@ absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions
   for (const SupervisedProcess& process : given.processes) {
     MMZ_RETURN_IF_ERROR(supervisor->AddSlot(process));
   }
-  supervisor->processes_ = Size32(given.processes);
   return supervisor;
 }
 
@@ -69,6 +68,7 @@ absl::Status Supervisor::AddSlot(const SupervisedProcess& process) {
   absl::StatusOr<LogFile> log = LogFile::Open(path.string(), options_.most_log_bytes);
   if (!log.ok()) return log.status();
   slots_.push_back(std::make_unique<Slot>(process, *std::move(log), options_.backoff));
+  processes_ = Size32(slots_);
   return absl::OkStatus();
 }
 

@@ -62,7 +62,9 @@ class SupervisorTest : public testing::Test {
   absl::Status RunAll() {
     absl::StatusOr<std::unique_ptr<Supervisor>> supervisor = Supervisor::Create(options_);
     if (!supervisor.ok()) return supervisor.status();
+    supervisor_ = supervisor->get();
     const absl::Status status = (*supervisor)->Run(stop_fd_, SteadyNow() + absl::Seconds(30));
+    supervisor_ = nullptr;
     restarts_ = (*supervisor)->restarts();
     EXPECT_EQ((*supervisor)->running(), 0);
     return status;
@@ -81,6 +83,7 @@ class SupervisorTest : public testing::Test {
   std::vector<std::string> lines_;
   std::vector<std::string> events_;
   uint64_t restarts_ = 0;
+  const Supervisor* supervisor_ = nullptr;  // while RunAll runs
 };
 
 TEST_F(SupervisorTest, StartsAgainWhatEnds) {
@@ -147,6 +150,22 @@ TEST_F(SupervisorTest, FollowsAListThatChanges) {
   EXPECT_EQ(restarts_, 0);
   EXPECT_THAT(absl::StrJoin(events_, "\n"),
               testing::AllOf(HasSubstr("a: stops for good"), HasSubstr("a: exited with code 0")));
+}
+
+TEST_F(SupervisorTest, ANewProcessOfTheListCountsFromItsStart) {
+  Add("a", absl::StrCat(kReady, "sleep 100"));
+  options_.refresh = [&]() -> std::optional<std::vector<SupervisedProcess>> {
+    std::vector<SupervisedProcess> processes = options_.processes;
+    processes.push_back({.name = "b", .command = {"/bin/sh", "-c", "echo stop; sleep 100"}});
+    return processes;
+  };
+  std::vector<std::string> counts;
+  options_.on_event = [&](LogLevel, const std::string& text) {
+    if (!absl::StrContains(text, ": started")) return;
+    counts.push_back(absl::StrCat(supervisor_->running(), " of ", supervisor_->processes()));
+  };
+  EXPECT_TRUE(RunAll().ok());
+  EXPECT_EQ(counts.back(), "2 of 2");
 }
 
 TEST_F(SupervisorTest, AProcessThatComesBackWhileItStopsStartsAgain) {

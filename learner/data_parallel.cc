@@ -170,7 +170,8 @@ struct DataParallel::Group {
       return;
     }
 #endif
-    // This also limits the time to connect; later calls have time limits of their own.
+    // This limits the time to connect. LibTorch 1.13 also limits each later call by it, and not by
+    // the timeout that the call has.
     auto gloo = c10d::ProcessGroupGloo::Options::create(
         absl::ToChronoMilliseconds(options.meeting_timeout));
     gloo->devices.push_back(GlooDevice(address));

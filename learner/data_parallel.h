@@ -24,7 +24,8 @@ struct DataParallelOptions {
   // use this port, and the ports that processes open to each other, only in closed networks.
   std::string address;
 
-  // Time limits for Connect, and for every later call.
+  // Time limits for Connect, and for every later call. Gloo of LibTorch 1.13 limits later calls by
+  // meeting_timeout.
   absl::Duration meeting_timeout = absl::Seconds(60);
   absl::Duration timeout = absl::Seconds(60);
 

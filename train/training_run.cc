@@ -78,6 +78,7 @@ absl::Status TrainingRun::Run(const RunLimits& limits,
     if (written) MMZ_RETURN_IF_ERROR(Save(*last));
     if (on_iteration) on_iteration(metrics);
   }
+  saved_updates_ = last->checkpoint.step;
   return written ? absl::OkStatus() : Save(*last);
 }
 

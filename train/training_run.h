@@ -75,6 +75,9 @@ class TrainingRun {
   uint64_t iteration() const { return state_.iteration(); }
   uint64_t games() const { return state_.games(); }
   uint64_t updates() const { return trained_.step(); }
+  // The updates of the run as it was saved, without those of an interrupted iteration. 0 before
+  // Run.
+  uint64_t saved_updates() const { return saved_updates_; }
   double seconds() const { return state_.seconds(); }
   const std::vector<ProgramProgress>& progress() const { return records_->progress(); }
 
@@ -122,6 +125,7 @@ class TrainingRun {
   std::unique_ptr<BatchMaker> batch_maker_;
   v1::TrainState state_;                   // counters; the rest is filled in by Capture
   uint64_t saved_iteration_ = 0;           // of the latest checkpoint
+  uint64_t saved_updates_ = 0;             // set by Run
   std::optional<ProgramRecords> records_;  // set by SetUp
 };
 

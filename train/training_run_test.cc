@@ -227,6 +227,7 @@ TEST(TrainingRun, StopsBetweenTwoUpdates) {
   const uint64_t updates = run->updates();
   ASSERT_TRUE(run->Run({.stop = [&] { return run->updates() >= updates + 2; }}, nullptr).ok());
   EXPECT_EQ(run->updates(), updates + 2);
+  EXPECT_EQ(run->saved_updates(), updates);
   EXPECT_EQ(run->iteration(), 2);
 }
 

@@ -160,7 +160,7 @@ absl::StatusOr<ExitCode> RunLaunchSlurm(const SlurmFlags& flags) {
   if (!loaded.ok()) return loaded.status();
   const absl::StatusOr<v1::SlurmSite> site =
       flags.site.empty() ? ParseSlurmSite("", flags.config.file) : ReadSlurmSite(flags.site);
-  if (!site.ok()) return site.status();
+  if (!site.ok()) return TellMistakes(flags.site, site.status());
   std::error_code error;
   const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return absl::InternalError(absl::StrCat("/proc/self/exe: ", error.message()));

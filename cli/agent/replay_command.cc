@@ -1,6 +1,3 @@
-#include <google/protobuf/stubs/logging.h>
-#include <google/protobuf/text_format.h>
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -13,9 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/log.h"
+#include "base/status_macros.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/run_role.h"
 #include "cli/command_table.h"
+#include "cluster/config_mistakes.h"
+#include "cluster/config_text.h"
 #include "cluster/replay_admin.h"
 #include "replay/service/replay_shard.h"
 #include "rpc/security.h"
@@ -98,12 +98,9 @@ absl::Status Administer(const v1::ReplayShard& shard, const ReplayFlags& flags,
   }
   if (!flags.drain.empty()) return admin.Drain(flags.drain == "on");
   v1::RateLimit limit;
-  const google::protobuf::LogSilencer silencer;  // the error below says it in one line
-  if (!google::protobuf::TextFormat::ParseFromString(flags.rate_limit, &limit)) {
-    return absl::InvalidArgumentError(
-        "--rate-limit: a RateLimit expected, such as 'samples_per_insert: 2 min_positions: 1000 "
-        "error_buffer: 500'");
-  }
+  ConfigMistakes mistakes;
+  ParseConfigText(flags.rate_limit, limit, mistakes);
+  MMZ_RETURN_IF_ERROR(mistakes.ToStatus("--rate-limit"));
   return admin.SetRateLimit(limit);
 }
 

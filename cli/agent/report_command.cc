@@ -77,7 +77,7 @@ void AddReportCommand(CLI::App& app, CommandBody& body) {
   command
       ->add_option(
           "--run", flags->run,
-          "The folder of a training run, which `train` wrote. The run may still be training.")
+          "The folder of a run of `train` or of a cluster's learner. It may still be training.")
       ->type_name("RUN")
       ->required();
   command

@@ -16,6 +16,7 @@
 #include "base/child_process.h"
 #include "base/log.h"
 #include "base/orphan_reaper.h"
+#include "base/status_at.h"
 #include "base/steady_clock.h"
 #include "base/stop_signal.h"
 #include "cluster/config_overrides.h"
@@ -79,9 +80,11 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> ServeMetrics(
   const absl::StatusOr<Security::HeaderCheck> access =
       options.security->MetricsAccess(options.metrics_address);
   if (!access.ok()) return access.status();
-  return MetricsServer::Listen(
+  absl::StatusOr<std::unique_ptr<MetricsServer>> server = MetricsServer::Listen(
       options.metrics_address, registry, [&checks] { return checks.health.Answer(); }, *access,
       [&checks] { return checks.readiness.Answer(); });
+  if (server.ok()) return server;
+  return StatusAt(absl::StrCat(options.name, ": metrics_address"), server.status());
 }
 
 // Until a signal comes or the role cannot go on. `clock` began before the role, whose waits follow
@@ -113,6 +116,20 @@ absl::Status WaitForEnd(const RoleOptions& options, const StopSignal& signal,
 
 }  // namespace
 
+absl::Status TellMistakes(const std::string& file, const absl::Status& mistakes) {
+  const absl::string_view message = mistakes.message();
+  const auto lines = 1 + std::count(message.begin(), message.end(), '\n');
+  if (lines == 1) return mistakes;
+  for (const absl::string_view line : absl::StrSplit(message, '\n')) {
+    if (GetLogFormat() == LogFormat::kJson) {
+      Log(LogLevel::kError, "mallocmuzero", line);
+    } else {
+      WriteToStderr(absl::StrCat("mallocmuzero: ", line, "\n"));
+    }
+  }
+  return absl::InvalidArgumentError(absl::StrCat(file, ": ", lines, " mistakes"));
+}
+
 absl::StatusOr<LoadedConfig> LoadClusterConfig(const ConfigFlags& flags, ConfigScope scope) {
   std::vector<ConfigOverride> overrides = OverridesFromEnvironment(environ);
   for (const std::string& setting : flags.settings) {
@@ -121,19 +138,7 @@ absl::StatusOr<LoadedConfig> LoadClusterConfig(const ConfigFlags& flags, ConfigS
     overrides.push_back(*std::move(given));
   }
   absl::StatusOr<v1::ClusterConfig> config = ReadClusterConfig(flags.file, scope, overrides);
-  if (!config.ok()) {
-    const absl::string_view message = config.status().message();
-    const auto lines = 1 + std::count(message.begin(), message.end(), '\n');
-    if (lines == 1) return config.status();
-    for (const absl::string_view line : absl::StrSplit(message, '\n')) {
-      if (GetLogFormat() == LogFormat::kJson) {
-        Log(LogLevel::kError, "mallocmuzero", line);
-      } else {
-        WriteToStderr(absl::StrCat("mallocmuzero: ", line, "\n"));
-      }
-    }
-    return absl::InvalidArgumentError(absl::StrCat(flags.file, ": ", lines, " mistakes"));
-  }
+  if (!config.ok()) return TellMistakes(flags.file, config.status());
   absl::StatusOr<std::shared_ptr<const Security>> security =
       Security::Load(config->security(), "/");
   if (!security.ok()) return security.status();
@@ -201,12 +206,13 @@ absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
   if (!metrics.ok()) return metrics.status();
   absl::StatusOr<RunningRole> role = options.start(*registry);
   if (!role.ok()) return role.status();
+  // Before the log says that the role has started: who waits for that line may ask at once.
+  checks.health.Follow(role->health);
+  checks.readiness.Follow(role->ready);
   Log(LogLevel::kInfo, options.name,
       *metrics == nullptr
           ? role->description
           : absl::StrCat(role->description, ", metrics on ", options.metrics_address));
-  checks.health.Follow(role->health);
-  checks.readiness.Follow(role->ready);
   NotifyReady();
   const absl::Status ended = WaitForEnd(options, signal, *role, clock);
   if (!ended.ok()) {

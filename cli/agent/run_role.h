@@ -38,8 +38,12 @@ struct ConfigFlags {
   std::vector<std::string> settings;  // of --set
 };
 
+// Returns `mistakes`, the error of a configuration file with one line for each mistake. If there
+// are several, prints them on stderr and returns an error that says how many.
+absl::Status TellMistakes(const std::string& file, const absl::Status& mistakes);
+
 // Reads the file, in which --set and the environment's MALLOCMUZERO_SET_... override fields; flags
-// win. Prints each mistake as a line on stderr if there are several; the error then says how many.
+// win. Tells mistakes as TellMistakes does.
 absl::StatusOr<LoadedConfig> LoadClusterConfig(const ConfigFlags& flags, ConfigScope scope);
 
 // Adds the flags --config, which is required, and --set.

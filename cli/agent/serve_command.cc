@@ -31,7 +31,7 @@ struct ServeFlags {
 absl::StatusOr<v1::ServeConfig> MakeServeConfig(const ServeFlags& flags) {
   absl::StatusOr<v1::ServeConfig> config =
       flags.config.empty() ? v1::ServeConfig() : ReadServeConfig(flags.config);
-  if (!config.ok()) return config.status();
+  if (!config.ok()) return TellMistakes(flags.config, config.status());
   if (!flags.address.empty()) config->set_address(flags.address);
   if (!flags.checkpoint.empty()) config->set_checkpoint(flags.checkpoint);
   for (const std::string& setting : flags.settings) {

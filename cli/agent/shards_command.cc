@@ -77,8 +77,12 @@ absl::Status Add(const ShardsFlags& flags, const LoadedConfig& loaded, const Mem
     return shard.name() == flags.add;
   });
   if (section == loaded.config.replay().end()) {
+    const auto add_name = [](std::string* text, const v1::ReplayShard& shard) {
+      text->append(shard.name());
+    };
     return absl::InvalidArgumentError(absl::StrCat(
-        "--add: ", flags.config.file, " has no section replay with the name '", flags.add, "'"));
+        "--add: ", flags.config.file, " has no section replay with the name '", flags.add,
+        "'; it has ", absl::StrJoin(loaded.config.replay(), ", ", add_name)));
   }
   const absl::StatusOr<v1::ReplayStats> stats =
       ReplayAdmin(section->address(), loaded.security).Stats();

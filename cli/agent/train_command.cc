@@ -173,7 +173,7 @@ v1::TrainReport MakeReport(const TrainFlags& flags, const TrainingRun& run, bool
   report.set_seconds(run.seconds());
   report.set_iterations(run.iteration());
   report.set_games(static_cast<double>(run.games()));
-  report.set_updates(static_cast<double>(run.updates()));
+  report.set_updates(static_cast<double>(run.saved_updates()));
   report.set_interrupted(interrupted);
   for (const ProgramProgress& progress : run.progress()) {
     const PlayedProgram& program = *progress.program;
@@ -214,7 +214,7 @@ absl::StatusOr<ExitCode> RunTrain(const TrainFlags& flags) {
   if (!flags.metrics_address.empty()) {
     absl::StatusOr<std::unique_ptr<MetricsExporter>> listening =
         MetricsExporter::Listen(flags.metrics_address);
-    if (!listening.ok()) return listening.status();
+    if (!listening.ok()) return StatusAt("--metrics", listening.status());
     exporter = *std::move(listening);
   }
   const absl::StatusOr<std::unique_ptr<TrainingRun>> run = OpenRun(flags);

@@ -240,7 +240,8 @@ def freshness() -> Row:
                 lines(
                     "Reuse of samples",
                     "How often a position is drawn, over half an hour. The rate limiter keeps it "
-                    "near samples_per_insert; a lower value means that the learner is too slow.",
+                    "near samples_per_insert. If that is 0 there is no limit, and a low value "
+                    "means that the learner is too slow.",
                     [
                         query(f"job:mallocmuzero_sample_reuse:ratio_rate30m{{{JOB}}}", "drawn"),
                         query(

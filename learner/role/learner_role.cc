@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
 #include "learner/role/learner_role_impl.h"
@@ -151,8 +152,8 @@ absl::Status LearnerRole::Impl::StartServing() {
                         .services = std::move(services),
                         .registry = &registry_});
   if (!server.ok()) {
-    return {server.status().code(),
-            absl::StrCat("learner.listen_address: ", server.status().message())};
+    const bool is_own = config_.learner().listen_address() != config_.learner().address();
+    return StatusAt(is_own ? "learner.listen_address" : "learner.address", server.status());
   }
   server_ = *std::move(server);
   address_ = server_->address();

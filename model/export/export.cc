@@ -17,6 +17,7 @@
 #include "base/file_io.h"
 #include "base/message_file.h"
 #include "base/message_json.h"
+#include "base/rounding.h"
 #include "base/sha256.h"
 #include "base/size32.h"
 #include "base/status_at.h"
@@ -52,6 +53,11 @@ absl::Status AddCheckpointManifest(const std::string& path, Manifest::Checkpoint
   if (!json.ok()) return json.status();
   google::protobuf::Struct& manifest = *checkpoint.mutable_manifest();
   MMZ_RETURN_IF_ERROR(StatusAt(beside, MessageFromJson(*json, manifest)));
+  // The weights that a learner publishes come without the state of training, which has the version.
+  const auto rules = manifest.fields().find("rules_version");
+  if (rules != manifest.fields().end() && checkpoint.rules_version() == 0) {
+    checkpoint.set_rules_version(static_cast<uint32_t>(RoundToZero(rules->second.number_value())));
+  }
   const auto sha256 = manifest.fields().find("sha256");
   if (sha256 == manifest.fields().end() ||
       absl::AsciiStrToLower(sha256->second.string_value()) == checkpoint.sha256()) {

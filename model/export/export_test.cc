@@ -161,8 +161,10 @@ TEST_F(ExportTest, RepeatsScoresThatAreGiven) {
 TEST_F(ExportTest, RepeatsTheManifestOfAScoredCheckpoint) {
   fs::create_directory(Path("step-1"));
   options_.checkpoint = Save("step-1/checkpoint", "");
-  Write("step-1/manifest.json", R"({"score": {"gpt": 0.5}})");
-  EXPECT_EQ(Export().checkpoint().manifest().fields().count("score"), 1);
+  Write("step-1/manifest.json", R"({"score": {"gpt": 0.5}, "rules_version": 4})");
+  const v1::ExportManifest manifest = Export();
+  EXPECT_EQ(manifest.checkpoint().manifest().fields().count("score"), 1);
+  EXPECT_EQ(manifest.checkpoint().rules_version(), 4);
   fs::remove_all(Path("out"));
   Write("step-1/manifest.json", R"({"sha256": "00"})");
   EXPECT_THAT(Error(), HasSubstr("manifest.json: sha256 is that of another checkpoint"));

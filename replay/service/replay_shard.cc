@@ -19,6 +19,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
 #include "mallocmuzero/v1/cluster.pb.h"
@@ -107,7 +108,11 @@ class ReplayShard::Impl {
                           .security = security_,
                           .services = {service_.get(), status_service_.get()},
                           .registry = registry_});
-    if (!server.ok()) return server.status();
+    if (!server.ok()) {
+      const bool is_own = ListenAddress(config_) != config_.address();
+      return StatusAt(absl::StrCat(config_.name(), is_own ? ": listen_address" : ": address"),
+                      server.status());
+    }
     server_ = *std::move(server);
     Observe();
     observer_ = std::thread([this] {

@@ -17,7 +17,11 @@ OUTPUT = ROOT / "docs/configuration.md"
 
 # The messages that users write, with their readers. Messages within these follow by themselves.
 ROOTS = (
-    ("ClusterConfig", "`up`, `replay`, `learner`, `actor`, `status`, `dashboard`: `--config`"),
+    (
+        "ClusterConfig",
+        "`up`, `replay`, `learner`, `actor`, `status`, `shards`, `bench actors`, `launch slurm`, "
+        "`dashboard`: `--config`",
+    ),
     ("TrainConfig", "`train`: `--config`"),
     ("ServeConfig", "`serve`: `--config`"),
     ("SlurmSite", "`launch slurm`: `--site`"),

@@ -108,12 +108,16 @@ TEST_F(Cluster, MistakesAreOneLine) {
                    "learner { workloads: 'none' address: '127.0.0.1:", FreePort(), "' }\n",
                    "actor { metrics_address: '127.0.0.1:18170' }\n"));
   ExpectOneErrorLine(RunMallocmuzero({"replay", "--config", taken}),
-                     "cannot listen on '127.0.0.1:");
+                     "c: address: cannot listen on '127.0.0.1:");
   ExpectOneErrorLine(
       RunMallocmuzero({"actor", "--config", taken, "--index", "60000"}),
       "--index: 60000: actor.metrics_address is 127.0.0.1:18170, so that 0 to 47365");
   ExpectOneErrorLine(RunMallocmuzero({"replay", "--config", taken, "--rate-limit", "samples: 2"}),
-                     "--rate-limit: a RateLimit expected");
+                     "--rate-limit:1: samples: no such field; here may be samples_per_insert, "
+                     "min_positions, error_buffer");
+  ExpectOneErrorLine(
+      RunMallocmuzero({"replay", "--config", taken, "--rate-limit", "samples_per_insert: two"}),
+      "--rate-limit:1: samples_per_insert: Expected double");
 }
 
 TEST_F(Cluster, ARunningShardIsAskedThings) {

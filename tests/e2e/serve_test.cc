@@ -183,6 +183,12 @@ TEST_F(Serve, MistakesAreOneLine) {
   ExpectOneErrorLine(RunMallocmuzero({"serve", "--checkpoint", folder_.Path("none")}),
                      "a checkpoint, or the folder of a training run");
   ExpectOneErrorLine(RunMallocmuzero({"serve", "--set", "searches=many"}), "searches");
+  const std::string two = folder_.Write("two.textproto", "searches: -1\nsearchs: 3\n");
+  const RunResult mistakes = RunMallocmuzero({"serve", "--config", two});
+  EXPECT_EQ(mistakes.exit_code, 2);
+  EXPECT_THAT(mistakes.err, HasSubstr(":1: searches: Expected integer, got: -\n"));
+  EXPECT_THAT(mistakes.err, HasSubstr(":2: searchs: no such field; searches is one\n"));
+  EXPECT_THAT(mistakes.err, HasSubstr("two.textproto: 2 mistakes\n"));
   Arguments no_address = Map("1s", "m.mapping");
   no_address[2] = "nowhere";
   ExpectOneErrorLine(RunMallocmuzero(no_address), "--server: host:port expected");

@@ -11,9 +11,10 @@ FILE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "metrics.md"
 HEAD = """\
 # Metrics
 
-Every process with a `metrics_address` serves these metrics at http://`metrics_address`/metrics, and
-`train` at the address of `--metrics`. [monitoring](monitoring.md) says how to scrape, show and
-watch them.
+Every process of a cluster with a `metrics_address` serves these metrics at
+http://`metrics_address`/metrics, and `train` at the address of `--metrics`.
+[monitoring](monitoring.md) says how to scrape, show and watch them. The metrics of `serve` are in
+[serve](serve.md#watch-it).
 
 This file is made from the help texts of running processes. The test
 `Prometheus.EveryPanelRuleAndAlertAnswers` fails if it is not up to date. This command writes it:
