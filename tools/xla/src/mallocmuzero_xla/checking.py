@@ -12,6 +12,7 @@ from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.builders import BuiltFunction, build_function
 from mallocmuzero_xla.chips import find_chip
+from mallocmuzero_xla.command import add_json
 from mallocmuzero_xla.environment import compiler_versions
 from mallocmuzero_xla.errors import CaptureError, PlacedError
 from mallocmuzero_xla.fitting import Registry, Target, misfits
@@ -78,7 +79,7 @@ def add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     command.add_argument(
         "--compile", action="store_true", help="also compile with the options, and compare cycles"
     )
-    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    add_json(command)
     command.set_defaults(run=_run_check)
 
 

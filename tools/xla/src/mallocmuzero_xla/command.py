@@ -71,6 +71,20 @@ def add_topology(command: argparse.ArgumentParser) -> None:
     command.add_argument("--topology", help="libtpu's name, instead of the chip's own topology")
 
 
+def add_keep_scoped_limit(command: argparse.ArgumentParser) -> None:
+    """Adds --keep-scoped-limit."""
+    command.add_argument(
+        "--keep-scoped-limit",
+        action="store_true",
+        help="leave xla_tpu_scoped_vmem_limit_kib as it is",
+    )
+
+
+def add_json(command: argparse.ArgumentParser) -> None:
+    """Adds --json."""
+    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+
+
 def add_capture_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the chip and the limits of a capture."""
     add_chip(command)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from mallocmuzero_xla.artefact import SUFFIX, load_artefact
 from mallocmuzero_xla.budget import parse_duration
 from mallocmuzero_xla.builders import build_function
-from mallocmuzero_xla.command import add_chip, add_topology
+from mallocmuzero_xla.command import add_chip, add_json, add_keep_scoped_limit, add_topology
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.optimize import executable_beside, optimize
 from mallocmuzero_xla.options_file import check_options_output, check_output, write_options
@@ -67,11 +67,7 @@ def add_optimize(commands: Commands) -> None:
         "--samples", type=int, default=8, help="random placements at most (default: 8)"
     )
     add_budget(command)
-    command.add_argument(
-        "--keep-scoped-limit",
-        action="store_true",
-        help="leave xla_tpu_scoped_vmem_limit_kib as it is",
-    )
+    add_keep_scoped_limit(command)
     command.add_argument(
         "--keep-assignment",
         action="store_true",
@@ -101,7 +97,7 @@ def add_optimize(commands: Commands) -> None:
 
 
 def _add_outputs(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    add_json(command)
     command.add_argument(
         "--output",
         type=pathlib.Path,

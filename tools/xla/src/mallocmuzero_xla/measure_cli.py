@@ -10,6 +10,7 @@ import sys
 from typing import Any
 
 from mallocmuzero_xla.builders import build_function
+from mallocmuzero_xla.command import add_json
 from mallocmuzero_xla.measuring import measure
 from mallocmuzero_xla.options_file import check_output
 
@@ -26,7 +27,7 @@ def add_measure(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     command.add_argument("function", metavar="MODULE:FUNCTION", help="as for capture")
     command.add_argument("--rounds", type=int, default=30, metavar="N", help="default: 30")
     command.add_argument("--warm-up", type=int, default=3, metavar="N", help="default: 3")
-    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    add_json(command)
     command.add_argument("--output", type=pathlib.Path, metavar="FILE", help="times, as JSON")
     command.set_defaults(run=_run_measure)
 

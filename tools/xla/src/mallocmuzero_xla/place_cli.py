@@ -10,7 +10,7 @@ from typing import Any
 
 from mallocmuzero_xla.budget import parse_duration
 from mallocmuzero_xla.builders import build_function
-from mallocmuzero_xla.command import add_chip, add_topology
+from mallocmuzero_xla.command import add_chip, add_json, add_keep_scoped_limit, add_topology
 from mallocmuzero_xla.loop_cli import Commands, add_budget
 from mallocmuzero_xla.options_file import check_output
 from mallocmuzero_xla.placed_file import check_placed_output
@@ -28,12 +28,8 @@ def add_place(commands: Commands) -> None:
         "--rounds", type=int, metavar="N", help="placed programs to compile at most"
     )
     command.add_argument("--threads", type=int, metavar="N", help="of the search")
-    command.add_argument(
-        "--keep-scoped-limit",
-        action="store_true",
-        help="leave xla_tpu_scoped_vmem_limit_kib as it is",
-    )
-    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    add_keep_scoped_limit(command)
+    add_json(command)
     command.add_argument(
         "--output", required=True, type=pathlib.Path, metavar="FILE", help="for load_placed"
     )
