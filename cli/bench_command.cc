@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,7 +16,7 @@
 #include "cli/commands.h"
 #include "cli/corpus.h"
 #include "cli/number_flag.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/program_inputs.h"
 #include "cli/program_set_flags.h"
 #include "cli/table.h"
@@ -123,9 +122,8 @@ absl::StatusOr<ExitCode> RunGame(const GameFlags& flags) {
   const absl::StatusOr<v1::GameBenchReport> report = MakeReport(flags);
   if (!report.ok()) return report.status();
   const ExitCode verdict = report->faults().empty() ? ExitCode::kSuccess : ExitCode::kFailure;
-  if (flags.json) return PrintJson(*report, verdict);
-  std::fputs(ReportText(*report, flags.check).c_str(), stdout);
-  return verdict;
+  return flags.json ? PrintJson(*report, verdict)
+                    : PrintText(ReportText(*report, flags.check), verdict);
 }
 
 }  // namespace
@@ -158,8 +156,7 @@ void AddBenchGameCommand(CLI::App& bench, CommandBody& body) {
       ->type_name("NUMBER")
       ->check(WholeNumber(0))
       ->capture_default_str();
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (GameBenchReport) instead of text.");
+  AddJsonFlag(*command, "GameBenchReport", flags->json);
   command->footer("With --check, exits 1 if a return or a mapping is wrong.");
   command->callback([flags, &body] { body.run = [flags] { return RunGame(*flags); }; });
 }

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -11,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/table.h"
 #include "google/protobuf/stubs/logging.h"
 #include "mallocmuzero/v1/handover_report.pb.h"
@@ -92,9 +91,8 @@ absl::StatusOr<ExitCode> RunCheckPlaced(const CheckPlacedFlags& flags) {
   };
   const PlacedCheck check = ExaminePlaced(*original, *placed, options);
   const ExitCode verdict = check.violations.empty() ? ExitCode::kSuccess : ExitCode::kFailure;
-  if (flags.json) return PrintJson(MakeReport(check, options), verdict);
-  std::fputs(CheckText(check, options).c_str(), stdout);
-  return verdict;
+  return flags.json ? PrintJson(MakeReport(check, options), verdict)
+                    : PrintText(CheckText(check, options), verdict);
 }
 
 }  // namespace
@@ -118,8 +116,7 @@ void AddCheckPlacedCommand(CLI::App& app, CommandBody& body) {
   command->add_flag("--allow-reordering", flags->allow_reordering,
                     "Accepts another order of instructions if each still comes after the "
                     "instructions that it needs. By default the order must be the same.");
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (PlacedCheckReport) instead of text.");
+  AddJsonFlag(*command, "PlacedCheckReport", flags->json);
   command->footer("Prints one line for each violation; exits 1 if there is one.");
   command->callback([flags, &body] { body.run = [flags] { return RunCheckPlaced(*flags); }; });
 }

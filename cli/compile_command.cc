@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -21,7 +20,7 @@
 #include "cli/commands.h"
 #include "cli/compiler_flags.h"
 #include "cli/duration_flag.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/table.h"
 #include "compiler/chip.h"
 #include "compiler/compile.h"
@@ -174,9 +173,7 @@ absl::StatusOr<ExitCode> RunCompile(const CompileFlags& flags) {
   if (!status.ok()) return StatusAt(flags.hlo, status);
   MMZ_RETURN_IF_ERROR(WriteOutputs(flags, response->programs(0)));
   const v1::CompileReport report = MakeReport(flags, *request, *response);
-  if (flags.json) return PrintJson(report);
-  std::fputs(ReportText(report, flags).c_str(), stdout);
-  return ExitCode::kSuccess;
+  return flags.json ? PrintJson(report) : PrintText(ReportText(report, flags));
 }
 
 void AddOptions(CLI::App& command, CompileFlags& flags) {
@@ -210,7 +207,7 @@ void AddOptions(CLI::App& command, CompileFlags& flags) {
       .add_option("--timeout", flags.timeout,
                   "The compiler is stopped after this time, such as 60s. The default is 10m.")
       ->type_name("TIME");
-  command.add_flag("--json", flags.json, "Prints one JSON object (CompileReport) instead of text.");
+  AddJsonFlag(command, "CompileReport", flags.json);
 }
 
 }  // namespace

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,7 +11,7 @@
 #include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/corpus.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -28,10 +27,7 @@ absl::StatusOr<ExitCode> RunCorpus(const CorpusFlags& flags) {
   if (!programs.ok()) return programs.status();
   if (flags.json) return PrintJson(MakeCorpusReport(*programs));
   const std::string markdown = CorpusMarkdown(*programs);
-  if (flags.write.empty()) {
-    std::fputs(markdown.c_str(), stdout);
-    return ExitCode::kSuccess;
-  }
+  if (flags.write.empty()) return PrintText(markdown);
   const absl::StatusOr<std::string> document = ReadFile(flags.write);
   if (!document.ok()) return document.status();
   const absl::StatusOr<std::string> updated = ReplaceBetweenMarkers(*document, markdown);
@@ -56,8 +52,7 @@ void AddCorpusCommand(CLI::App& app, CommandBody& body) {
                                         "Replaces the text between the corpus markers in this "
                                         "Markdown file. By default the table is printed.")
                            ->type_name("FILE");
-  command->add_flag("--json", flags->json, "Prints one JSON object (CorpusReport) instead of text.")
-      ->excludes(write);
+  AddJsonFlag(*command, "CorpusReport", flags->json)->excludes(write);
   command->callback([flags, &body] { body.run = [flags] { return RunCorpus(*flags); }; });
 }
 

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -10,7 +9,7 @@
 #include "cli/commands.h"
 #include "cli/explain_report.h"
 #include "cli/number_flag.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/program_inputs.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/mapping.h"
@@ -38,11 +37,7 @@ absl::StatusOr<ExitCode> RunExplain(const ExplainFlags& flags) {
   if (!reference.ok()) return reference.status();
   const v1::ExplainReport report = MakeExplainReport(*program, {flags.mapping, *mapping},
                                                      {flags.against, *reference}, flags.limit);
-  if (!flags.json) {
-    std::fputs(ExplainText(report).c_str(), stdout);
-    return ExitCode::kSuccess;
-  }
-  return PrintJson(report);
+  return flags.json ? PrintJson(report) : PrintText(ExplainText(report));
 }
 
 }  // namespace
@@ -60,8 +55,7 @@ void AddExplainCommand(CLI::App& app, CommandBody& body) {
       ->add_option("--limit", flags->limit,
                    "Lists at most this number of tensors. The default is 10.")
       ->check(WholeNumber(0, kMostReasons));
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (ExplainReport) instead of text.");
+  AddJsonFlag(*command, "ExplainReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunExplain(*flags); }; });
 }
 

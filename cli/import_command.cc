@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -18,7 +17,7 @@
 #include "cli/commands.h"
 #include "cli/import_text.h"
 #include "cli/number_flag.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "mallocmuzero/v1/program.pb.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/hardware.h"
@@ -79,12 +78,8 @@ absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
 
   v1::ImportReport report = MakeImportReport(*program);
   AddDefaultViolation(*program, report);
-  if (!flags.json) {
-    std::fputs(ImportText(report, *program).c_str(), stdout);
-    std::fputs(absl::StrCat("\nwrote ", flags.output, "\n").c_str(), stdout);
-    return ExitCode::kSuccess;
-  }
-  return PrintJson(report);
+  if (flags.json) return PrintJson(report);
+  return PrintText(absl::StrCat(ImportText(report, *program), "\nwrote ", flags.output, "\n"));
 }
 
 }  // namespace
@@ -128,8 +123,7 @@ void AddImportCommand(CLI::App& app, CommandBody& body) {
   command->add_option("--output", flags->output, "The program file to write.")
       ->type_name("FILE")
       ->required();
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (ImportReport) instead of text.");
+  AddJsonFlag(*command, "ImportReport", flags->json);
   command->footer("Every input may be zstd-compressed.");
   command->callback([flags, &body] { body.run = [flags] { return RunImport(*flags); }; });
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,7 +26,7 @@
 #include "cli/duration_flag.h"
 #include "cli/explain_report.h"
 #include "cli/number_flag.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/program_inputs.h"
 #include "cli/solve_progress.h"
 #include "cli/table.h"
@@ -267,11 +266,7 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent)
         MakeExplainReport(program, {solution->solver, solution->mapping},
                           {kDefaultMappingName, program.baseline()->mapping}, kReasonsShown);
   }
-  if (!flags.json) {
-    std::fputs(MapText(flags, program, report).c_str(), stdout);
-    return ExitCode::kSuccess;
-  }
-  return PrintJson(report);
+  return flags.json ? PrintJson(report) : PrintText(MapText(flags, program, report));
 }
 
 CLI::App* AddMap(CLI::App& app, const std::shared_ptr<MapFlags>& flags) {
@@ -316,7 +311,7 @@ CLI::App* AddMap(CLI::App& app, const std::shared_ptr<MapFlags>& flags) {
       ->type_name("FILE");
   command->add_flag("--explain", flags->explain,
                     "Prints the decisions that gain most against the compiler's default.");
-  command->add_flag("--json", flags->json, "Prints one JSON object (MapReport) instead of text.");
+  AddJsonFlag(*command, "MapReport", flags->json);
   command->footer("Ctrl-C ends the search and keeps the best.");
   return command;
 }

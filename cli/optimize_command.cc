@@ -25,7 +25,8 @@
 #include "cli/compiler_flags.h"
 #include "cli/duration_flag.h"
 #include "cli/number_flag.h"
-#include "cli/print_json.h"
+#include "cli/price_report.h"
+#include "cli/print_report.h"
 #include "cli/table.h"
 #include "compiler/chip.h"
 #include "compiler/find_library.h"
@@ -186,11 +187,8 @@ std::string ReportText(const v1::OptimizeReport& report, const OptimizeFlags& fl
                                      : absl::StrCat("refused: ", report.default_error())});
   std::string best = "the default is kept";
   if (report.has_best_round() || report.best_scoped_limit_bytes() > 0) {
-    best = FormatCycles(report.optimized_cycles());
-    if (report.has_default_cycles()) {
-      absl::StrAppend(&best, ", ", FormatChange(report.optimized_cycles(), report.default_cycles()),
-                      " the default");
-    }
+    best = ComparedCycles(report.optimized_cycles(), report.has_default_cycles(),
+                          report.default_cycles());
     if (report.best_scoped_limit_bytes() > 0) {
       absl::StrAppend(&best, report.has_best_round() ? ", with " : ", by ",
                       FormatMebibytes(report.best_scoped_limit_bytes()), " MiB of scoped memory",
@@ -235,9 +233,7 @@ absl::StatusOr<ExitCode> RunOptimize(const OptimizeFlags& flags) {
   const absl::StatusOr<PlacedSearchResult> result = SearchPlacements(*request);
   if (!result.ok()) return result.status();
   MMZ_RETURN_IF_ERROR(WriteResult(flags, *result));
-  if (flags.json) return PrintJson(result->report);
-  std::fputs(ReportText(result->report, flags).c_str(), stdout);
-  return ExitCode::kSuccess;
+  return flags.json ? PrintJson(result->report) : PrintText(ReportText(result->report, flags));
 }
 
 void AddInputs(CLI::App& command, OptimizeFlags& flags) {
@@ -310,8 +306,7 @@ void AddOptimizeCommand(CLI::App& app, CommandBody& body) {
       ->check(WholeNumber(1, kMostThreads));
   command->add_option("--seed", flags->seed, "The seed of all random choices. The default is 0.")
       ->check(WholeNumber(0));
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (OptimizeReport) instead of text.");
+  AddJsonFlag(*command, "OptimizeReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunOptimize(*flags); }; });
 }
 

@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -13,7 +12,7 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/handover_report.pb.h"
@@ -88,12 +87,8 @@ absl::StatusOr<ExitCode> RunOverrides(const OverridesFlags& flags) {
   if (!report.ok()) return report.status();
   const absl::Status written = WriteFileAtomically(flags.output, OptionLines(*report));
   if (!written.ok()) return OutputError(written);
-  if (!flags.json) {
-    std::fputs(absl::StrCat(OverridesText(*report), "\nwrote ", flags.output, "\n").c_str(),
-               stdout);
-    return ExitCode::kSuccess;
-  }
-  return PrintJson(*report);
+  if (flags.json) return PrintJson(*report);
+  return PrintText(absl::StrCat(OverridesText(*report), "\nwrote ", flags.output, "\n"));
 }
 
 }  // namespace
@@ -121,8 +116,7 @@ void AddOverridesCommand(CLI::App& app, CommandBody& body) {
                    "single uses of a value. The default is values.")
       ->type_name("values|uses")
       ->check(CLI::IsMember({"values", "uses"}));
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (OverridesReport) instead of text.");
+  AddJsonFlag(*command, "OverridesReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunOverrides(*flags); }; });
 }
 

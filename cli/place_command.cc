@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,7 +13,8 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
-#include "cli/print_json.h"
+#include "cli/price_report.h"
+#include "cli/print_report.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/handover_report.pb.h"
@@ -71,12 +71,8 @@ std::string PlaceText(const v1::PlaceReport& report, const std::string& output) 
       {"fast memory", absl::StrCat(FormatMebibytes(report.packed_bytes()), " MiB packed, ",
                                    FormatMebibytes(report.live_bytes()), " MiB live at once, of ",
                                    FormatMebibytes(report.fast_memory_bytes()), " MiB")}};
-  std::string price = FormatCycles(report.mapping_cycles());
-  if (report.has_default_cycles()) {
-    absl::StrAppend(&price, ", ", FormatChange(report.mapping_cycles(), report.default_cycles()),
-                    " the default");
-  }
-  facts.push_back({"promised", std::move(price)});
+  facts.push_back({"promised", ComparedCycles(report.mapping_cycles(), report.has_default_cycles(),
+                                              report.default_cycles())});
   return absl::StrCat(report.program(), " as placed\n\n", FactList(facts), "\nwrote ", output,
                       "\n");
 }
@@ -99,9 +95,7 @@ absl::StatusOr<ExitCode> RunPlace(const PlaceFlags& flags) {
       WriteFileAtomically(flags.output, SerializeDeterministically(placed->module));
   if (!written.ok()) return OutputError(written);
   const v1::PlaceReport report = MakeReport(*program, *mapping, *placed);
-  if (flags.json) return PrintJson(report);
-  std::fputs(PlaceText(report, flags.output).c_str(), stdout);
-  return ExitCode::kSuccess;
+  return flags.json ? PrintJson(report) : PrintText(PlaceText(report, flags.output));
 }
 
 }  // namespace
@@ -123,7 +117,7 @@ void AddPlaceCommand(CLI::App& app, CommandBody& body) {
                    "compressed if its name ends in .zst.")
       ->type_name("FILE")
       ->required();
-  command->add_flag("--json", flags->json, "Prints one JSON object (PlaceReport) instead of text.");
+  AddJsonFlag(*command, "PlaceReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunPlace(*flags); }; });
 }
 

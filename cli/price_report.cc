@@ -112,6 +112,12 @@ std::string PriceText(const v1::PriceReport& report) {
   return FactList(facts);
 }
 
+std::string ComparedCycles(double cycles, bool has_default, double default_cycles) {
+  if (!has_default) return FormatCycles(cycles);
+  return absl::StrCat(FormatCycles(cycles), ", ", FormatChange(cycles, default_cycles),
+                      " the default");
+}
+
 std::string CostliestInstructions(const Program& program, const Mapping& mapping, int count) {
   Table table({{"instruction"},
                {"opcode"},

@@ -18,6 +18,10 @@ v1::PriceReport MakePriceReport(const Program& program, const Mapping& mapping);
 // Total, its parts, and how it compares with everything in HBM and with the default where known.
 std::string PriceText(const v1::PriceReport& report);
 
+// Cycles and, if the default's are known, how they compare: "32.836 Mcycles, 1.20 % below the
+// default".
+std::string ComparedCycles(double cycles, bool has_default, double default_cycles);
+
 // The `count` instructions that take most cycles under `mapping`, executions included and waiting
 // for copies excluded, as a table.
 std::string CostliestInstructions(const Program& program, const Mapping& mapping, int count);

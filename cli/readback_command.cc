@@ -16,7 +16,8 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
-#include "cli/print_json.h"
+#include "cli/price_report.h"
+#include "cli/print_report.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/handover_report.pb.h"
@@ -40,13 +41,6 @@ struct ReadbackFlags {
   std::string output;
   bool json = false;
 };
-
-// "32.836 Mcycles, 1.20 % below the default".
-std::string ComparedCycles(double cycles, bool has_default, double default_cycles) {
-  if (!has_default) return FormatCycles(cycles);
-  return absl::StrCat(FormatCycles(cycles), ", ", FormatChange(cycles, default_cycles),
-                      " the default");
-}
 
 std::string MismatchTable(const v1::ReadBackReport& report) {
   if (report.mismatches().empty()) return "";
@@ -161,11 +155,7 @@ absl::StatusOr<ExitCode> RunReadback(const ReadbackFlags& flags) {
     if (!written.ok()) return OutputError(written);
   }
   const v1::ReadBackReport report = Report(*program, *read_back, compared);
-  if (!flags.json) {
-    std::fputs(ReadbackText(report).c_str(), stdout);
-    return ExitCode::kSuccess;
-  }
-  return PrintJson(report);
+  return flags.json ? PrintJson(report) : PrintText(ReadbackText(report));
 }
 
 }  // namespace
@@ -193,8 +183,7 @@ void AddReadbackCommand(CLI::App& app, CommandBody& body) {
       ->type_name("NAME|FILE");
   command->add_option("--output", flags->output, "Writes the placement to this mapping file.")
       ->type_name("FILE");
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (ReadBackReport) instead of text.");
+  AddJsonFlag(*command, "ReadBackReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunReadback(*flags); }; });
 }
 

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -10,7 +9,7 @@
 #include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/price_report.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/program_inputs.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/hardware.h"
@@ -37,10 +36,8 @@ absl::StatusOr<ExitCode> SimulateModule(const SimulateFlags& flags) {
   const absl::StatusOr<v1::PriceReport> report = PriceModule(flags.hlo, *hardware);
   if (!report.ok()) return report.status();
   if (flags.json) return PrintJson(*report);
-  const std::string text = absl::StrCat(report->name(), " on ", report->hardware(),
-                                        " as compiled\n\n", PriceText(*report));
-  std::fputs(text.c_str(), stdout);
-  return ExitCode::kSuccess;
+  return PrintText(absl::StrCat(report->name(), " on ", report->hardware(), " as compiled\n\n",
+                                PriceText(*report)));
 }
 
 absl::StatusOr<ExitCode> SimulateProgram(const SimulateFlags& flags) {
@@ -50,13 +47,11 @@ absl::StatusOr<ExitCode> SimulateProgram(const SimulateFlags& flags) {
   if (!mapping.ok()) return mapping.status();
   const v1::PriceReport report = MakePriceReport(*program, *mapping);
   if (flags.json) return PrintJson(report);
-  const std::string text =
+  return PrintText(
       absl::StrCat(report.name(), " on ", report.hardware(), " under the mapping ", flags.mapping,
                    "\n\n", PriceText(report), "\nThe ", kCostliestShown,
                    " instructions that take most cycles, waiting for copies not included\n",
-                   CostliestInstructions(*program, *mapping, kCostliestShown));
-  std::fputs(text.c_str(), stdout);
-  return ExitCode::kSuccess;
+                   CostliestInstructions(*program, *mapping, kCostliestShown)));
 }
 
 }  // namespace
@@ -79,7 +74,7 @@ void AddSimulateCommand(CLI::App& app, CommandBody& body) {
                    absl::StrCat(kMappingHelp, " The default is all_hbm."))
       ->type_name("NAME|FILE")
       ->needs(program);
-  command->add_flag("--json", flags->json, "Prints one JSON object (PriceReport) instead of text.");
+  AddJsonFlag(*command, "PriceReport", flags->json);
   hlo->needs(hardware)->excludes(program);
   hardware->needs(hlo);
   command->callback([flags, hlo, program, &body] {

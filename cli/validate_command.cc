@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/report.pb.h"
@@ -74,11 +73,8 @@ absl::StatusOr<ExitCode> RunValidate(const ValidateFlags& flags) {
   }
   const std::vector<Violation> violations = Validate(*program, *mapping);
   const ExitCode verdict = violations.empty() ? ExitCode::kSuccess : ExitCode::kFailure;
-  if (!flags.json) {
-    std::fputs(ValidationText(violations, *mapping).c_str(), stdout);
-    return verdict;
-  }
-  return PrintJson(MakeReport(violations), verdict);
+  return flags.json ? PrintJson(MakeReport(violations), verdict)
+                    : PrintText(ValidationText(violations, *mapping), verdict);
 }
 
 }  // namespace
@@ -88,8 +84,7 @@ void AddValidateCommand(CLI::App& app, CommandBody& body) {
   const auto flags = std::make_shared<ValidateFlags>();
   AddProgramFlag(*command, flags->program)->required();
   AddMappingFlag(*command, flags->mapping);
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (ValidationReport) instead of text.");
+  AddJsonFlag(*command, "ValidationReport", flags->json);
   command->footer("Exits 1 if the mapping is invalid.");
   command->callback([flags, &body] { body.run = [flags] { return RunValidate(*flags); }; });
 }

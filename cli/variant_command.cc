@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/number_flag.h"
+#include "cli/print_report.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
 #include "simulator/core/fast_memory_share.h"
@@ -88,9 +88,7 @@ absl::StatusOr<ExitCode> RunVariant(const VariantFlags& flags) {
   if (!variant.ok()) return variant.status();
   const absl::Status written = WriteMessage(flags.output, variant->proto());
   if (!written.ok()) return OutputError(written);
-  std::fputs(absl::StrCat(VariantText(*program, *variant), "wrote ", flags.output, "\n").c_str(),
-             stdout);
-  return ExitCode::kSuccess;
+  return PrintText(absl::StrCat(VariantText(*program, *variant), "wrote ", flags.output, "\n"));
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 #include "cluster/cluster_config.h"
 
-#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "cluster/config_checks.h"
 #include "cluster/config_defaults.h"
+#include "cluster/config_folder.h"
 #include "cluster/config_mistakes.h"
 #include "cluster/config_text.h"
 
@@ -39,30 +39,19 @@ void FillIn(v1::ClusterConfig& config, const ConfigSection& root) {
   if (learner.listen_address().empty()) learner.set_listen_address(learner.address());
 }
 
-// Makes a path absolute; an empty path stays empty.
-void MakeAbsolute(const std::filesystem::path& folder, std::string* path) {
-  if (!path->empty()) *path = (folder / *path).lexically_normal().string();
-}
-
 void MakePathsAbsolute(const std::string& file, v1::ClusterConfig& config) {
-  std::error_code error;
-  std::filesystem::path folder = std::filesystem::absolute(file, error).parent_path();
-  v1::Security& security = *config.mutable_security();
-  MakeAbsolute(folder, security.mutable_ca_file());
-  MakeAbsolute(folder, security.mutable_certificate_file());
-  MakeAbsolute(folder, security.mutable_key_file());
-  MakeAbsolute(folder, security.mutable_token_file());
-  MakeAbsolute(folder, security.mutable_admin_token_file());
+  const ConfigFolder folder(file);
+  folder.MakeAbsolute(*config.mutable_security());
   for (v1::ReplayShard& shard : *config.mutable_replay()) {
-    MakeAbsolute(folder, shard.mutable_data_dir());
+    folder.MakeAbsolute(*shard.mutable_data_dir());
   }
-  MakeAbsolute(folder, config.mutable_learner()->mutable_run_dir());
-  MakeAbsolute(folder, config.mutable_learner()->mutable_from());
+  folder.MakeAbsolute(*config.mutable_learner()->mutable_run_dir());
+  folder.MakeAbsolute(*config.mutable_learner()->mutable_from());
   for (std::string& path : *config.mutable_learner()->mutable_workloads()) {
-    MakeAbsolute(folder, &path);
+    folder.MakeAbsolute(path);
   }
-  MakeAbsolute(folder, config.mutable_actor()->mutable_spool_dir());
-  MakeAbsolute(folder, config.mutable_actor()->mutable_audit_dir());
+  folder.MakeAbsolute(*config.mutable_actor()->mutable_spool_dir());
+  folder.MakeAbsolute(*config.mutable_actor()->mutable_audit_dir());
 }
 
 }  // namespace

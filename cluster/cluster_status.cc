@@ -95,6 +95,15 @@ std::string ToString(Health health) {
   return "away";
 }
 
+std::string ReasonOf(const v1::RoleStatus& role) {
+  if (!role.error().empty()) return role.error();
+  const Health health = HealthOf(role);
+  if (health == Health::kSilent) {
+    return absl::StrFormat("not heard of for %.0f s", role.silent_seconds());
+  }
+  return health == Health::kDegraded ? role.trouble() : role.blocked_on();
+}
+
 StatusCollector::StatusCollector(const v1::ClusterConfig& config,
                                  std::shared_ptr<const Security> security)
     : least_actors_(config.actor().expected()),

@@ -35,6 +35,9 @@ Health HealthOf(const v1::RoleStatus& role);
 // The name of the state in lower case, such as "ok".
 std::string ToString(Health health);
 
+// Why the role is not in the state kOk; empty if it is.
+std::string ReasonOf(const v1::RoleStatus& role);
+
 // Asks roles for their status over connections that it keeps. Thread-safe.
 class StatusCollector {
  public:

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "actor/self_play.h"
 #include "base/check_field.h"
+#include "base/exists.h"
 #include "base/thread_count.h"
 #include "cluster/address_checks.h"
 #include "learner/learner.h"
@@ -34,10 +35,6 @@ bool IsName(absl::string_view name) {
     if (!absl::ascii_isalnum(c) && c != '-') return false;
   }
   return true;
-}
-
-std::string MessageOf(const absl::Status& status) {
-  return std::string(status.message().data(), status.message().size());
 }
 
 // Adds the wrong fields of a section's message.
@@ -120,7 +117,7 @@ void Checker::CheckSecurity() {
     return;
   }
   // The message has the form "security.FIELD: what is wrong".
-  const std::string message = MessageOf(loaded.status());
+  const std::string message = std::string(loaded.status().message());
   for (const auto& [field, path] : files) {
     const std::string prefix = absl::StrCat("security.", field, ": ");
     if (absl::StartsWith(message, prefix)) {
@@ -177,7 +174,7 @@ void Checker::CheckSearch(const ConfigSection& learner) {
     section.Complain("kind", "GUMBEL or PUCT expected");
   }
   const absl::StatusOr<SearchConfig> made = MakeSearchConfig(search);
-  if (!made.ok()) section.Complain(MessageOf(made.status()));
+  if (!made.ok()) section.Complain(std::string(made.status().message()));
 }
 
 void Checker::CheckLearner(bool programs) {
@@ -197,12 +194,12 @@ void Checker::CheckLearner(bool programs) {
     section.Complain("workloads", "missing; a program or a folder of programs expected");
   }
   std::error_code error;
-  if (programs && std::filesystem::exists(learner.run_dir(), error) &&
+  if (programs && Exists(learner.run_dir()) &&
       !std::filesystem::is_directory(learner.run_dir(), error)) {
     section.Complain("run_dir", absl::StrCat(learner.run_dir(), " is not a folder"));
   }
   for (int i = 0; i < learner.workloads_size() && programs; ++i) {
-    if (std::filesystem::exists(learner.workloads(i), error)) continue;
+    if (Exists(learner.workloads(i))) continue;
     section.Complain("workloads", absl::StrCat("no file or folder ", learner.workloads(i)), i);
   }
 }
@@ -226,10 +223,7 @@ void Checker::CheckFrom(const ConfigSection& section, bool programs) {
   if (section.GivenOrUnreadable("network")) {
     section.Complain("network", "none expected besides from, whose networks are trained");
   }
-  std::error_code error;
-  if (programs && !std::filesystem::exists(from, error)) {
-    section.Complain("from", absl::StrCat("no file ", from));
-  }
+  if (programs && !Exists(from)) section.Complain("from", absl::StrCat("no file ", from));
 }
 
 void Checker::CheckActors() {

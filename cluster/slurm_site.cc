@@ -1,13 +1,13 @@
 #include "cluster/slurm_site.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <string>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "cluster/config_folder.h"
 #include "cluster/config_mistakes.h"
 #include "cluster/config_text.h"
 
@@ -111,11 +111,7 @@ absl::StatusOr<v1::SlurmSite> ParseSlurmSite(absl::string_view text, const std::
   if (!places.complete) return mistakes.ToStatus(path);
   const ConfigSection root(site, places, mistakes);
   root.FillIn(DefaultSlurmSite());
-  std::error_code error;
-  const std::filesystem::path folder = std::filesystem::absolute(path, error).parent_path();
-  if (!site.shared_dir().empty()) {
-    site.set_shared_dir((folder / site.shared_dir()).lexically_normal().string());
-  }
+  ConfigFolder(path).MakeAbsolute(*site.mutable_shared_dir());
   CheckSlurmSite(site, root);
   if (!mistakes.empty()) return mistakes.ToStatus(path);
   return site;

@@ -5,14 +5,13 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "rpc/host_port.h"
-#include "rpc/http_listener.h"
 
 namespace mallocmuzero {
 namespace {
@@ -121,11 +120,6 @@ std::string ApiRequest::Get(const std::string& name) const {
   return found == query.end() ? "" : found->second;
 }
 
-struct HttpServer::Http {
-  httplib::Server server;
-  std::thread thread;
-};
-
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpOptions& options,
                                                                absl::Span<const PageFile> page) {
   std::optional<HostPort> parsed = ParseHostPort(options.address, /*least_port=*/0);
@@ -138,24 +132,14 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Listen(const HttpOptions
         absl::StrCat(options.address, ": a token is needed on an address that is not loopback"));
   }
   std::unique_ptr<HttpServer> server(new HttpServer());
-  httplib::Server& http = server->http_->server;
+  httplib::Server& http = server->listener_.http();
   http.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   http.set_payload_max_length(kMostRequestBytes);
   http.set_keep_alive_timeout(kIdleSeconds);
   AddRoutes(options, IsLoopback(*parsed), page, http);
-  if (absl::Status status = ListenHttp(options.address, *parsed, http, server->http_->thread);
-      !status.ok()) {
-    return status;
-  }
+  MMZ_RETURN_IF_ERROR(server->listener_.Listen(options.address, *parsed));
   server->address_ = ToString(*parsed);
   return server;
-}
-
-HttpServer::HttpServer() : http_(std::make_unique<Http>()) {}
-
-HttpServer::~HttpServer() {
-  http_->server.stop();
-  if (http_->thread.joinable()) http_->thread.join();
 }
 
 }  // namespace mallocmuzero

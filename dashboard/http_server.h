@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "rpc/http_listener.h"
 
 namespace mallocmuzero {
 
@@ -53,20 +54,15 @@ class HttpServer {
   // it is not a loopback address and there is no token.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Listen(const HttpOptions& options,
                                                             absl::Span<const PageFile> page);
-  ~HttpServer();
-  HttpServer(const HttpServer&) = delete;
-  HttpServer& operator=(const HttpServer&) = delete;
 
   // host:port with the port that the server listens on.
   const std::string& address() const { return address_; }
 
  private:
-  struct Http;
+  HttpServer() = default;
 
-  HttpServer();
-
-  std::unique_ptr<Http> http_;
   std::string address_;
+  HttpListener listener_;
 };
 
 }  // namespace mallocmuzero

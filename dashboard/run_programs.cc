@@ -1,11 +1,10 @@
 #include "dashboard/run_programs.h"
 
-#include <filesystem>
 #include <optional>
-#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/exists.h"
 #include "base/size32.h"
 #include "learner/best_history.h"
 #include "simulator/core/simulate.h"
@@ -78,9 +77,8 @@ std::vector<std::pair<std::string, std::string>> RunPrograms::BestFiles(
     files.emplace_back(absl::StrCat(version.number), version.path);
   }
   const std::string best = directory_.BestPath(chip, name);
-  std::error_code error;
   // Runs of earlier versions have no history.
-  if (files.empty() && std::filesystem::exists(best, error)) files.emplace_back(kBestId, best);
+  if (files.empty() && Exists(best)) files.emplace_back(kBestId, best);
   return files;
 }
 

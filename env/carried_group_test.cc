@@ -41,11 +41,12 @@ class CarriedGroupTest : public ::testing::Test {
   static constexpr uint32_t kResult = 3;
   static constexpr double kAllHbm = 20 + 10 * 40 + 20;
 
-  static Program Replaced(testing::BufferSpec result = {}) {
+  static Program Replaced(testing::BufferSpec result = {}, bool read_before_loop = false) {
     ProgramBuilder builder;
     for (const uint32_t b : {kInitial, kParameter, kRoot}) EXPECT_EQ(builder.AddBuffer(96), b);
     builder.AddBuffer(96, result);
     builder.AddInstruction(20, {Write(kInitial, 5)});
+    if (read_before_loop) builder.AddInstruction(20, {Read(kInitial, 5)});
     const LoopIndex loop = builder.BeginLoop(10);
     builder.AddInstruction(20, {Read(kParameter, 5)});
     builder.AddInstruction(20, {Write(kRoot, 5)});
@@ -56,19 +57,7 @@ class CarriedGroupTest : public ::testing::Test {
   }
 
   // The same with a read of the initial value at 1, before loop 2 to 5.
-  static Program ReadBeforeTheLoop() {
-    ProgramBuilder builder;
-    for (int b = 0; b < 4; ++b) builder.AddBuffer(96);
-    builder.AddInstruction(20, {Write(kInitial, 5)});
-    builder.AddInstruction(20, {Read(kInitial, 5)});
-    const LoopIndex loop = builder.BeginLoop(10);
-    builder.AddInstruction(20, {Read(kParameter, 5)});
-    builder.AddInstruction(20, {Write(kRoot, 5)});
-    builder.EndLoop();
-    builder.AddInstruction(20, {Read(kResult, 5)});
-    builder.AddCarriedGroup(loop, kInitial, kParameter, kRoot, kResult);
-    return builder.Build();
-  }
+  static Program ReadBeforeTheLoop() { return Replaced({}, /*read_before_loop=*/true); }
 
   // The root is the parameter, changed in place at 3.
   static Program ChangedInPlace(bool read_before_loop = false) {

@@ -21,6 +21,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/exists.h"
 #include "base/file_io.h"
 #include "base/message_file.h"
 #include "base/message_json.h"
@@ -40,11 +41,6 @@ constexpr char kPinnedFile[] = "/pinned";
 
 std::string FolderOf(const RunDirectory& directory, uint64_t step) {
   return absl::StrCat(directory.path(), "/checkpoints/", kPrefix, step);
-}
-
-bool Exists(const std::string& path) {
-  std::error_code error;
-  return fs::exists(path, error) && !error;
 }
 
 // The step in the name of a folder; none if the name is not of the form step-N.

@@ -19,17 +19,13 @@
 namespace mallocmuzero {
 namespace {
 
-std::string MessageOf(const absl::Status& status) {
-  return std::string(status.message().data(), status.message().size());
-}
-
 void AddWrongNetwork(const v1::LearnerRole& learner, std::vector<WrongField>& wrong) {
   absl::Status network = ValidateNetworkConfig(learner.network());
   if (network.ok()) network = CheckPlayable(learner.network());
-  if (!network.ok()) wrong.push_back({"network", MessageOf(network)});
+  if (!network.ok()) wrong.push_back({"network", std::string(network.message())});
   const absl::Status values = CheckValueTarget(learner.options(), learner.network());
   // The message has the form "network.FIELD: what would be right".
-  const std::string message = MessageOf(values);
+  const std::string message(values.message());
   const size_t colon = message.find(": ");
   if (!values.ok()) wrong.push_back({message.substr(0, colon), message.substr(colon + 2)});
 }

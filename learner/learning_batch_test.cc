@@ -4,11 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "actor/game_recorder.h"
-#include "env/game.h"
+#include "actor/testing/recorded_game.h"
 #include "env/players.h"
 #include "env/program_set.h"
 #include "env/testing/random_program_set.h"
@@ -29,13 +28,8 @@ class LearningBatchTest : public ::testing::Test {
  protected:
   LearningBatchTest() {
     const PlayedProgram& program = programs_[0];
-    Player player(PlayerKind::kRandom, 1);
-    player.StartGame();
-    GameRecorder recorder(program, TrajectoryId(1, 2, 3), v1::Trajectory::SELF_PLAY, 0);
-    Game game(program.rules());
-    recorder.Start(game);
-    while (!game.finished()) recorder.Apply(game, player.Choose(game));
-    game_ = std::make_shared<const v1::Trajectory>(std::move(recorder).Finish());
+    game_ = std::make_shared<const v1::Trajectory>(
+        testing::RecordedGame(program, Player(PlayerKind::kRandom, 1), TrajectoryId(1, 2, 3)));
     baselines_.emplace(program.sha256(), ReturnBaseline(program.rules().access_count()));
   }
 

@@ -2,17 +2,14 @@
 
 #include <filesystem>
 #include <optional>
-#include <random>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "base/message_file.h"
 #include "env/game.h"
 #include "env/players.h"
-#include "env/testing/random_game_program.h"
+#include "env/testing/random_program_set.h"
 #include "gtest/gtest.h"
 #include "learner/run_directory.h"
 #include "simulator/core/mapping.h"
@@ -23,21 +20,11 @@ namespace {
 
 class BestMapping : public ::testing::Test {
  protected:
-  BestMapping() : programs_(MakePrograms()) {
+  BestMapping() {
     const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
     const std::string folder = absl::StrCat(::testing::TempDir(), "/best_mapping_test_", test);
     std::filesystem::remove_all(folder);
     directory_ = *RunDirectory::Create(folder, {});
-  }
-
-  static ProgramSet MakePrograms() {
-    std::mt19937_64 random(11);
-    for (;;) {
-      std::vector<Program> programs;
-      programs.push_back(testing::RandomGameProgram(random));
-      absl::StatusOr<ProgramSet> set = ProgramSet::Create(std::move(programs));
-      if (set.ok() && (*set)[0].decisions() > 4) return *std::move(set);
-    }
   }
 
   // The progress of a run whose best game is one of this player.
@@ -58,7 +45,7 @@ class BestMapping : public ::testing::Test {
     return directory_->BestPath(programs_[0].program().hardware().name(), programs_[0].name());
   }
 
-  ProgramSet programs_;
+  const ProgramSet programs_ = testing::RandomProgramSet(11, 1);
   absl::StatusOr<RunDirectory> directory_ = absl::UnknownError("");
 };
 

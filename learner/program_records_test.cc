@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "actor/game_recorder.h"
-#include "env/game.h"
+#include "actor/testing/recorded_game.h"
 #include "env/players.h"
 #include "env/program_rules.h"
 #include "env/program_set.h"
@@ -30,13 +30,7 @@ using ::testing::IsEmpty;
 class ProgramRecordsTest : public ::testing::Test {
  protected:
   v1::Trajectory Play(size_t p, PlayerKind kind) const {
-    Player player(kind, 1);
-    player.StartGame();
-    GameRecorder recorder(programs_[p], TrajectoryId(1, 2, p), v1::Trajectory::SELF_PLAY, 0);
-    Game game(programs_[p].rules());
-    recorder.Start(game);
-    while (!game.finished()) recorder.Apply(game, player.Choose(game));
-    return std::move(recorder).Finish();
+    return testing::RecordedGame(programs_[p], Player(kind, 1), TrajectoryId(1, 2, p));
   }
 
   // The indices of the programs that TakeImproved returns.

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/exists.h"
 #include "base/status_macros.h"
 
 namespace mallocmuzero {
@@ -44,8 +45,7 @@ absl::StatusOr<std::optional<Checkpoint>> LoadLatest(const RunDirectory& directo
     status = absl::FailedPreconditionError(absl::StrCat(
         path, ": missing, though the run has begun: restore it or take another folder"));
   }
-  std::error_code error;
-  if (!fs::exists(directory.previous_checkpoint_path(), error)) return status;
+  if (!Exists(directory.previous_checkpoint_path())) return status;
   return absl::Status(status.code(), absl::StrCat(status.message(),
                                                   "; to go on from the checkpoint before it, copy ",
                                                   directory.previous_checkpoint_path(), " there"));
@@ -66,7 +66,7 @@ absl::Status SaveLatest(const RunDirectory& directory, const Checkpoint& checkpo
   MMZ_RETURN_IF_ERROR(SaveCheckpoint(next, checkpoint));
   std::error_code error;
   absl::Status status;
-  if (fs::exists(latest, error)) status = NameAlso(latest, directory.previous_checkpoint_path());
+  if (Exists(latest)) status = NameAlso(latest, directory.previous_checkpoint_path());
   if (status.ok()) {
     fs::rename(next, latest, error);
     if (!error) return absl::OkStatus();

@@ -25,6 +25,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "base/exists.h"
 #include "base/file_io.h"
 #include "base/make_folder.h"
 #include "base/message_file.h"
@@ -43,12 +44,6 @@ constexpr char kGamesExtension[] = ".games";
 
 // File systems allow names of 255 bytes; this leaves room for the extension.
 constexpr size_t kMostNameBytes = 200;
-
-// A path that cannot be looked at, such as one too long, is as good as none.
-bool Exists(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error) && !error;
-}
 
 bool HoldsFiles(const std::string& folder) {
   std::error_code error;

@@ -4,15 +4,14 @@
 #include <prometheus/text_serializer.h>
 
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "metrics/process_usage.h"
 #include "rpc/host_port.h"
-#include "rpc/http_listener.h"
 
 namespace mallocmuzero {
 namespace {
@@ -47,13 +46,6 @@ httplib::Server::Handler AnswerOf(MetricsServer::Health check) {
 
 }  // namespace
 
-// The server of cpp-httplib. The threads of prometheus-cpp's own server do not start in a process
-// with LibTorch, because their stacks are too small for its thread-local storage.
-struct MetricsServer::Http {
-  httplib::Server server;
-  std::thread thread;
-};
-
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
     const std::string& address, const std::shared_ptr<prometheus::Registry>& registry,
     Health health, HeaderCheck access, Health readiness) {
@@ -63,7 +55,7 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
         absl::StrCat(address, ": host:port expected, such as 127.0.0.1:9464"));
   }
   std::unique_ptr<MetricsServer> metrics(new MetricsServer());
-  httplib::Server& http = metrics->http_->server;
+  httplib::Server& http = metrics->listener_.http();
   http.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   http.set_payload_max_length(kMostRequestBytes);
   http.set_keep_alive_max_count(kRequestsOfConnection);
@@ -79,19 +71,9 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Listen(
   });
   http.Get("/healthz", AnswerOf(std::move(health)));
   http.Get("/readyz", AnswerOf(std::move(readiness)));
-  if (absl::Status status = ListenHttp(address, *parsed, http, metrics->http_->thread);
-      !status.ok()) {
-    return status;
-  }
+  MMZ_RETURN_IF_ERROR(metrics->listener_.Listen(address, *parsed));
   metrics->address_ = ToString(*parsed);
   return metrics;
-}
-
-MetricsServer::MetricsServer() : http_(std::make_unique<Http>()) {}
-
-MetricsServer::~MetricsServer() {
-  http_->server.stop();
-  if (http_->thread.joinable()) http_->thread.join();
 }
 
 }  // namespace mallocmuzero

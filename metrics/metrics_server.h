@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "rpc/http_listener.h"
 
 namespace mallocmuzero {
 
@@ -35,20 +36,18 @@ class MetricsServer {
       const std::string& address, const std::shared_ptr<prometheus::Registry>& registry,
       Health health = [] { return absl::OkStatus(); }, HeaderCheck access = {},
       Health readiness = [] { return absl::OkStatus(); });
-  ~MetricsServer();
-  MetricsServer(const MetricsServer&) = delete;
-  MetricsServer& operator=(const MetricsServer&) = delete;
 
   // host:port with the port that the server listens on.
   const std::string& address() const { return address_; }
 
  private:
-  struct Http;
+  MetricsServer() = default;
 
-  MetricsServer();
-
-  std::unique_ptr<Http> http_;
   std::string address_;
+
+  // The threads of prometheus-cpp's own server would not start in a process with LibTorch, because
+  // their stacks are too small for its thread-local storage.
+  HttpListener listener_;
 };
 
 }  // namespace mallocmuzero

@@ -1,11 +1,16 @@
-// The priority that a new position gets, before any draw has measured it.
+// Which numbers are priorities, and the priority that a new position gets before any draw has
+// measured it.
 
 #ifndef MALLOCMUZERO_REPLAY_PRIORITY_H_
 #define MALLOCMUZERO_REPLAY_PRIORITY_H_
 
 #include <algorithm>
+#include <cmath>
 
 namespace mallocmuzero {
+
+// A priority is finite and not below 0.
+inline bool IsPriority(double value) { return std::isfinite(value) && value >= 0; }
 
 // The number of SetPriority calls after which the memory of the highest priority has decayed to
 // about a third (1/e): roughly the latest hundred batches.

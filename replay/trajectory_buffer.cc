@@ -24,8 +24,6 @@ namespace {
 constexpr double kLeastPriority = 1e-6;
 
 // A network may predict NaN, and a single NaN in the tree would spoil its sums for good.
-bool IsPriority(double priority) { return std::isfinite(priority) && priority >= 0; }
-
 std::string Key(absl::string_view bytes) { return std::string(bytes.data(), bytes.size()); }
 
 // Ids break ties, so that the result does not depend on the order in which games arrived.

@@ -1,8 +1,9 @@
-// Starts an HTTP server of cpp-httplib on an address of ours.
+// An HTTP server of cpp-httplib on an address of ours.
 
 #ifndef MALLOCMUZERO_RPC_HTTP_LISTENER_H_
 #define MALLOCMUZERO_RPC_HTTP_LISTENER_H_
 
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -15,12 +16,28 @@ class Server;
 
 namespace mallocmuzero {
 
-// Binds the server, whose routes and limits are set already, and serves on `thread`, which the
-// caller joins after http.stop(). Replaces port 0 of `address` by the port that the system chose.
-// InvalidArgument, with the text `given` in front, if another process has the address or it is not
-// one of this machine.
-absl::Status ListenHttp(const std::string& given, HostPort& address, httplib::Server& http,
-                        std::thread& thread);
+// Serves on threads of its own from Listen on.
+class HttpListener {
+ public:
+  HttpListener();
+
+  // Ends the server, and waits for calls that it answers.
+  ~HttpListener();
+  HttpListener(const HttpListener&) = delete;
+  HttpListener& operator=(const HttpListener&) = delete;
+
+  // The server, whose routes and limits must be set before Listen.
+  httplib::Server& http() { return *http_; }
+
+  // Begins to serve; call it once. Replaces port 0 of `address` by the port that the system chose.
+  // InvalidArgument, with the text `given` in front, if another process has the address or it is
+  // not one of this machine.
+  absl::Status Listen(const std::string& given, HostPort& address);
+
+ private:
+  std::unique_ptr<httplib::Server> http_;
+  std::thread thread_;
+};
 
 }  // namespace mallocmuzero
 

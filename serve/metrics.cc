@@ -14,21 +14,10 @@ constexpr char kRequestsHelp[] =
 
 std::string MetricName(const char* what) { return absl::StrCat("mallocmuzero_serve_", what); }
 
-prometheus::Histogram* AddHistogram(prometheus::Registry& registry, const char* what,
-                                    const char* help,
-                                    const prometheus::Histogram::BucketBoundaries& bounds) {
-  return &prometheus::BuildHistogram()
-              .Name(MetricName(what))
-              .Help(help)
-              .Register(registry)
-              .Add({}, bounds);
-}
-
 }  // namespace
 
-ServeMetrics::ServeMetrics(prometheus::Registry* registry)
-    : own_registry_(registry == nullptr ? std::make_unique<prometheus::Registry>() : nullptr) {
-  prometheus::Registry& to = registry == nullptr ? *own_registry_ : *registry;
+ServeMetrics::ServeMetrics(prometheus::Registry* registry) : registry_(registry) {
+  prometheus::Registry& to = registry_.get();
   requests_ = &MakeCounters(to, MetricName("requests_total"), kRequestsHelp);
   games_ = &MakeCounter(to, MetricName("games_total"), "Games played for requests, also in part.");
   simulations_ = &MakeCounter(to, MetricName("simulations_total"),
@@ -45,16 +34,18 @@ ServeMetrics::ServeMetrics(prometheus::Registry* registry)
                              "Updates of the weights that new searches play; 0 without a network.");
   const prometheus::Histogram::BucketBoundaries seconds = {1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3,  1,
                                                            3,    10,   30,   100,  300, 1000, 3600};
-  wait_seconds_ = AddHistogram(
-      to, "wait_seconds", "Time from the arrival of a request until a thread took it.", seconds);
-  prepare_seconds_ =
-      AddHistogram(to, "prepare_seconds", "Time to read or import a program.", seconds);
-  search_seconds_ = AddHistogram(to, "search_seconds", "Time of a search.", seconds);
+  wait_seconds_ =
+      &MakeHistogram(to, MetricName("wait_seconds"),
+                     "Time from the arrival of a request until a thread took it.", seconds);
+  prepare_seconds_ = &MakeHistogram(to, MetricName("prepare_seconds"),
+                                    "Time to read or import a program.", seconds);
+  search_seconds_ = &MakeHistogram(to, MetricName("search_seconds"), "Time of a search.", seconds);
   batch_searches_ =
-      AddHistogram(to, "batch_searches", "Searches that share a batch of the network.",
-                   {1, 2, 3, 4, 6, 8, 12, 16, 32});
-  batch_rows_ = AddHistogram(to, "batch_rows", "Positions and latent states in a batch.",
-                             {1, 4, 16, 32, 64, 128, 256, 512, 1024});
+      &MakeHistogram(to, MetricName("batch_searches"),
+                     "Searches that share a batch of the network.", {1, 2, 3, 4, 6, 8, 12, 16, 32});
+  batch_rows_ =
+      &MakeHistogram(to, MetricName("batch_rows"), "Positions and latent states in a batch.",
+                     {1, 4, 16, 32, 64, 128, 256, 512, 1024});
 }
 
 void ServeMetrics::CountSearch(const SearchFigures& figures) {

@@ -10,9 +10,9 @@
 #include <prometheus/registry.h>
 
 #include <cstdint>
-#include <memory>
 
 #include "absl/status/status.h"
+#include "metrics/families.h"
 #include "serve/batch_lane.h"
 #include "serve/mapping_search.h"
 
@@ -39,7 +39,7 @@ class ServeMetrics {
   void Update(uint32_t running, uint32_t waiting, uint64_t network_step);
 
  private:
-  std::unique_ptr<prometheus::Registry> own_registry_;
+  RegistryOrOwn registry_;
   prometheus::Family<prometheus::Counter>* requests_;
   prometheus::Counter* games_;
   prometheus::Counter* simulations_;

@@ -1,7 +1,5 @@
 #include "serve/serve_config.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -10,6 +8,7 @@
 #include "base/file_io.h"
 #include "base/status_macros.h"
 #include "base/thread_count.h"
+#include "cluster/config_folder.h"
 #include "cluster/config_mistakes.h"
 #include "cluster/config_text.h"
 #include "model/network.h"
@@ -37,10 +36,6 @@ constexpr FieldRange kRanges[] = {
     {"simulations", 1, 10'000},
 };
 
-void MakeAbsolute(const std::filesystem::path& folder, std::string* path) {
-  if (!path->empty()) *path = (folder / *path).lexically_normal().string();
-}
-
 }  // namespace
 
 absl::StatusOr<v1::ServeConfig> ReadServeConfig(const std::string& path) {
@@ -56,16 +51,9 @@ absl::StatusOr<v1::ServeConfig> ParseServeConfig(absl::string_view text, const s
   const ConfigSection section(config, places, mistakes);
   if (places.complete) CheckRanges(section, kRanges);
   MMZ_RETURN_IF_ERROR(mistakes.ToStatus(path));
-  std::error_code ignored;
-  const std::filesystem::path folder = std::filesystem::absolute(path, ignored).parent_path();
-  MakeAbsolute(folder, config.mutable_checkpoint());
-  if (config.has_security()) {
-    v1::Security& security = *config.mutable_security();
-    for (std::string* file : {security.mutable_ca_file(), security.mutable_certificate_file(),
-                              security.mutable_key_file(), security.mutable_token_file()}) {
-      MakeAbsolute(folder, file);
-    }
-  }
+  const ConfigFolder folder(path);
+  folder.MakeAbsolute(*config.mutable_checkpoint());
+  if (config.has_security()) folder.MakeAbsolute(*config.mutable_security());
   return config;
 }
 

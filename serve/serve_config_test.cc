@@ -22,14 +22,16 @@ TEST(ServeConfig, FillsInDefaults) {
 }
 
 TEST(ServeConfig, KeepsWhatIsSet) {
-  const auto config = CompleteServeConfig(
-      *ParseServeConfig("waiting: 0 searches: 3 checkpoint: 'run' security { token_file: 't' }",
-                        "/etc/serve.textproto"));
+  const auto config =
+      CompleteServeConfig(*ParseServeConfig("waiting: 0 searches: 3 checkpoint: 'run' "
+                                            "security { token_file: 't' admin_token_file: 'a' }",
+                                            "/etc/serve.textproto"));
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->waiting(), 0);
   EXPECT_EQ(config->searches(), 3);
   EXPECT_EQ(config->checkpoint(), "/etc/run");
   EXPECT_EQ(config->security().token_file(), "/etc/t");
+  EXPECT_EQ(config->security().admin_token_file(), "/etc/a");
 }
 
 TEST(ServeConfig, NamesEveryMistakeWithItsLine) {

@@ -20,6 +20,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
+using testing::Parsed;
+using testing::Texts;
 
 using Program = v1::TrainMetrics::Program;
 
@@ -51,18 +53,6 @@ std::vector<v1::TrainMetrics> MakeRun(int count, int programs) {
     }
   }
   return run;
-}
-
-testing::Element Parse(const std::string& svg) {
-  const absl::StatusOr<testing::Element> root = testing::ParseXml(svg);
-  EXPECT_TRUE(root.ok()) << root.status();
-  return root.ok() ? *root : testing::Element();
-}
-
-std::vector<std::string> Texts(const testing::Element& root) {
-  std::vector<std::string> texts;
-  for (const testing::Element* text : root.Find("text")) texts.push_back(text->text);
-  return texts;
 }
 
 TEST(NameOnChip, SaysWhichChip) {
@@ -100,14 +90,14 @@ TEST(ReturnsSvg, TheBestGameBeginsWhereThereIsOne) {
   std::vector<v1::TrainMetrics> run = MakeRun(3, 1);
   run[0].mutable_programs(0)->clear_best_return();
   // One segment, from the second iteration to the third.
-  const testing::Element root = Parse(ReturnsSvg("run", run));
+  const testing::Element root = Parsed(ReturnsSvg("run", run));
   const std::vector<const testing::Element*> lines = root.Find("path", "line green");
   ASSERT_FALSE(lines.empty());
   const std::string& path = lines[0]->attributes.at("d");
   EXPECT_EQ(std::count(path.begin(), path.end(), 'M'), 1);
   EXPECT_EQ(std::count(path.begin(), path.end(), 'L'), 1);
   for (v1::TrainMetrics& metrics : run) metrics.mutable_programs(0)->clear_best_return();
-  EXPECT_THAT(Texts(Parse(ReturnsSvg("run", run))), Not(Contains(HasSubstr("best +"))));
+  EXPECT_THAT(Texts(Parsed(ReturnsSvg("run", run))), Not(Contains(HasSubstr("best +"))));
 }
 
 TEST(ReturnsSvg, ShowsOneProgramWithItsLastFigures) {
@@ -115,7 +105,7 @@ TEST(ReturnsSvg, ShowsOneProgramWithItsLastFigures) {
   run.back().mutable_programs(0)->set_best_return(0.28);
   run.back().mutable_programs(0)->set_policy_return(0.24);
   run.back().mutable_programs(0)->set_mean_return(0.22);
-  const testing::Element root = Parse(ReturnsSvg("/home/me/runs/a/", run));
+  const testing::Element root = Parsed(ReturnsSvg("/home/me/runs/a/", run));
   EXPECT_EQ(root.Find("g", "chart").size(), 1);
   EXPECT_THAT(Texts(root),
               IsSupersetOf({"runs/a: cycles saved against the default", "p0",
@@ -131,7 +121,7 @@ TEST(ReturnsSvg, JoinsSelfPlayOverIterationsThatDidNotPlay) {
   std::vector<v1::TrainMetrics> run = MakeRun(4, 1);
   run[0].mutable_programs(0)->set_mean_return(0.2);
   run[3].mutable_programs(0)->set_mean_return(0.2);
-  const testing::Element root = Parse(ReturnsSvg("run", run));
+  const testing::Element root = Parsed(ReturnsSvg("run", run));
   const testing::Element& chart = *root.Find("g", "chart")[0];
   // The line goes from a quarter of the way (x is from 86 to 862) to the end. Zero is in the middle
   // of -1 to 1.
@@ -145,7 +135,7 @@ TEST(ReturnsSvg, MeanOfSelfPlayKeepsWhatProgramsGainedLast) {
   // only in the last one.
   run[1].mutable_programs(0)->set_mean_return(0.2);
   run[3].mutable_programs(1)->set_mean_return(0.2);
-  const testing::Element root = Parse(ReturnsSvg("run", run));
+  const testing::Element root = Parsed(ReturnsSvg("run", run));
   const testing::Element& mean = *root.Find("g", "chart")[0];
   ASSERT_EQ(mean.Find("path", "line orange").size(), 1);
   const std::string& path = mean.Find("path", "line orange")[0]->attributes.at("d");
@@ -153,7 +143,7 @@ TEST(ReturnsSvg, MeanOfSelfPlayKeepsWhatProgramsGainedLast) {
 }
 
 TEST(ReturnsSvg, ShowsTheMeanAndTheTwelveProgramsWithMostGain) {
-  const testing::Element root = Parse(ReturnsSvg("run", MakeRun(2, 14)));
+  const testing::Element root = Parsed(ReturnsSvg("run", MakeRun(2, 14)));
   EXPECT_EQ(root.Find("g", "chart").size(), 13);
   EXPECT_THAT(Texts(root),
               AllOf(IsSupersetOf({"mean of 14 programs", "p13", "p2"}), Not(Contains("p1")),
@@ -173,10 +163,10 @@ TEST(ReturnsSvg, TheMeanTellsProgramsOfOneNameApartByTheirChips) {
   }
   run.back().mutable_programs()->SwapElements(0, 1);
   // The means of 0 and 0.16, of the 0.8 of the all-HBM cycles that the default takes.
-  EXPECT_THAT(Texts(Parse(ReturnsSvg("run", run))), Contains("best +10.00 %"));
+  EXPECT_THAT(Texts(Parsed(ReturnsSvg("run", run))), Contains("best +10.00 %"));
   // The first iteration has the program for another chip, so the mean begins with the second one.
   run[0].mutable_programs(1)->set_hardware("tpu_v6e");
-  const testing::Element root = Parse(ReturnsSvg("run", run));
+  const testing::Element root = Parsed(ReturnsSvg("run", run));
   const std::string& path =
       root.Find("g", "chart")[0]->Find("path", "line dot green")[0]->attributes.at("d");
   EXPECT_EQ(std::count(path.begin(), path.end(), 'L'), 0);
@@ -185,7 +175,7 @@ TEST(ReturnsSvg, TheMeanTellsProgramsOfOneNameApartByTheirChips) {
 TEST(ReturnsSvg, NamesWhatAProgramWithoutDefaultIsComparedWith) {
   std::vector<v1::TrainMetrics> run = MakeRun(2, 1);
   run.back().mutable_programs(0)->clear_default_return();
-  EXPECT_THAT(Texts(Parse(ReturnsSvg("run", run))), Contains(HasSubstr("all in HBM")));
+  EXPECT_THAT(Texts(Parsed(ReturnsSvg("run", run))), Contains(HasSubstr("all in HBM")));
 }
 
 TEST(ReturnsSvg, FollowsAProgramThroughOtherListsOfPrograms) {
@@ -196,7 +186,7 @@ TEST(ReturnsSvg, FollowsAProgramThroughOtherListsOfPrograms) {
     *run[i].add_programs() = MakeProgram("new", 0.6);
     run[i].mutable_programs()->SwapElements(0, 1);
   }
-  const testing::Element root = Parse(ReturnsSvg("run", run));
+  const testing::Element root = Parsed(ReturnsSvg("run", run));
   const std::vector<const testing::Element*> charts = root.Find("g", "chart");
   ASSERT_EQ(charts.size(), 3);
   const auto segments = [&](int chart) {
@@ -228,7 +218,7 @@ TEST(FindProgram, TakesTheChipIntoAccountWhereItIsKnown) {
 }
 
 TEST(LossesSvg, DrawsIterationsThatLearned) {
-  const testing::Element root = Parse(LossesSvg("run", MakeRun(4, 1)));
+  const testing::Element root = Parsed(LossesSvg("run", MakeRun(4, 1)));
   EXPECT_THAT(Texts(root),
               IsSupersetOf({"policy loss", "value loss", "reward loss", "value error", "updates"}));
   // The losses at 10, 20 and 30 updates are 1, 1/2 and 1/3, on an axis from 0.2 to 1. The plot is
@@ -239,7 +229,7 @@ TEST(LossesSvg, DrawsIterationsThatLearned) {
 }
 
 TEST(SpeedSvg, DividesByTheTimeBetweenIterations) {
-  const testing::Element root = Parse(SpeedSvg("run", MakeRun(3, 1)));
+  const testing::Element root = Parsed(SpeedSvg("run", MakeRun(3, 1)));
   // The values are constant: 30 games in 60 s, 1000 simulations in 10 s of play, 10 of 40 s spent
   // playing.
   EXPECT_THAT(Texts(root), IsSupersetOf({"0.50", "100", "25", "7.0", "games per second",
@@ -261,7 +251,7 @@ std::vector<v1::TrainMetrics> MakeClusterRun() {
 }
 
 TEST(SpeedSvg, LeavesOutWhatAClusterDoesNotKnow) {
-  const testing::Element root = Parse(SpeedSvg("run", MakeClusterRun()));
+  const testing::Element root = Parsed(SpeedSvg("run", MakeClusterRun()));
   EXPECT_EQ(root.Find("g", "chart").size(), 2);
   EXPECT_THAT(Texts(root),
               AllOf(IsSupersetOf({"games", "simulations of all actors"}),
@@ -270,7 +260,7 @@ TEST(SpeedSvg, LeavesOutWhatAClusterDoesNotKnow) {
 
 TEST(SpeedSvg, DoesNotTakeTheMomentAfterTheActorsForASpeed) {
   // 30 games in 60 s make two points. The last second, without games, makes none.
-  const testing::Element root = Parse(SpeedSvg("run", MakeClusterRun()));
+  const testing::Element root = Parsed(SpeedSvg("run", MakeClusterRun()));
   const std::vector<const testing::Element*> lines = root.Find("path", "line blue");
   ASSERT_FALSE(lines.empty());
   const std::string& path = lines[0]->attributes.at("d");
@@ -279,7 +269,7 @@ TEST(SpeedSvg, DoesNotTakeTheMomentAfterTheActorsForASpeed) {
 
 TEST(LearningCurves, AreEmptyPagesWithoutIterations) {
   for (const auto& draw : {ReturnsSvg, LossesSvg, SpeedSvg}) {
-    EXPECT_THAT(Texts(Parse(draw("run", {}))),
+    EXPECT_THAT(Texts(Parsed(draw("run", {}))),
                 IsSupersetOf({"no iterations yet", "nothing measured yet"}));
   }
 }
@@ -292,7 +282,7 @@ TEST(LearningCurves, TakeIterationsThatLackProgramsOrTime) {
   run[2].set_seconds(run[1].seconds());
   // the default saves everything, so no share can be saved
   run[2].mutable_programs(0)->set_default_return(1);
-  for (const auto& draw : {ReturnsSvg, LossesSvg, SpeedSvg}) Parse(draw("run", run));
+  for (const auto& draw : {ReturnsSvg, LossesSvg, SpeedSvg}) Parsed(draw("run", run));
 }
 
 }  // namespace

@@ -20,21 +20,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
+using testing::Parsed;
+using testing::Texts;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-testing::Element Parse(const std::string& svg) {
-  const absl::StatusOr<testing::Element> root = testing::ParseXml(svg);
-  EXPECT_TRUE(root.ok()) << root.status();
-  return root.ok() ? *root : testing::Element();
-}
-
-std::vector<std::string> Texts(const testing::Element& root) {
-  std::vector<std::string> texts;
-  for (const testing::Element* text : root.Find("text")) texts.push_back(text->text);
-  return texts;
-}
 
 // The attributes `d` of all paths of a class.
 std::vector<std::string> Paths(const testing::Element& root, const std::string& style) {
@@ -57,13 +47,13 @@ Chart OneLine(std::vector<ChartPoint> points) {
 // A page with one chart has its plot at x from 86 to 862 and, without a legend, at y from 98 to
 // 434.
 TEST(ChartsSvg, DrawsALineFromCornerToCorner) {
-  const testing::Element root = Parse(ChartsSvg("run", "3 facts", {OneLine({{0, 0}, {10, 5}})}));
+  const testing::Element root = Parsed(ChartsSvg("run", "3 facts", {OneLine({{0, 0}, {10, 5}})}));
   EXPECT_THAT(Paths(root, "line blue"), ElementsAre("M86 434L862 98"));
 }
 
 TEST(ChartsSvg, NamesAxesAndTicksAtRoundNumbers) {
   const testing::Element root =
-      Parse(ChartsSvg("a < b", "3 facts", {OneLine({{0, 0.1}, {55, 1.9}})}));
+      Parsed(ChartsSvg("a < b", "3 facts", {OneLine({{0, 0.1}, {55, 1.9}})}));
   // 1.8 in at most 5 steps gives steps of 0.5; 55 in at most 6 gives steps of 10.
   EXPECT_THAT(Texts(root),
               IsSupersetOf({"a < b", "3 facts", "loss", "updates", "nats", "0.0", "0.5", "1.0",
@@ -73,9 +63,9 @@ TEST(ChartsSvg, NamesAxesAndTicksAtRoundNumbers) {
 
 TEST(ChartsSvg, HasALegendIfThereIsMoreThanOneName) {
   Chart chart = OneLine({{1, 1}, {2, 2}});
-  EXPECT_THAT(Parse(ChartsSvg("", "", {chart})).Find("g", "legend"), IsEmpty());
+  EXPECT_THAT(Parsed(ChartsSvg("", "", {chart})).Find("g", "legend"), IsEmpty());
   chart.levels = {{"greedy", LineStyle::kGreyDashes, 1.5}};
-  const testing::Element root = Parse(ChartsSvg("", "", {chart, chart}));
+  const testing::Element root = Parsed(ChartsSvg("", "", {chart, chart}));
   const std::vector<const testing::Element*> legends = root.Find("g", "legend");
   ASSERT_EQ(legends.size(), 1);
   EXPECT_THAT(Texts(*legends[0]), ElementsAre("policy", "greedy"));
@@ -84,15 +74,15 @@ TEST(ChartsSvg, HasALegendIfThereIsMoreThanOneName) {
 
 TEST(ChartsSvg, SaysSoIfThereAreNoPoints) {
   for (const Chart& chart : {Chart(), OneLine({}), OneLine({{1, kNan}, {kInfinity, 2}})}) {
-    const testing::Element root = Parse(ChartsSvg("", "", {chart}));
+    const testing::Element root = Parsed(ChartsSvg("", "", {chart}));
     EXPECT_THAT(Texts(root), Contains("nothing measured yet"));
     EXPECT_THAT(Paths(root, "line blue"), IsEmpty());
   }
-  EXPECT_THAT(Parse(ChartsSvg("", "", {})).Find("g", "chart"), IsEmpty());
+  EXPECT_THAT(Parsed(ChartsSvg("", "", {})).Find("g", "chart"), IsEmpty());
 }
 
 TEST(ChartsSvg, LeavesGapsWhereThereIsNoNumber) {
-  const testing::Element root = Parse(ChartsSvg(
+  const testing::Element root = Parsed(ChartsSvg(
       "", "",
       {OneLine({{0, 0}, {2, 5}, {3, kNan}, {4, 5}, {5, kInfinity}, {6, 1e40}, {8, 0}, {10, 5}})}));
   EXPECT_THAT(Paths(root, "line blue"), ElementsAre("M86 434L241.2 98M706.8 434L862 98"));
@@ -101,17 +91,17 @@ TEST(ChartsSvg, LeavesGapsWhereThereIsNoNumber) {
 }
 
 TEST(ChartsSvg, DrawsOnePointAsADot) {
-  const testing::Element root = Parse(ChartsSvg("", "", {OneLine({{5, 3}})}));
+  const testing::Element root = Parsed(ChartsSvg("", "", {OneLine({{5, 3}})}));
   ASSERT_EQ(Paths(root, "line dot blue").size(), 1);
   EXPECT_THAT(Paths(root, "line dot blue")[0], HasSubstr("M862 "));
 }
 
 TEST(ChartsSvg, PutsAConstantInTheMiddle) {
   // The range 45 to 55 around 50 becomes 44 to 56.
-  const testing::Element root = Parse(ChartsSvg("", "", {OneLine({{0, 50}, {1, 50}})}));
+  const testing::Element root = Parsed(ChartsSvg("", "", {OneLine({{0, 50}, {1, 50}})}));
   EXPECT_THAT(Paths(root, "line blue"), ElementsAre("M86 266L862 266"));
   EXPECT_THAT(Texts(root), IsSupersetOf({"44", "50", "56"}));
-  EXPECT_THAT(Texts(Parse(ChartsSvg("", "", {OneLine({{0, 0}, {0, 0}})}))),
+  EXPECT_THAT(Texts(Parsed(ChartsSvg("", "", {OneLine({{0, 0}, {0, 0}})}))),
               IsSupersetOf({"-1.0", "0.0", "1.0"}));
 }
 
@@ -121,7 +111,7 @@ TEST(ChartsSvg, DrawsNearLevelsAndNamesFarOnes) {
                   {"default", LineStyle::kGreyDashes, 0},
                   {"hope", LineStyle::kGreyDashes, 99.96},
                   {"unknown", LineStyle::kGreyDashes, kNan}};
-  const testing::Element root = Parse(ChartsSvg("", "", {chart}));
+  const testing::Element root = Parsed(ChartsSvg("", "", {chart}));
   const testing::Element& drawn = *root.Find("g", "chart")[0];
   EXPECT_EQ(Paths(drawn, "level red").size(), 1);
   EXPECT_THAT(Paths(drawn, "level grey"), IsEmpty());
@@ -133,7 +123,7 @@ TEST(ChartsSvg, NamesFarLevelsWhereNoLinePasses) {
   // Greedy is the lowest line, along the lower edge, so that 14 pixels above it are free.
   Chart chart = OneLine({{0, 9}, {10, 10}});
   const auto place_of_default = [&] {
-    const testing::Element root = Parse(ChartsSvg("", "", {chart}));
+    const testing::Element root = Parsed(ChartsSvg("", "", {chart}));
     for (const testing::Element* text : root.Find("text", "far")) {
       if (text->text == "↓ default 0.0") return text->attributes.at("y");
     }
@@ -150,7 +140,7 @@ TEST(ChartsSvg, HasALegendOfWhatIsDrawn) {
   Chart chart = OneLine({{1, 1}, {2, 2}});
   chart.lines.push_back({"best", LineStyle::kGreen, {{1, 2}, {2, 3}}});
   chart.lines.push_back({"nothing", LineStyle::kOrange, {{1, kNan}}});
-  const testing::Element root = Parse(ChartsSvg("", "", {chart}));
+  const testing::Element root = Parsed(ChartsSvg("", "", {chart}));
   const std::vector<const testing::Element*> legends = root.Find("g", "legend");
   ASSERT_EQ(legends.size(), 1);
   EXPECT_THAT(Texts(*legends[0]), ElementsAre("policy", "best"));
@@ -166,7 +156,7 @@ TEST(ChartsSvg, SurvivesNamesThatAreNoXmlAndNumbersWithoutScale) {
   Chart chart = OneLine({{-5, -1e30}, {0, 1e30}, {1e30, 1e-300}});
   chart.title = "<&\xff";
   chart.lines[0].name = "\"'";
-  Parse(ChartsSvg("</svg>", "\x01", {chart}));
+  Parsed(ChartsSvg("</svg>", "\x01", {chart}));
 }
 
 TEST(ThinOut, KeepsFirstLowestHighestAndLastOfAColumn) {

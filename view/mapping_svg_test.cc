@@ -32,28 +32,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using testing::Parsed;
 using testing::ParseXml;
 using ::testing::SizeIs;
+using testing::Texts;
 
 constexpr size_t kTwoMegabytes = 2'000'000;
 
-Element Parsed(const std::string& svg) {
-  const absl::StatusOr<Element> root = ParseXml(svg);
-  EXPECT_TRUE(root.ok()) << root.status();
-  return root.ok() ? *root : Element();
-}
-
-std::vector<std::string> Texts(const Element& element) {
-  std::vector<std::string> texts;
-  for (const Element* text : element.Find("text")) texts.push_back(text->text);
-  return texts;
-}
-
-std::vector<std::string> Tooltips(const Element& element) {
-  std::vector<std::string> titles;
-  for (const Element* title : element.Find("title")) titles.push_back(title->text);
-  return titles;
-}
+std::vector<std::string> Tooltips(const Element& element) { return Texts(element, "title"); }
 
 // The first frame of a panel is that of fast memory, the second that of the bandwidth.
 Box FrameOf(const Element& panel, size_t which = 0) {

@@ -22,9 +22,7 @@ testing::Element Drawn(const RectLayer& layer, size_t tooltip_bytes) {
   layer.Draw(
       tooltip_bytes, [](size_t id) { return "number " + std::to_string(id); }, svg);
   svg.Close();
-  const absl::StatusOr<testing::Element> root = testing::ParseXml(svg.Finish());
-  EXPECT_TRUE(root.ok()) << root.status();
-  return *root->Find("g").front();
+  return *testing::Parsed(svg.Finish()).Find("g").front();
 }
 
 TEST(RectLayer, DrawsRectanglesWithTheirTooltips) {

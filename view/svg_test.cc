@@ -53,12 +53,11 @@ TEST(Svg, NestsElementsAndEscapesTexts) {
   svg.Rect({1, 2, 3.5, 4}, "k", "1 < 2");
   svg.Text(5, 6, "</text>", "k", Anchor::kEnd);
   svg.Close();
-  const absl::StatusOr<testing::Element> root = testing::ParseXml(svg.Finish());
-  ASSERT_TRUE(root.ok()) << root.status();
-  EXPECT_EQ(root->attributes.at("viewBox"), "0 0 100 50");
-  EXPECT_EQ(root->children.front().text, "a & b");
-  ASSERT_EQ(root->Find("g").size(), 1);
-  const testing::Element& group = *root->Find("g").front();
+  const testing::Element root = testing::Parsed(svg.Finish());
+  ASSERT_EQ(root.Find("g").size(), 1);
+  EXPECT_EQ(root.attributes.at("viewBox"), "0 0 100 50");
+  EXPECT_EQ(root.children.front().text, "a & b");
+  const testing::Element& group = *root.Find("g").front();
   EXPECT_EQ(group.attributes.at("class"), "<\"group\">");
   ASSERT_EQ(group.children.size(), 2);
   EXPECT_EQ(group.children[0].Number("width"), 3.5);
@@ -71,10 +70,9 @@ TEST(Svg, JoinsRectanglesIntoOnePath) {
   Svg svg(9, 9, "", "", "");
   svg.Rects({Box{1, 2, 3, 4}, Box{5, 6, 7, 8}}, "k");
   svg.Rects({}, "none");
-  const absl::StatusOr<testing::Element> root = testing::ParseXml(svg.Finish());
-  ASSERT_TRUE(root.ok()) << root.status();
-  ASSERT_EQ(root->Find("path").size(), 1);
-  EXPECT_EQ(root->Find("path").front()->attributes.at("d"), "M1 2h3v4h-3zM5 6h7v8h-7z");
+  const testing::Element root = testing::Parsed(svg.Finish());
+  ASSERT_EQ(root.Find("path").size(), 1);
+  EXPECT_EQ(root.Find("path").front()->attributes.at("d"), "M1 2h3v4h-3zM5 6h7v8h-7z");
 }
 
 // The tests rely on this checker, so it must be able to fail.

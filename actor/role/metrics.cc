@@ -6,10 +6,10 @@
 #include <prometheus/registry.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "metrics/families.h"
 
@@ -53,21 +53,19 @@ struct ActorMetrics::Families {
   Counter& tree_seconds = seconds.Add({{"state", "tree"}});
   Counter& writing_seconds = seconds.Add({{"state", "writing"}});
   Counter& waiting_seconds = seconds.Add({{"state", "waiting"}});
-  Histogram& batch_rows = prometheus::BuildHistogram()
-                              .Name("mallocmuzero_actor_batch_rows")
-                              .Help("Rows of a call of the network.")
-                              .Register(registry)
-                              .Add({}, BatchBounds());
+  FollowingHistogram batch_rows = FollowingHistogram(MakeHistogram(
+      registry, "mallocmuzero_actor_batch_rows", "Rows of a call of the network.", BatchBounds()));
   Gauge& step = MakeGauge(registry, "mallocmuzero_actor_network_step",
                           "Updates that made the weights in use.");
   Gauge& lag = MakeGauge(registry, "mallocmuzero_actor_policy_lag_updates",
                          "Updates that the weights in use are behind the newest known.");
-  Family<Gauge>& blocked = MakeGauges(registry, "mallocmuzero_actor_blocked",
-                                      "1 for what all threads wait for, else 0.");
-  Gauge& blocked_learner = blocked.Add({{"on", "learner"}});
-  Gauge& blocked_replay = blocked.Add({{"on", "replay"}});
-  Gauge& blocked_spool = blocked.Add({{"on", "spool"}});
-  Gauge& blocked_solvers = blocked.Add({{"on", "solvers"}});
+  ReasonGauges<PlayBlock::On> blocked = {registry,
+                                         "mallocmuzero_actor_blocked",
+                                         "1 for what all threads wait for, else 0.",
+                                         {{PlayBlock::On::kLearner, "learner"},
+                                          {PlayBlock::On::kReplay, "replay"},
+                                          {PlayBlock::On::kSpool, "spool"},
+                                          {PlayBlock::On::kSolvers, "solvers"}}};
   Counter& notices =
       MakeCounter(registry, "mallocmuzero_actor_versions_total", "Newer weights heard of.");
   Counter& fetched_bytes = MakeCounter(registry, "mallocmuzero_actor_fetched_bytes_total",
@@ -78,7 +76,6 @@ struct ActorMetrics::Families {
                                  "Files from the learner whose SHA-256 was wrong.");
   Counter& failed_reports = MakeCounter(registry, "mallocmuzero_actor_failed_reports_total",
                                         "Reports that the learner did not answer.");
-  BatchHistogram batches_before;
 };
 
 ActorMetrics::ActorMetrics(prometheus::Registry& registry)
@@ -98,21 +95,14 @@ void ActorMetrics::Update(const ActorFigures& figures) {
   Raise(f.tree_seconds, stats.tree_seconds);
   Raise(f.writing_seconds, figures.play.writing_seconds);
   Raise(f.waiting_seconds, figures.play.waiting_seconds);
-  std::vector<double> increments(kBatchBounds + 1, 0);
-  const BatchHistogram& batches = stats.batches;
+  std::array<uint64_t, kBatchBounds + 1> batches = {};
   for (size_t b = 0; b < BatchHistogram::kBuckets; ++b) {
-    increments[std::min(b, kBatchBounds)] +=
-        static_cast<double>(batches.buckets()[b] - f.batches_before.buckets()[b]);
+    batches[std::min(b, kBatchBounds)] += stats.batches.buckets()[b];
   }
-  f.batch_rows.ObserveMultiple(increments,
-                               static_cast<double>(batches.rows() - f.batches_before.rows()));
-  f.batches_before = batches;
+  f.batch_rows.Follow(batches, static_cast<double>(stats.batches.rows()));
   f.step.Set(static_cast<double>(figures.network_step));
   f.lag.Set(static_cast<double>(figures.policy_lag));
-  f.blocked_learner.Set(figures.blocked_on == PlayBlock::On::kLearner ? 1 : 0);
-  f.blocked_replay.Set(figures.blocked_on == PlayBlock::On::kReplay ? 1 : 0);
-  f.blocked_spool.Set(figures.blocked_on == PlayBlock::On::kSpool ? 1 : 0);
-  f.blocked_solvers.Set(figures.blocked_on == PlayBlock::On::kSolvers ? 1 : 0);
+  f.blocked.Set(figures.blocked_on);
   Raise(f.notices, static_cast<double>(figures.learner.notices));
   Raise(f.fetched_bytes, static_cast<double>(figures.learner.fetched_bytes));
   Raise(f.fetch_seconds, figures.learner.fetch_seconds);

@@ -13,7 +13,13 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def add_binary_option(parser: argparse.ArgumentParser) -> None:
+def make_parser(command: str, description: str | None) -> argparse.ArgumentParser:
+    """Returns a parser for `scripts/COMMAND` with the option --binary."""
+    parser = argparse.ArgumentParser(
+        prog=f"scripts/{command}",
+        description=description,
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
     folder = os.environ.get("MALLOCMUZERO_BIN", str(ROOT / "build/bin"))
     parser.add_argument(
         "--binary",
@@ -21,6 +27,7 @@ def add_binary_option(parser: argparse.ArgumentParser) -> None:
         default=pathlib.Path(folder) / "mallocmuzero",
         help="default: build/bin/mallocmuzero",
     )
+    return parser
 
 
 def run_json(binary: pathlib.Path, *arguments: str) -> dict[str, Any]:

@@ -14,7 +14,6 @@ its minutes.
 from __future__ import annotations
 
 import argparse
-import concurrent.futures
 import csv
 import dataclasses
 import pathlib
@@ -22,8 +21,8 @@ import random
 import sys
 from statistics import mean
 
-from binary import ROOT, add_binary_option, run_json
-from training import train, trained_seconds
+from binary import ROOT, make_parser, run_json
+from training import add_run_options, train, train_all, trained_seconds
 
 CORPUS = ROOT / "workloads"
 THIRD_PARTY = ROOT / "workloads_third_party"
@@ -140,12 +139,8 @@ def table(runs: list[Run], binary: pathlib.Path) -> str:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="scripts/learning-curve",
-        description=__doc__,
-        formatter_class=argparse.RawTextHelpFormatter,
-    )
-    parser.add_argument("output", type=pathlib.Path, help="folder of the runs")
+    parser = make_parser("learning-curve", __doc__)
+    add_run_options(parser, seeds=1)
     parser.add_argument(
         "--programs",
         type=lambda text: tuple(int(number) for number in text.split(",")),
@@ -157,18 +152,10 @@ def parse_arguments() -> argparse.Namespace:
         action="store_true",
         help="numbers above those of workloads take programs of workloads_third_party",
     )
-    parser.add_argument("--minutes", type=float, default=60, help="of each run; default: 60")
-    parser.add_argument("--seeds", type=int, default=1, help="number of seeds; default: 1")
     parser.add_argument(
         "--demonstrations", type=float, default=4, help="seconds for each program; default: 4"
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda or auto; default: auto")
-    parser.add_argument(
-        "--threads", type=int, default=0, help="of each run; default: 0, one a core"
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="runs at a time; default: 1")
-    parser.add_argument("--table", action="store_true", help="train nothing, print the table")
-    add_binary_option(parser)
     return parser.parse_args()
 
 
@@ -179,9 +166,7 @@ def main() -> int:
         print(f"learning-curve: no {arguments.binary}; build it", file=sys.stderr)
         return 2
     runs = make_runs(arguments)
-    if not arguments.table:
-        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            list(pool.map(lambda run: go_on(run, arguments), runs))
+    train_all(runs, go_on, arguments)
     print(table(runs, arguments.binary))
     return 0
 

@@ -16,7 +16,7 @@ import tempfile
 from statistics import median
 from typing import Any
 
-from binary import ROOT, add_binary_option, map_program, run_json
+from binary import ROOT, make_parser, map_program, run_json
 
 # Shares of the cycles: players closer than EQUAL count as equal, closer than CLOSE as nearly equal.
 EQUAL = 5e-6
@@ -93,11 +93,7 @@ def outcome(mine: float, other: float) -> str:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="scripts/learning-generalist",
-        description=__doc__,
-        formatter_class=argparse.RawTextHelpFormatter,
-    )
+    parser = make_parser("learning-generalist", __doc__)
     parser.add_argument(
         "--checkpoint", type=pathlib.Path, help="default: the one that comes with the software"
     )
@@ -118,7 +114,6 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--contended", action="store_true", help="only programs short of fast memory"
     )
-    add_binary_option(parser)
     return parser.parse_args()
 
 

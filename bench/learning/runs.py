@@ -8,15 +8,14 @@ seeds.
 from __future__ import annotations
 
 import argparse
-import concurrent.futures
 import dataclasses
 import json
 import pathlib
 import sys
 from statistics import median
 
-from binary import ROOT, add_binary_option, map_program, run_json
-from training import train, trained_seconds, write_at_once
+from binary import ROOT, make_parser, map_program, run_json
+from training import add_run_options, train, train_all, trained_seconds, write_at_once
 
 # Contended programs of eight families, none of them trivial for the greedy player.
 CONTENDED = (
@@ -145,18 +144,8 @@ def summary(results: list[Result]) -> str:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="scripts/learning-runs",
-        description=__doc__,
-        formatter_class=argparse.RawTextHelpFormatter,
-    )
-    parser.add_argument("output", type=pathlib.Path, help="folder of the runs")
-    parser.add_argument("--minutes", type=float, default=60, help="of each run; default: 60")
-    parser.add_argument("--seeds", type=int, default=3, help="number of seeds; default: 3")
-    parser.add_argument(
-        "--threads", type=int, default=0, help="of each run; default: 0, one a core"
-    )
-    parser.add_argument("--jobs", type=int, default=1, help="runs at a time; default: 1")
+    parser = make_parser("learning-runs", __doc__)
+    add_run_options(parser, seeds=3)
     parser.add_argument("--chip", default="tpu_v4i", help="default: tpu_v4i")
     parser.add_argument(
         "--programs",
@@ -170,8 +159,6 @@ def parse_arguments() -> argparse.Namespace:
         default=("defaults",),
         help="separated by commas, of: " + ", ".join(SETTINGS) + "; default: defaults",
     )
-    parser.add_argument("--table", action="store_true", help="train nothing, print the table")
-    add_binary_option(parser)
     return parser.parse_args()
 
 
@@ -209,9 +196,7 @@ def main() -> int:
     ]
     for run in runs:
         run.folder.parent.mkdir(parents=True, exist_ok=True)
-    if not arguments.table:
-        with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-            list(pool.map(lambda run: go_on(run, arguments), runs))
+    train_all(runs, go_on, arguments)
     results = [result for run in runs if (result := result_of(run, arguments.binary))]
     print(table(results, arguments))
     print()

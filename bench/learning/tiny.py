@@ -16,7 +16,7 @@ import subprocess
 import sys
 from statistics import mean, median
 
-from binary import add_binary_option
+from binary import make_parser
 from training import report_of, train
 
 # A game is optimal if it takes at most this share of the cycles more than the optimum.
@@ -90,16 +90,11 @@ def table(results: list[Result]) -> str:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="scripts/learning-tiny",
-        description=__doc__,
-        formatter_class=argparse.RawTextHelpFormatter,
-    )
+    parser = make_parser("learning-tiny", __doc__)
     parser.add_argument("output", type=pathlib.Path, help="folder of programs and runs")
     parser.add_argument("--minutes", type=float, default=4, help="of each run; default: 4")
     parser.add_argument("--seeds", type=int, default=3, help="number of seeds; default: 3")
     parser.add_argument("--programs", type=int, default=30, help="of each seed; default: 30")
-    add_binary_option(parser)
     return parser.parse_args()
 
 

@@ -2,13 +2,45 @@
 
 from __future__ import annotations
 
+import argparse
+import concurrent.futures
 import json
 import pathlib
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+Run = TypeVar("Run")
 
 # A run with less than this time left counts as finished.
 SLACK_SECONDS = 5.0
+
+
+def add_run_options(parser: argparse.ArgumentParser, seeds: int) -> None:
+    """Adds the options of a command that makes many runs; `seeds` is a default."""
+    parser.add_argument("output", type=pathlib.Path, help="folder of the runs")
+    parser.add_argument("--minutes", type=float, default=60, help="of each run; default: 60")
+    parser.add_argument(
+        "--seeds", type=int, default=seeds, help=f"number of seeds; default: {seeds}"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=0, help="of each run; default: 0, one a core"
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time; default: 1")
+    parser.add_argument("--table", action="store_true", help="train nothing, print the table")
+
+
+def train_all(
+    runs: Sequence[Run],
+    go_on: Callable[[Run, argparse.Namespace], None],
+    arguments: argparse.Namespace,
+) -> None:
+    """Calls `go_on` for each run, --jobs of them at a time; does nothing with --table."""
+    if arguments.table:
+        return
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        list(pool.map(lambda run: go_on(run, arguments), runs))
 
 
 def trained_seconds(run: pathlib.Path) -> float:

@@ -10,6 +10,7 @@
 #include "actor/agent.h"
 #include "actor/agent_solver.h"
 #include "actor/self_play.h"
+#include "base/exists.h"
 #include "model/checkpoint.h"
 #include "model/network.h"
 #include "train/train_config.h"
@@ -23,7 +24,7 @@ std::string ShippedCheckpoint() {
   const std::filesystem::path above = binary.parent_path().parent_path();
   for (const std::filesystem::path& folder : {above, above.parent_path()}) {
     const std::filesystem::path path = folder / "share" / "mallocmuzero" / "generalist.checkpoint";
-    if (std::filesystem::exists(path, error)) return path.string();
+    if (Exists(path)) return path.string();
   }
   return "";
 }

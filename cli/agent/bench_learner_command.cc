@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -15,7 +14,7 @@
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
 #include "cli/number_flag.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/bench.pb.h"
 
@@ -46,9 +45,7 @@ absl::StatusOr<ExitCode> RunLearnerBench(const LearnerBenchFlags& flags) {
   MMZ_RETURN_IF_ERROR(CheckSeconds(flags.options.seconds, kMostLearnerSeconds));
   const absl::StatusOr<v1::LearnerBenchReport> report = bench::BenchLearner(flags.options);
   if (!report.ok()) return report.status();
-  if (flags.json) return PrintJson(*report);
-  std::fputs(ReportText(*report).c_str(), stdout);
-  return ExitCode::kSuccess;
+  return flags.json ? PrintJson(*report) : PrintText(ReportText(*report));
 }
 
 }  // namespace
@@ -82,8 +79,7 @@ void AddBenchLearnerCommand(CLI::App& parent, CommandBody& body) {
   command->add_option("--seconds", options.seconds, "The time of the measurement.")
       ->type_name("SECONDS")
       ->capture_default_str();
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (LearnerBenchReport) instead of text.");
+  AddJsonFlag(*command, "LearnerBenchReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunLearnerBench(*flags); }; });
 }
 

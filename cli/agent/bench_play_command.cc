@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -12,7 +11,7 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/number_flag.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/program_set_flags.h"
 #include "cli/table.h"
 #include "env/program_set.h"
@@ -72,9 +71,7 @@ std::string ReportText(const v1::PlayBenchReport& report) {
 absl::StatusOr<ExitCode> RunPlay(const PlayFlags& flags) {
   const absl::StatusOr<v1::PlayBenchReport> report = MakeReport(flags);
   if (!report.ok()) return report.status();
-  if (flags.json) return PrintJson(*report);
-  std::fputs(ReportText(*report).c_str(), stdout);
-  return ExitCode::kSuccess;
+  return flags.json ? PrintJson(*report) : PrintText(ReportText(*report));
 }
 
 }  // namespace
@@ -103,8 +100,7 @@ void AddBenchPlayCommand(CLI::App& parent, CommandBody& body) {
                    "policy alone decides.")
       ->check(WholeNumber(0, 1U << 16))
       ->capture_default_str();
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (PlayBenchReport) instead of text.");
+  AddJsonFlag(*command, "PlayBenchReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunPlay(*flags); }; });
 }
 

@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -15,7 +14,7 @@
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
 #include "cli/number_flag.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/solve_progress.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/bench.pb.h"
@@ -52,9 +51,7 @@ absl::StatusOr<ExitCode> RunReplayBench(const ReplayBenchFlags& flags) {
   const InterruptGuard guard;
   const absl::StatusOr<v1::ReplayBenchReport> report = bench::BenchReplay(flags.options);
   if (!report.ok()) return report.status();
-  if (flags.json) return PrintJson(*report);
-  std::fputs(ReportText(*report).c_str(), stdout);
-  return ExitCode::kSuccess;
+  return flags.json ? PrintJson(*report) : PrintText(ReportText(*report));
 }
 
 }  // namespace
@@ -95,8 +92,7 @@ void AddBenchReplayCommand(CLI::App& parent, CommandBody& body) {
                    "The folder of the items in durable modes; they are removed at the end. The "
                    "default is the system's folder for temporary files.")
       ->type_name("FOLDER");
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (ReplayBenchReport) instead of text.");
+  AddJsonFlag(*command, "ReplayBenchReport", flags->json);
   command->footer("Ctrl-C ends it without a result; its files are removed.");
   command->callback([flags, &body] { body.run = [flags] { return RunReplayBench(*flags); }; });
 }

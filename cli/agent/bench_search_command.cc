@@ -1,6 +1,5 @@
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -17,7 +16,7 @@
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
 #include "cli/number_flag.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/bench.pb.h"
 #include "mallocmuzero/v1/network.pb.h"
@@ -118,11 +117,7 @@ std::string ReportText(const v1::SearchBenchReport& report) {
 absl::StatusOr<ExitCode> RunSearch(const SearchFlags& flags) {
   const absl::StatusOr<v1::SearchBenchReport> report = MakeReport(flags);
   if (!report.ok()) return report.status();
-  if (!flags.json) {
-    std::fputs(ReportText(*report).c_str(), stdout);
-    return ExitCode::kSuccess;
-  }
-  return PrintJson(*report);
+  return flags.json ? PrintJson(*report) : PrintText(ReportText(*report));
 }
 
 CLI::Option* AddCount(CLI::App& command, const std::string& flag, uint32_t& count,
@@ -168,8 +163,7 @@ void AddBenchSearchCommand(CLI::App& parent, CommandBody& body) {
   command->add_option("--seconds", flags->seconds, "The time of each of the three measurements.")
       ->type_name("SECONDS")
       ->capture_default_str();
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (SearchBenchReport) instead of text.");
+  AddJsonFlag(*command, "SearchBenchReport", flags->json);
   command->callback([flags, sizes, &body] {
     for (const CLI::Option* option : sizes) flags->has_size |= option->count() > 0;
     body.run = [flags] { return RunSearch(*flags); };

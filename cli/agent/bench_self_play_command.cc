@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -15,7 +14,7 @@
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
 #include "cli/number_flag.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/bench.pb.h"
 
@@ -48,9 +47,7 @@ absl::StatusOr<ExitCode> RunSelfPlay(const SelfPlayFlags& flags) {
   MMZ_RETURN_IF_ERROR(CheckSeconds(flags.options.seconds, kMostSelfPlaySeconds));
   const absl::StatusOr<v1::SelfPlayBenchReport> report = bench::BenchSelfPlay(flags.options);
   if (!report.ok()) return report.status();
-  if (flags.json) return PrintJson(*report);
-  std::fputs(ReportText(*report).c_str(), stdout);
-  return ExitCode::kSuccess;
+  return flags.json ? PrintJson(*report) : PrintText(ReportText(*report));
 }
 
 }  // namespace
@@ -92,8 +89,7 @@ void AddBenchSelfPlayCommand(CLI::App& parent, CommandBody& body) {
           "--seconds", flags->options.seconds,
           "The time of self-play, and again of each of the three measurements of the search.")
       ->capture_default_str();
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (SelfPlayBenchReport) instead of text.");
+  AddJsonFlag(*command, "SelfPlayBenchReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunSelfPlay(*flags); }; });
 }
 

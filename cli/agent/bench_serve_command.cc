@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <map>
@@ -24,7 +23,7 @@
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
 #include "cli/number_flag.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/solve_progress.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/serve.pb.h"
@@ -131,9 +130,7 @@ absl::StatusOr<ExitCode> RunServeBench(const ServeBenchFlags& flags) {
   const bool grew = static_cast<double>(report->last_server_bytes()) >
                     (1 + flags.most_growth) * static_cast<double>(report->first_server_bytes());
   const ExitCode verdict = grew ? ExitCode::kFailure : ExitCode::kSuccess;
-  if (flags.json) return PrintJson(*report, verdict);
-  std::fputs(ServeBenchText(*report).c_str(), stdout);
-  return verdict;
+  return flags.json ? PrintJson(*report, verdict) : PrintText(ServeBenchText(*report), verdict);
 }
 
 }  // namespace
@@ -195,7 +192,7 @@ void AddBenchServeCommand(CLI::App& parent, CommandBody& body) {
       ->type_name("SHARE")
       ->check(ZeroOrMore())
       ->needs("--server-pid");
-  command->add_flag("--json", flags->json, "Prints one JSON object (ServeBenchReport).");
+  AddJsonFlag(*command, "ServeBenchReport", flags->json);
   command->callback([flags, &body] {
     if (flags->messages.empty() && flags->programs.empty()) {
       throw CLI::RequiredError("--messages or --program");

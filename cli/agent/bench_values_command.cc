@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -11,7 +10,7 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/number_flag.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/program_set_flags.h"
 #include "cli/table.h"
 #include "env/program_set.h"
@@ -66,9 +65,7 @@ std::string ReportText(const v1::ValueBenchReport& report) {
 absl::StatusOr<ExitCode> RunValues(const ValuesFlags& flags) {
   const absl::StatusOr<v1::ValueBenchReport> report = MakeReport(flags);
   if (!report.ok()) return report.status();
-  if (flags.json) return PrintJson(*report);
-  std::fputs(ReportText(*report).c_str(), stdout);
-  return ExitCode::kSuccess;
+  return flags.json ? PrintJson(*report) : PrintText(ReportText(*report));
 }
 
 }  // namespace
@@ -103,8 +100,7 @@ void AddBenchValuesCommand(CLI::App& parent, CommandBody& body) {
       ->type_name("NUMBER")
       ->check(WholeNumber(0))
       ->capture_default_str();
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (ValueBenchReport) instead of text.");
+  AddJsonFlag(*command, "ValueBenchReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunValues(*flags); }; });
 }
 

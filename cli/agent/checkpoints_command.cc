@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/agent/commands.h"
 #include "cli/command_table.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/table.h"
 #include "learner/checkpoint_store.h"
 #include "learner/run_directory.h"
@@ -65,7 +64,7 @@ v1::CheckpointList Describe(const RunDirectory& directory) {
   return list;
 }
 
-void PrintText(const v1::CheckpointList& list) {
+std::string ListText(const v1::CheckpointList& list) {
   Table table({{"step", Table::Align::kRight},
                {"score", Table::Align::kRight},
                {"size", Table::Align::kRight},
@@ -81,7 +80,7 @@ void PrintText(const v1::CheckpointList& list) {
          entry.path()});
   }
   table.AddRow({"latest", "", "", "", list.latest()});
-  std::fputs(table.ToText().c_str(), stdout);
+  return table.ToText();
 }
 
 absl::StatusOr<ExitCode> RunCheckpoints(const CheckpointsFlags& flags) {
@@ -91,9 +90,7 @@ absl::StatusOr<ExitCode> RunCheckpoints(const CheckpointsFlags& flags) {
   if (status.ok()) status = Pin("--unpin", flags.unpin, false, *directory);
   if (!status.ok()) return status;
   const v1::CheckpointList list = Describe(*directory);
-  if (flags.json) return PrintJson(list);
-  PrintText(list);
-  return ExitCode::kSuccess;
+  return flags.json ? PrintJson(list) : PrintText(ListText(list));
 }
 
 }  // namespace
@@ -114,8 +111,7 @@ void AddCheckpointsCommand(CLI::App& app, CommandBody& body) {
       ->add_option("--unpin", flags->unpin,
                    "Releases a pinned checkpoint, so that it may be removed again.")
       ->type_name("STEP|best");
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (CheckpointList) instead of text.");
+  AddJsonFlag(*command, "CheckpointList", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunCheckpoints(*flags); }; });
 }
 

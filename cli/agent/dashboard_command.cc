@@ -78,14 +78,6 @@ absl::StatusOr<std::vector<std::string>> ProgramPaths(const std::vector<std::str
   return paths;
 }
 
-std::string Why(const v1::RoleStatus& role, Health health) {
-  if (!role.error().empty()) return role.error();
-  if (health == Health::kSilent) {
-    return absl::StrFormat("not heard of for %.0f s", role.silent_seconds());
-  }
-  return health == Health::kDegraded ? role.trouble() : role.blocked_on();
-}
-
 // Adds the role, and behind it the actors that report to it.
 void AddRole(const v1::RoleStatus& role, v1::DashboardCluster& cluster) {
   const Health health = HealthOf(role);
@@ -93,7 +85,7 @@ void AddRole(const v1::RoleStatus& role, v1::DashboardCluster& cluster) {
   *added.mutable_role() = role;
   added.mutable_role()->clear_peers();
   added.set_health(ToString(health));
-  added.set_why(Why(role, health));
+  added.set_why(ReasonOf(role));
   for (const v1::RoleStatus& peer : role.peers()) AddRole(peer, cluster);
 }
 

@@ -1,5 +1,4 @@
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,7 +12,7 @@
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/number_flag.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/table.h"
 #include "env/program_files.h"
 #include "env/program_set.h"
@@ -35,8 +34,7 @@ absl::StatusOr<ExitCode> PrintReport(const v1::ExportReport& report, bool json) 
   std::string text = absl::StrCat("wrote ", report.output(), ": ", report.format(), ", ",
                                   FormatCount(report.bytes()), " bytes");
   if (report.samples() > 0) absl::StrAppend(&text, ", ", FormatCount(report.samples()), " samples");
-  std::fputs(absl::StrCat(text, "\n").c_str(), stdout);
-  return ExitCode::kSuccess;
+  return PrintText(absl::StrCat(text, "\n"));
 }
 
 absl::StatusOr<ExitCode> RunExport(const ExportFlags& flags) {
@@ -109,8 +107,7 @@ void AddExportCommand(CLI::App& app, CommandBody& body) {
                    "The JSON that `bench play --json` printed for the checkpoint. The manifest "
                    "repeats it.")
       ->type_name("FILE");
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (ExportReport) instead of text.");
+  AddJsonFlag(*command, "ExportReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunExport(*flags); }; });
 }
 
@@ -127,8 +124,7 @@ void AddFetchCommand(CLI::App& app, CommandBody& body) {
                    "The folder to write. It must not exist, or be empty.")
       ->type_name("DIR")
       ->required();
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (ExportReport) instead of text.");
+  AddJsonFlag(*command, "ExportReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunFetch(*flags); }; });
 }
 

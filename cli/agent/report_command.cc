@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,7 +12,7 @@
 #include "cli/agent/commands.h"
 #include "cli/agent/run_report.h"
 #include "cli/command_table.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "learner/run_directory.h"
 #include "mallocmuzero/v1/run_report.pb.h"
 #include "mallocmuzero/v1/train_metrics.pb.h"
@@ -62,11 +61,7 @@ absl::StatusOr<ExitCode> RunReportCommand(const ReportFlags& flags) {
   const v1::RunReport report = MakeRunReport(flags.run, flags.output, *iterations);
   absl::Status written = WriteFiles(report, flags.output, *iterations);
   if (!written.ok()) return written;
-  if (!flags.json) {
-    std::fputs(RunReportText(report).c_str(), stdout);
-    return ExitCode::kSuccess;
-  }
-  return PrintJson(report);
+  return flags.json ? PrintJson(report) : PrintText(RunReportText(report));
 }
 
 }  // namespace
@@ -86,7 +81,7 @@ void AddReportCommand(CLI::App& app, CommandBody& body) {
           "The folder that report.md, returns.svg, losses.svg and speed.svg are written to.")
       ->type_name("DIR")
       ->required();
-  command->add_flag("--json", flags->json, "Prints one JSON object (RunReport) instead of text.");
+  AddJsonFlag(*command, "RunReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunReportCommand(*flags); }; });
 }
 

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <memory>
 #include <string>
 
@@ -14,7 +13,7 @@
 #include "cli/agent/commands.h"
 #include "cli/agent/run_role.h"
 #include "cli/command_table.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/table.h"
 #include "cluster/replay_admin.h"
 #include "cluster/shard_move.h"
@@ -62,14 +61,14 @@ class Members {
   const LoadedConfig& loaded_;
 };
 
-void PrintText(const v1::ShardRoster& roster) {
+std::string RosterText(const v1::ShardRoster& roster) {
   Table table({{"shard"}, {"address"}, {"state"}, {"heirs"}});
   for (const v1::ShardRoster::Shard& shard : roster.shards()) {
     table.AddRow({shard.name(), shard.address(),
                   absl::AsciiStrToLower(v1::ShardRoster::State_Name(shard.state())),
                   absl::StrJoin(shard.heirs(), ", ")});
   }
-  std::fputs(table.ToText().c_str(), stdout);
+  return table.ToText();
 }
 
 absl::Status Add(const ShardsFlags& flags, const LoadedConfig& loaded, const Members& members) {
@@ -153,9 +152,7 @@ absl::StatusOr<ExitCode> RunShards(const ShardsFlags& flags) {
   absl::StatusOr<v1::ShardRoster> roster = members.Get();
   if (!roster.ok()) return roster.status();
   roster->clear_header();
-  if (flags.json) return PrintJson(*roster);
-  PrintText(*roster);
-  return ExitCode::kSuccess;
+  return flags.json ? PrintJson(*roster) : PrintText(RosterText(*roster));
 }
 
 }  // namespace
@@ -185,7 +182,7 @@ void AddShardsCommand(CLI::App& app, CommandBody& body) {
           "lost.")
       ->needs(remove);
   add->excludes(remove);
-  command->add_flag("--json", flags->json, "Prints one JSON object (ShardRoster) instead of text.");
+  AddJsonFlag(*command, "ShardRoster", flags->json);
   command->footer("Changes need the administrators' token (security.admin_token_file).");
   command->callback([flags, &body] { body.run = [flags] { return RunShards(*flags); }; });
 }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,7 +14,7 @@
 #include "cli/agent/commands.h"
 #include "cli/agent/run_role.h"
 #include "cli/command_table.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/table.h"
 #include "cluster/cluster_status.h"
 
@@ -51,14 +50,6 @@ std::string FigureText(const v1::RoleStatus& role) {
   return absl::StrJoin(parts, ", ");
 }
 
-std::string Why(const v1::RoleStatus& role) {
-  if (!role.error().empty()) return role.error();
-  if (HealthOf(role) == Health::kSilent) {
-    return absl::StrFormat("not heard of for %.0f s", role.silent_seconds());
-  }
-  return HealthOf(role) == Health::kDegraded ? role.trouble() : role.blocked_on();
-}
-
 void AddRows(const v1::RoleStatus& role, Table& table) {
   const bool answers = role.error().empty();
   table.AddRow({absl::AsciiStrToLower(v1::RoleStatus::Role_Name(role.role())), role.name(),
@@ -68,18 +59,11 @@ void AddRows(const v1::RoleStatus& role, Table& table) {
                           absl::Trunc(absl::Seconds(role.uptime_seconds()), absl::Seconds(1)))
                     : "",
                 answers ? FormatBytes(static_cast<double>(role.rss_bytes())) : "", FigureText(role),
-                Why(role)});
+                ReasonOf(role)});
   for (const v1::RoleStatus& peer : role.peers()) AddRows(peer, table);
 }
 
-absl::StatusOr<ExitCode> RunStatus(const StatusFlags& flags) {
-  const absl::StatusOr<LoadedConfig> loaded =
-      LoadClusterConfig(flags.config, ConfigScope::kWithoutPrograms);
-  if (!loaded.ok()) return loaded.status();
-  const v1::ClusterStatus status =
-      StatusCollector(loaded->config, loaded->security).Collect(kTimeout);
-  const ExitCode verdict = status.healthy() ? ExitCode::kSuccess : ExitCode::kFailure;
-  if (flags.json) return PrintJson(status, verdict);
+std::string StatusText(const v1::ClusterStatus& status) {
   Table table({{"role"},
                {"name"},
                {"address"},
@@ -89,10 +73,19 @@ absl::StatusOr<ExitCode> RunStatus(const StatusFlags& flags) {
                {"figures"},
                {"waits for"}});
   for (const v1::RoleStatus& role : status.roles()) AddRows(role, table);
-  std::fputs(table.ToText().c_str(), stdout);
   // Every row may be well although there are too few actors.
-  if (!status.healthy()) std::fputs(absl::StrCat("\n", SummaryLine(status), "\n").c_str(), stdout);
-  return verdict;
+  return status.healthy() ? table.ToText()
+                          : absl::StrCat(table.ToText(), "\n", SummaryLine(status), "\n");
+}
+
+absl::StatusOr<ExitCode> RunStatus(const StatusFlags& flags) {
+  const absl::StatusOr<LoadedConfig> loaded =
+      LoadClusterConfig(flags.config, ConfigScope::kWithoutPrograms);
+  if (!loaded.ok()) return loaded.status();
+  const v1::ClusterStatus status =
+      StatusCollector(loaded->config, loaded->security).Collect(kTimeout);
+  const ExitCode verdict = status.healthy() ? ExitCode::kSuccess : ExitCode::kFailure;
+  return flags.json ? PrintJson(status, verdict) : PrintText(StatusText(status), verdict);
 }
 
 }  // namespace
@@ -101,8 +94,7 @@ void AddStatusCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "status");
   const auto flags = std::make_shared<StatusFlags>();
   AddConfigOption(*command, flags->config);
-  command->add_flag("--json", flags->json,
-                    "Prints one JSON object (ClusterStatus) instead of text.");
+  AddJsonFlag(*command, "ClusterStatus", flags->json);
   command->footer(
       "Exit code 1: a role is away, blocked or degraded, or there are fewer actors than "
       "actor.expected.");

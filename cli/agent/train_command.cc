@@ -1,10 +1,7 @@
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -12,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/exists.h"
 #include "base/message_file.h"
 #include "base/status_at.h"
 #include "base/status_macros.h"
@@ -23,7 +21,7 @@
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
 #include "cli/number_flag.h"
-#include "cli/print_json.h"
+#include "cli/print_report.h"
 #include "cli/program_set_flags.h"
 #include "cli/solve_progress.h"
 #include "env/program_set.h"
@@ -195,8 +193,7 @@ v1::TrainReport MakeReport(const TrainFlags& flags, const TrainingRun& run, bool
     }
     std::string best =
         run.directory().BestPath(program.program().hardware().name(), program.name());
-    std::error_code error;
-    if (std::filesystem::exists(best, error)) entry.set_best_mapping(std::move(best));
+    if (Exists(best)) entry.set_best_mapping(std::move(best));
   }
   return report;
 }
@@ -232,11 +229,7 @@ absl::StatusOr<ExitCode> RunTrain(const TrainFlags& flags) {
     interrupted = InterruptGuard::interrupted();
   }
   const v1::TrainReport report = MakeReport(flags, **run, interrupted);
-  if (!flags.json) {
-    std::fputs(TrainText(report).c_str(), stdout);
-    return ExitCode::kSuccess;
-  }
-  return PrintJson(report);
+  return flags.json ? PrintJson(report) : PrintText(TrainText(report));
 }
 
 }  // namespace
@@ -305,7 +298,7 @@ void AddTrainCommand(CLI::App& app, CommandBody& body) {
                    "Serves metrics for Prometheus at this address, such as 127.0.0.1:9464. By "
                    "default none are served.")
       ->type_name("HOST:PORT");
-  command->add_flag("--json", flags->json, "Prints one JSON object (TrainReport) instead of text.");
+  AddJsonFlag(*command, "TrainReport", flags->json);
   command->footer("Ctrl-C saves the run and ends it; --resume goes on.");
   command->callback([flags, &body] { body.run = [flags] { return RunTrain(*flags); }; });
 }

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,9 +16,9 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "actor/game_recorder.h"
-#include "env/game.h"
+#include "actor/testing/recorded_game.h"
 #include "env/players.h"
-#include "env/testing/random_game_program.h"
+#include "env/testing/random_program_set.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "replay/trajectory_buffer.h"
@@ -36,7 +35,7 @@ constexpr uint64_t kPositions = 100;
 
 class BatchSourceTest : public ::testing::Test {
  protected:
-  BatchSourceTest() : programs_(MakePrograms()), book_(*GameBook::Create(programs_, false)) {
+  BatchSourceTest() {
     options_.learner.set_unroll_steps(2);
     options_.learner.set_best_share(0.25F);
     options_.shape = BatchShape::Of(options_.learner, 8, 0.5);
@@ -44,24 +43,9 @@ class BatchSourceTest : public ::testing::Test {
     game_ = Play();
   }
 
-  static ProgramSet MakePrograms() {
-    std::mt19937_64 random(11);
-    for (;;) {
-      std::vector<Program> programs;
-      programs.push_back(testing::RandomGameProgram(random));
-      absl::StatusOr<ProgramSet> set = ProgramSet::Create(std::move(programs));
-      if (set.ok() && (*set)[0].decisions() > 4) return *std::move(set);
-    }
-  }
-
   std::shared_ptr<v1::Trajectory> Play(uint64_t seed = 1) const {
-    Player player(PlayerKind::kRandom, seed);
-    player.StartGame();
-    GameRecorder recorder(programs_[0], TrajectoryId(1, 2, seed), v1::Trajectory::SELF_PLAY, 0);
-    Game game(programs_[0].rules());
-    recorder.Start(game);
-    while (!game.finished()) recorder.Apply(game, player.Choose(game));
-    return std::make_shared<v1::Trajectory>(std::move(recorder).Finish());
+    return std::make_shared<v1::Trajectory>(testing::RecordedGame(
+        programs_[0], Player(PlayerKind::kRandom, seed), TrajectoryId(1, 2, seed)));
   }
 
   // Returns the game's positions in turn. The first of each draw has four times the probability of
@@ -92,8 +76,8 @@ class BatchSourceTest : public ::testing::Test {
                            }});
   }
 
-  ProgramSet programs_;
-  std::unique_ptr<GameBook> book_;
+  const ProgramSet programs_ = testing::RandomProgramSet(11, 1);
+  const std::unique_ptr<GameBook> book_ = *GameBook::Create(programs_, false);
   BatchSourceOptions options_;
   std::shared_ptr<v1::Trajectory> game_;
   std::atomic<size_t> refused_ = 0;          // positions

@@ -6,13 +6,11 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "actor/game_recorder.h"
-#include "env/game.h"
+#include "actor/testing/recorded_game.h"
 #include "env/players.h"
 #include "env/program_rules.h"
 #include "env/testing/random_program_set.h"
@@ -32,13 +30,8 @@ class GameBookTest : public ::testing::Test {
  protected:
   static v1::Trajectory Play(uint64_t seed, const PlayedProgram& program,
                              v1::Trajectory::Source source) {
-    Player player(PlayerKind::kRandom, seed);
-    player.StartGame();
-    GameRecorder recorder(program, TrajectoryId(1, 2, seed), source, 0);
-    Game game(program.rules());
-    recorder.Start(game);
-    while (!game.finished()) recorder.Apply(game, player.Choose(game));
-    return std::move(recorder).Finish();
+    return testing::RecordedGame(program, Player(PlayerKind::kRandom, seed),
+                                 TrajectoryId(1, 2, seed), source);
   }
 
   v1::Trajectory Play(uint64_t seed) const {

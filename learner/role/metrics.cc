@@ -8,8 +8,6 @@
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "absl/time/time.h"
 #include "metrics/families.h"
@@ -55,29 +53,25 @@ struct LearnerMetrics::Families {
                                       "Positions drawn whose games were not of this run.");
   Counter& games_seen = MakeCounter(registry, "mallocmuzero_learner_games_seen_total",
                                     "Different games that positions were drawn from.");
-  Histogram& drawn_age =
-      prometheus::BuildHistogram()
-          .Name("mallocmuzero_learner_drawn_age_updates")
-          .Help("Updates since the weights that the games of drawn positions were played with.")
-          .Register(registry)
-          .Add({},
-               Histogram::BucketBoundaries(DrawnAges::kBounds.begin(), DrawnAges::kBounds.end()));
-  DrawnAges ages_before;
+  FollowingHistogram drawn_ages = FollowingHistogram(MakeHistogram(
+      registry, "mallocmuzero_learner_drawn_age_updates",
+      "Updates since the weights that the games of drawn positions were played with.",
+      Histogram::BucketBoundaries(DrawnAges::kBounds.begin(), DrawnAges::kBounds.end())));
   LossGauges losses =
       LossGauges(registry, "mallocmuzero_learner", "Mean loss of the latest updates, by head.");
   Gauge& saved = MakeGauge(registry, "mallocmuzero_learner_saved_timestamp_seconds",
                            "When the last checkpoint was saved, since the epoch; 0: not yet.");
   Counter& failed_saves = MakeCounter(registry, "mallocmuzero_learner_failed_saves_total",
                                       "Checkpoints that could not be saved.");
-  Family<Gauge>& blocked_family =
-      MakeGauges(registry, "mallocmuzero_learner_blocked",
-                 "1 for what keeps the learner from its next update or from saving, else 0.");
-  const std::vector<std::pair<LearnerBlock::On, Gauge*>> blocked_on = {
-      {LearnerBlock::On::kDisk, &blocked_family.Add({{"on", "disk"}})},
-      {LearnerBlock::On::kProcesses, &blocked_family.Add({{"on", "processes"}})},
-      {LearnerBlock::On::kReplay, &blocked_family.Add({{"on", "replay"}})},
-      {LearnerBlock::On::kGames, &blocked_family.Add({{"on", "games"}})},
-      {LearnerBlock::On::kBatches, &blocked_family.Add({{"on", "batches"}})}};
+  ReasonGauges<LearnerBlock::On> blocked_on = {
+      registry,
+      "mallocmuzero_learner_blocked",
+      "1 for what keeps the learner from its next update or from saving, else 0.",
+      {{LearnerBlock::On::kDisk, "disk"},
+       {LearnerBlock::On::kProcesses, "processes"},
+       {LearnerBlock::On::kReplay, "replay"},
+       {LearnerBlock::On::kGames, "games"},
+       {LearnerBlock::On::kBatches, "batches"}}};
   Counter& scored_versions =
       MakeCounter(registry, "mallocmuzero_learner_scored_versions_total",
                   "Versions of the weights that have got a score from evaluation games.");
@@ -117,16 +111,6 @@ LearnerMetrics::LearnerMetrics(prometheus::Registry& registry)
 
 LearnerMetrics::~LearnerMetrics() = default;
 
-void LearnerMetrics::UpdateDrawnAges(const DrawnAges& ages) {
-  DrawnAges& before = families_->ages_before;
-  std::vector<double> increments;
-  for (size_t b = 0; b < ages.buckets().size(); ++b) {
-    increments.push_back(static_cast<double>(ages.buckets()[b] - before.buckets()[b]));
-  }
-  families_->drawn_age.ObserveMultiple(increments, ages.sum() - before.sum());
-  before = ages;
-}
-
 void LearnerMetrics::Update(const LearnerFigures& figures) {
   Families& f = *families_;
   const TrainingFigures& training = figures.training;
@@ -142,14 +126,14 @@ void LearnerMetrics::Update(const LearnerFigures& figures) {
   Raise(f.making, figures.make_seconds);
   f.prepared.Set(static_cast<double>(figures.prepared_batches));
   Raise(f.refused_rows, static_cast<double>(figures.refused_rows));
-  UpdateDrawnAges(training.drawn_ages);
+  f.drawn_ages.Follow(training.drawn_ages.buckets(), training.drawn_ages.sum());
   Raise(f.games_seen, static_cast<double>(figures.games_seen));
   f.losses.Set(training.losses);
   if (training.last_save > absl::InfinitePast()) {
     f.saved.Set(absl::ToDoubleSeconds(training.last_save - absl::UnixEpoch()));
   }
   Raise(f.failed_saves, static_cast<double>(training.failed_saves));
-  for (const auto& [on, gauge] : f.blocked_on) gauge->Set(on == figures.blocked_on ? 1 : 0);
+  f.blocked_on.Set(figures.blocked_on);
   Raise(f.scored_versions, static_cast<double>(figures.scored_versions));
   f.watchers.Set(static_cast<double>(figures.watchers));
   Raise(f.fetched_bytes, static_cast<double>(figures.fetched_bytes));

@@ -50,8 +50,6 @@ class LearnerMetrics {
  private:
   struct Families;
 
-  void UpdateDrawnAges(const DrawnAges& ages);
-
   std::unique_ptr<Families> families_;
 };
 

@@ -6,7 +6,6 @@
 #include <prometheus/labels.h>
 #include <prometheus/registry.h>
 
-#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -17,14 +16,10 @@ namespace {
 
 std::string Name(const char* what) { return absl::StrCat("mallocmuzero_replay_client_", what); }
 
-std::unique_ptr<prometheus::Registry> OwnIfNone(const prometheus::Registry* registry) {
-  return registry == nullptr ? std::make_unique<prometheus::Registry>() : nullptr;
-}
-
 }  // namespace
 
-WriterMetrics::WriterMetrics(prometheus::Registry* registry) : own_registry(OwnIfNone(registry)) {
-  prometheus::Registry& to = registry == nullptr ? *own_registry : *registry;
+WriterMetrics::WriterMetrics(prometheus::Registry* registry) : used_registry(registry) {
+  prometheus::Registry& to = used_registry.get();
   acknowledged =
       &MakeCounters(to, Name("acknowledged_items_total"), "Trajectories that a shard has stored.");
   refused = &MakeCounters(to, Name("refused_items_total"),
@@ -54,8 +49,8 @@ void WriterMetrics::Forget(const std::string& shard) const {
   connected->Remove(Of(shard).connected);
 }
 
-SamplerMetrics::SamplerMetrics(prometheus::Registry* registry) : own_registry(OwnIfNone(registry)) {
-  prometheus::Registry& to = registry == nullptr ? *own_registry : *registry;
+SamplerMetrics::SamplerMetrics(prometheus::Registry* registry) : used_registry(registry) {
+  prometheus::Registry& to = used_registry.get();
   draws = &MakeCounters(to, Name("draws_total"), "Positions drawn from a shard.");
   lost_streams = &MakeCounters(
       to, Name("lost_sample_streams_total"),

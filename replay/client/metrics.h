@@ -8,8 +8,9 @@
 #include <prometheus/gauge.h>
 #include <prometheus/registry.h>
 
-#include <memory>
 #include <string>
+
+#include "metrics/families.h"
 
 namespace mallocmuzero {
 
@@ -34,7 +35,7 @@ struct WriterMetrics {
   // OfShard must not be used any more.
   void Forget(const std::string& shard) const;
 
-  std::unique_ptr<prometheus::Registry> own_registry;
+  RegistryOrOwn used_registry;
   prometheus::Family<prometheus::Counter>* acknowledged;
   prometheus::Family<prometheus::Counter>* refused;
   prometheus::Family<prometheus::Counter>* resent;
@@ -55,7 +56,7 @@ struct SamplerMetrics {
   };
   OfShard Of(const std::string& shard) const;
 
-  std::unique_ptr<prometheus::Registry> own_registry;
+  RegistryOrOwn used_registry;
   prometheus::Family<prometheus::Counter>* draws;
   prometheus::Family<prometheus::Counter>* lost_streams;
   prometheus::Family<prometheus::Gauge>* connected;

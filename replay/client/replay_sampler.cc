@@ -1,6 +1,5 @@
 #include "replay/client/replay_sampler.h"
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "replay/client/metrics.h"
 #include "replay/client/priority_writer.h"
 #include "replay/client/shard_address.h"
+#include "replay/priority.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero {
@@ -70,7 +70,7 @@ class ReplaySampler::Impl {
     const absl::MutexLock lock(&mutex_);
     std::vector<std::vector<v1::UpdatePrioritiesRequest::Update>> updates(priorities_.size());
     for (size_t i = 0; i < drawn.size() && i < priorities.size(); ++i) {
-      if (!std::isfinite(priorities[i]) || priorities[i] < 0) continue;
+      if (!IsPriority(priorities[i])) continue;
       // SetShards adds a shard to the draws before it adds the shard's writer.
       if (drawn[i].shard >= updates.size()) continue;
       v1::UpdatePrioritiesRequest::Update& update = updates[drawn[i].shard].emplace_back();

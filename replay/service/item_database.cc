@@ -8,7 +8,6 @@
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +27,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/status_macros.h"
 #include "mallocmuzero/v1/replay.pb.h"
+#include "replay/priority.h"
 #include "replay/service/item_record.h"
 #include "replay/service/segment_log.h"
 #include "replay/service/storage.h"
@@ -126,8 +126,6 @@ std::string SerializeCounters(const ShardCounters& counters) {
 rocksdb::Slice Bytes(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
-
-bool IsPriority(double value) { return std::isfinite(value) && value >= 0; }
 
 // The priorities in a value of the database; none if one of them is not valid.
 std::vector<float> ReadPriorities(const rocksdb::Slice& value) {

@@ -6,7 +6,6 @@
 #include <prometheus/registry.h>
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 
@@ -19,22 +18,11 @@ namespace {
 
 std::string Name(const char* what) { return absl::StrCat("mallocmuzero_replay_", what); }
 
-prometheus::Histogram* MakeHistogram(prometheus::Registry& registry, const char* what,
-                                     const char* help,
-                                     const prometheus::Histogram::BucketBoundaries& bounds) {
-  return &prometheus::BuildHistogram()
-              .Name(Name(what))
-              .Help(help)
-              .Register(registry)
-              .Add({}, bounds);
-}
-
 }  // namespace
 
 ReplayMetrics::ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats earlier)
-    : earlier_(std::move(earlier)),
-      own_registry_(registry == nullptr ? std::make_unique<prometheus::Registry>() : nullptr) {
-  prometheus::Registry& to = registry == nullptr ? *own_registry_ : *registry;
+    : earlier_(std::move(earlier)), registry_(registry) {
+  prometheus::Registry& to = registry_.get();
   inserted_items_ =
       &MakeCounter(to, Name("inserted_items_total"), "Trajectories that were inserted and stored.");
   inserted_positions_ = &MakeCounter(to, Name("inserted_positions_total"),
@@ -87,16 +75,17 @@ ReplayMetrics::ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats ear
                  "Sample streams that wait for the rate limiter or for trajectories.");
   draining_ =
       &MakeGauge(to, Name("draining"), "1: inserts are refused by an administrator's order.");
-  auto& blocked =
-      MakeGauges(to, Name("blocked"), "1 for what streams of the shard wait for, else 0.");
-  blocked_ = {{ReplayBlock::On::kDisk, &blocked.Add({{"on", "disk"}})},
-              {ReplayBlock::On::kDraining, &blocked.Add({{"on", "draining"}})},
-              {ReplayBlock::On::kRateLimiter, &blocked.Add({{"on", "rate_limiter"}})},
-              {ReplayBlock::On::kMinSize, &blocked.Add({{"on", "min_size"}})}};
-  commit_seconds_ = MakeHistogram(to, "commit_seconds", "Time to store a group of inserts.",
-                                  {1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10});
-  commit_items_ = MakeHistogram(to, "commit_items", "Trajectories stored as one group.",
-                                {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096});
+  blocked_ = {to,
+              Name("blocked"),
+              "1 for what streams of the shard wait for, else 0.",
+              {{ReplayBlock::On::kDisk, "disk"},
+               {ReplayBlock::On::kDraining, "draining"},
+               {ReplayBlock::On::kRateLimiter, "rate_limiter"},
+               {ReplayBlock::On::kMinSize, "min_size"}}};
+  commit_seconds_ = &MakeHistogram(to, Name("commit_seconds"), "Time to store a group of inserts.",
+                                   {1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10});
+  commit_items_ = &MakeHistogram(to, Name("commit_items"), "Trajectories stored as one group.",
+                                 {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096});
 }
 
 void ReplayMetrics::Update(const v1::ReplayStats& stats, double bytes_in_memory,
@@ -126,7 +115,7 @@ void ReplayMetrics::Update(const v1::ReplayStats& stats, double bytes_in_memory,
   blocked_inserts_->Set(stats.blocked_inserts());
   blocked_samples_->Set(stats.blocked_samples());
   draining_->Set(stats.draining() ? 1 : 0);
-  for (const auto& [on, gauge] : blocked_) gauge->Set(on == blocked_on ? 1 : 0);
+  blocked_.Set(blocked_on);
 }
 
 }  // namespace mallocmuzero

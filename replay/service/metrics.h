@@ -8,11 +8,8 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
-#include <memory>
-#include <utility>
-#include <vector>
-
 #include "mallocmuzero/v1/replay.pb.h"
+#include "metrics/families.h"
 #include "replay/service/replay_block.h"
 
 namespace mallocmuzero {
@@ -40,7 +37,7 @@ class ReplayMetrics {
 
  private:
   const v1::ReplayStats earlier_;
-  std::unique_ptr<prometheus::Registry> own_registry_;
+  RegistryOrOwn registry_;
   prometheus::Counter* inserted_items_;
   prometheus::Counter* inserted_positions_;
   prometheus::Counter* inserted_bytes_;
@@ -67,7 +64,7 @@ class ReplayMetrics {
   prometheus::Gauge* blocked_inserts_;
   prometheus::Gauge* blocked_samples_;
   prometheus::Gauge* draining_;
-  std::vector<std::pair<ReplayBlock::On, prometheus::Gauge*>> blocked_;
+  ReasonGauges<ReplayBlock::On> blocked_;
   prometheus::Histogram* commit_seconds_;
   prometheus::Histogram* commit_items_;
 };

@@ -2,7 +2,6 @@
 
 #include <grpcpp/support/slice.h>
 
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/size32.h"
 #include "base/status_macros.h"
+#include "replay/priority.h"
 #include "replay/wire/crc32c.h"
 #include "replay/wire/item.h"
 #include "replay/wire/wire.h"
@@ -26,7 +26,7 @@ absl::Status AddTo(const v1::MovedItems::Moved& moved, TableInsert& insert) {
   if (!metadata.ok()) return metadata.status();
   std::vector<float> priorities(moved.priorities().begin(), moved.priorities().end());
   for (const float priority : priorities) {
-    if (std::isfinite(priority) && priority >= 0) continue;
+    if (IsPriority(priority)) continue;
     return absl::InvalidArgumentError(absl::StrCat("priorities: ", priority, ", must be finite"));
   }
   if (priorities.size() != metadata->positions) priorities.clear();

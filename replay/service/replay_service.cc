@@ -6,12 +6,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <set>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -20,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
+#include "base/exists.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/insert_stream.h"
 #include "replay/service/replay_block.h"
@@ -114,8 +113,7 @@ ReplayService::ReplayService(ReplayTable& table, ReplayMetrics& metrics,
       retired_file_(std::move(retired_file)),
       inserts_(table, metrics, [this] { OnInserted(); }) {
   if (table.on_disk()) workers_.emplace(kReaders);
-  std::error_code error;
-  if (retired_file_.empty() || !std::filesystem::exists(retired_file_, error)) return;
+  if (retired_file_.empty() || !Exists(retired_file_)) return;
   inserts_.Stop();
   const absl::MutexLock lock(&mutex_);
   retired_ = true;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -17,6 +16,7 @@
 #include "base/status_macros.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
+#include "replay/priority.h"
 #include "replay/service/rate_limiter.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/selector.h"
@@ -116,7 +116,7 @@ void ReplayTable::DrawTogether(v1::Selection selection, absl::Span<SlotDraw> dra
 
 absl::StatusOr<uint32_t> ReplayTable::UpdatePriorities(const v1::UpdatePrioritiesRequest& request) {
   for (const v1::UpdatePrioritiesRequest::Update& update : request.updates()) {
-    if (!std::isfinite(update.priority()) || update.priority() < 0) {
+    if (!IsPriority(update.priority())) {
       return absl::InvalidArgumentError(absl::StrCat("updates: priority: ", update.priority(),
                                                      ", must be finite and not below 0"));
     }

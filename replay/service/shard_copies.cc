@@ -21,6 +21,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/exists.h"
 #include "base/sync_folder.h"
 
 namespace mallocmuzero {
@@ -110,8 +111,7 @@ absl::Status FinishCopy(const std::string& path) {
 
 std::vector<std::string> RemoveOldCopies(const std::string& folder, const CopyLimits& limits) {
   std::vector<std::string> copies = CopiesOf(folder, [](const std::string& path) {
-    std::error_code error;
-    return !IsUnfinished(path) && !std::filesystem::exists(path + kOpenedFile, error);
+    return !IsUnfinished(path) && !Exists(path + kOpenedFile);
   });
   std::set<Inode> seen;
   NewBytes(folder, seen);

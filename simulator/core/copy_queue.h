@@ -80,11 +80,6 @@ class CopyQueues {
     return needed + others;
   }
 
-  // True if the copy is done.
-  bool Finished(const CopyTicket& ticket) const {
-    return moved_[Index(ticket.direction)] >= ticket.end;
-  }
-
   // Bytes moved since the queues were made.
   double Moved(CopyDirection direction) const { return moved_[Index(direction)]; }
 

@@ -193,6 +193,14 @@ void ForEachLeaf(const Shape& shape,
   VisitLeaves(shape, index, visit);
 }
 
+std::vector<ShapeIndex> LeafIndices(const Shape& shape) {
+  std::vector<ShapeIndex> indices;
+  ForEachLeaf(shape, [&](absl::Span<const int32_t> index, const Shape&) {
+    indices.emplace_back(index.begin(), index.end());
+  });
+  return indices;
+}
+
 const Shape* SubShape(const Shape& shape, absl::Span<const int32_t> index) {
   const Shape* part = &shape;
   for (const int32_t i : index) {

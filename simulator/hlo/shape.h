@@ -117,6 +117,9 @@ int32_t LeafCount(const Shape& shape);
 void ForEachLeaf(const Shape& shape,
                  absl::FunctionRef<void(absl::Span<const int32_t>, const Shape&)> visit);
 
+// The indices of all parts that are not tuples, in order.
+std::vector<ShapeIndex> LeafIndices(const Shape& shape);
+
 // The part of `shape` at `index`, or nullptr if there is none. Points into `shape`.
 const Shape* SubShape(const Shape& shape, absl::Span<const int32_t> index);
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <tuple>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -106,12 +105,7 @@ class Collector {
   }
 
   void ShareBuffers() {
-    std::vector<int32_t> order(values_.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-      return std::tuple(values_[a].first, values_[a].last, a) <
-             std::tuple(values_[b].first, values_[b].last, b);
-    });
+    const std::vector<int32_t> order = InOrderOfTime(values_);
     std::map<int32_t, std::vector<int32_t>> members;  // for each buffer, in order of time
     for (const int32_t number : order) members[BufferOf(ids_[number])].push_back(number);
     for (const int32_t number : order) {

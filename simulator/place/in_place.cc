@@ -40,10 +40,7 @@ void StateAliases(const ProgramSource& source, const hlo::Instruction& original,
                   xla::HloInstructionProto& fusion) {
   const std::vector<InPlacePair> pairs = ListedOnly(source, original);
   if (pairs.empty()) return;
-  std::vector<hlo::ShapeIndex> leaves;
-  hlo::ForEachLeaf(original.shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
-    leaves.emplace_back(index.begin(), index.end());
-  });
+  const std::vector<hlo::ShapeIndex> leaves = hlo::LeafIndices(original.shape);
   for (const InPlacePair& pair : pairs) {
     const xla::ShapeProto& operand = operand_shapes[pair.operand];
     const hlo::ShapeIndex& result = leaves[pair.output_leaf];

@@ -18,16 +18,6 @@ struct Life {
   int64_t end = 0;
 };
 
-std::vector<int32_t> InOrderOfTime(absl::Span<const PackedValue> values) {
-  std::vector<int32_t> order(values.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
-    return std::tuple(values[a].first, values[a].last, a) <
-           std::tuple(values[b].first, values[b].last, b);
-  });
-  return order;
-}
-
 // The lifetimes of all values in ticks of the heap's clock.
 std::vector<Life> Tick(absl::Span<const PackedValue> values) {
   struct Events {
@@ -154,6 +144,16 @@ int64_t LiveBytes(absl::Span<const PackedValue> values, const LivesOfOwners& liv
 }
 
 }  // namespace
+
+std::vector<int32_t> InOrderOfTime(absl::Span<const PackedValue> values) {
+  std::vector<int32_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
+    return std::tuple(values[a].first, values[a].last, a) <
+           std::tuple(values[b].first, values[b].last, b);
+  });
+  return order;
+}
 
 PackedHeap Pack(absl::Span<const PackedValue> values, int64_t alignment) {
   const std::vector<Life> lives = Tick(values);

@@ -38,6 +38,9 @@ struct PackedValue {
   int32_t shares_with = -1;
 };
 
+// The numbers of the values by the step that makes them, then by the last step that uses them.
+std::vector<int32_t> InOrderOfTime(absl::Span<const PackedValue> values);
+
 // The addresses of values in fast memory.
 struct PackedHeap {
   std::vector<int64_t> offsets;  // bytes, for each value

@@ -23,6 +23,10 @@ using place_check::ModuleFromText;
 using testing::HasSubstr;
 using testing::Not;
 
+Placeable ImportOriginal(const place_check::PlacedCase& placed_case) {
+  return Import(ModuleFromText(placed_case.original));
+}
+
 std::string Text(const xla::HloModuleProto& module) { return *hlo::PrintModule(module); }
 
 // The text of the placed module. The mapping must be valid, and the checker must accept the module.
@@ -45,22 +49,22 @@ std::string Place(const Placeable& placeable, const Mapping& mapping) {
 }
 
 TEST(Place, EverythingInHbmIsTheModuleAsItWas) {
-  const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
+  const Placeable chain = ImportOriginal(place_check::kChain);
   const std::string text = Place(chain, AllHbmMapping(chain.program));
   EXPECT_THAT(text, Not(HasSubstr("S(1)")));
   EXPECT_THAT(text, Not(HasSubstr("copy-start")));
 }
 
+// The mapping of the module kChain that has the result of %f1 in fast memory up to %f2.
+Mapping ResultInFastMemory(const Program& program) {
+  return OneStay(program, {.buffer = BufferMadeBy(program, "f1"),
+                           .first = Number(program, "f1"),
+                           .last = Number(program, "f2")});
+}
+
 TEST(Place, AResultInFastMemoryPassesThroughBitcastsIntoTheNextFusion) {
-  const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
-  const Program& program = chain.program;
-  const InstructionIndex f1 = Number(program, "f1");
-  const InstructionIndex f2 = Number(program, "f2");
-  Mapping mapping = AllHbmMapping(program);
-  const BufferIndex buffer = BufferMadeBy(program, "f1");
-  mapping.intervals.push_back({.buffer = buffer, .first = f1, .last = f2});
-  UseFast(program, buffer, f1, f2, mapping);
-  const std::string text = Place(chain, mapping);
+  const Placeable chain = ImportOriginal(place_check::kChain);
+  const std::string text = Place(chain, ResultInFastMemory(chain.program));
   EXPECT_THAT(text, HasSubstr("%f1 = f32[1024]{0:S(1)} fusion("));
   EXPECT_THAT(text, HasSubstr("%view = f32[32,32]{1,0:S(1)} bitcast(%f1)"));
   EXPECT_THAT(text, HasSubstr("%back = f32[1024]{0:S(1)} bitcast(%view)"));
@@ -72,21 +76,19 @@ TEST(Place, AResultInFastMemoryPassesThroughBitcastsIntoTheNextFusion) {
 // and `whole` up to its use by %sum.
 Mapping GatherInFastMemory(const Program& program, BufferIndex whole, absl::string_view start,
                            absl::string_view done) {
-  Mapping mapping = AllHbmMapping(program);
-  const BufferIndex shard = BufferMadeBy(program, "shard");
-  const InstructionIndex made = Number(program, "shard");
-  const InstructionIndex landed = Number(program, done);
-  mapping.intervals.push_back({.buffer = shard, .first = made, .last = landed});
-  UseFast(program, shard, made, landed, mapping);
-  const InstructionIndex begun = Number(program, start);
-  const InstructionIndex used = Number(program, "sum");
-  mapping.intervals.push_back({.buffer = whole, .first = begun, .last = used, .offset = 4096});
-  UseFast(program, whole, begun, used, mapping);
+  Mapping mapping = OneStay(program, {.buffer = BufferMadeBy(program, "shard"),
+                                      .first = Number(program, "shard"),
+                                      .last = Number(program, done)});
+  const Interval of_whole = {.buffer = whole,
+                             .first = Number(program, start),
+                             .last = Number(program, "sum"),
+                             .offset = 4096};
+  AddStay(program, of_whole, mapping);
   return mapping;
 }
 
 TEST(Place, AnAsynchronousGatherHasItsArraysInFastMemory) {
-  const Placeable gather = Import(ModuleFromText(place_check::kGather.original));
+  const Placeable gather = ImportOriginal(place_check::kGather);
   const Program& program = gather.program;
   const std::string text =
       Place(gather, GatherInFastMemory(program, BufferMadeBy(program, "gs"), "gs", "gd"));
@@ -96,21 +98,19 @@ TEST(Place, AnAsynchronousGatherHasItsArraysInFastMemory) {
 }
 
 TEST(Place, AGatheredArrayIsCopiedInAfterTheDone) {
-  const Placeable gather = Import(ModuleFromText(place_check::kGather.original));
+  const Placeable gather = ImportOriginal(place_check::kGather);
   const Program& program = gather.program;
   const BufferIndex whole = BufferMadeBy(program, "gs");
   const InstructionIndex used = Number(program, "sum");
-  Mapping mapping = AllHbmMapping(program);
-  mapping.intervals.push_back(
-      {.buffer = whole, .first = used, .last = used, .copy_in_start = used, .copy_in_done = used});
-  UseFast(program, whole, used, used, mapping);
-  const std::string text = Place(gather, mapping);
+  const Interval stay = {
+      .buffer = whole, .first = used, .last = used, .copy_in_start = used, .copy_in_done = used};
+  const std::string text = Place(gather, OneStay(program, stay));
   EXPECT_THAT(text, HasSubstr("copy-start(%gd)"));
   EXPECT_THAT(text, HasSubstr("all-gather-start(%shard)"));
 }
 
 TEST(Place, AChainOfFusionsHasTheArraysOfItsGatherInFastMemory) {
-  const Placeable gather = Import(ModuleFromText(place_check::kGatherChain.original));
+  const Placeable gather = ImportOriginal(place_check::kGatherChain);
   const Program& program = gather.program;
   const std::string text =
       Place(gather, GatherInFastMemory(program, BufferMadeBy(program, "d"), "s", "d"));
@@ -120,28 +120,25 @@ TEST(Place, AChainOfFusionsHasTheArraysOfItsGatherInFastMemory) {
 }
 
 TEST(Place, TwoFusionsOfOneComputationGetOneEach) {
-  const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
-  const Program& program = chain.program;
-  const InstructionIndex f1 = Number(program, "f1");
-  Mapping mapping = AllHbmMapping(program);
-  const BufferIndex buffer = BufferMadeBy(program, "f1");
-  mapping.intervals.push_back({.buffer = buffer, .first = f1, .last = Number(program, "f2")});
-  UseFast(program, buffer, f1, Number(program, "f2"), mapping);
-  const std::string text = Place(chain, mapping);
+  const Placeable chain = ImportOriginal(place_check::kChain);
+  const std::string text = Place(chain, ResultInFastMemory(chain.program));
   EXPECT_THAT(text, HasSubstr("%f1 = f32[1024]{0:S(1)} fusion(%x, %w), calls=%add,"));
   EXPECT_THAT(text, HasSubstr("calls=%add.placed."));
 }
 
-TEST(Place, CopiesStandWhereTheMappingHasThem) {
-  const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
-  const Program& program = chain.program;
-  const BufferIndex w = BufferMadeBy(program, "w");
+// The stay of %w in the module kChain from behind %f1 up to its use by %f3.
+Interval StayOfCopy(const Program& program) {
   const InstructionIndex f3 = Number(program, "f3");
-  Mapping mapping = AllHbmMapping(program);
-  mapping.intervals.push_back(
-      {.buffer = w, .first = 1, .last = f3, .copy_in_start = 1, .copy_in_done = f3});
-  UseFast(program, w, f3, f3, mapping);
-  const std::string text = Place(chain, mapping);
+  return {.buffer = BufferMadeBy(program, "w"),
+          .first = 1,
+          .last = f3,
+          .copy_in_start = 1,
+          .copy_in_done = f3};
+}
+
+TEST(Place, CopiesStandWhereTheMappingHasThem) {
+  const Placeable chain = ImportOriginal(place_check::kChain);
+  const std::string text = Place(chain, OneStay(chain.program, StayOfCopy(chain.program)));
   const size_t start = text.find("copy-start(%w)");
   const size_t done = text.find("copy-done(");
   ASSERT_NE(start, std::string::npos);
@@ -161,20 +158,11 @@ TEST(Place, EstimatesOfAnotherPlacementAreStripped) {
 }
 
 TEST(Place, ACopyInPiecesIsRefusedWithTheValuesName) {
-  const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
-  const Program& program = chain.program;
-  const BufferIndex w = BufferMadeBy(program, "w");
-  const InstructionIndex f3 = Number(program, "f3");
-  Mapping mapping = AllHbmMapping(program);
-  mapping.intervals.push_back({.buffer = w,
-                               .first = 1,
-                               .last = f3,
-                               .copy_in_start = 1,
-                               .copy_in_done = f3,
-                               .copy_in_slices = {{1, 2048}, {2, 2048}}});
-  UseFast(program, w, f3, f3, mapping);
+  const Placeable chain = ImportOriginal(place_check::kChain);
+  Interval stay = StayOfCopy(chain.program);
+  stay.copy_in_slices = {{1, 2048}, {2, 2048}};
   const absl::StatusOr<PlacedModule> placed =
-      PlaceModule(program, mapping, chain.module, chain.path);
+      PlaceModule(chain.program, OneStay(chain.program, stay), chain.module, chain.path);
   EXPECT_EQ(placed.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(placed.status().message()), HasSubstr("(%w, f32[1024]"));
   EXPECT_THAT(std::string(placed.status().message()), HasSubstr("in pieces"));
@@ -208,19 +196,15 @@ entry main
 // A mapping of the module kListed with one interval, of the donated parameter: a copy in, the
 // update, a copy out.
 Mapping UpdateOfCopy(const Program& program) {
-  Mapping mapping = AllHbmMapping(program);
-  const BufferIndex w = BufferMadeBy(program, "w");
   const InstructionIndex up = Number(program, "up");
   const InstructionIndex sum = Number(program, "sum");
-  mapping.intervals.push_back({.buffer = w,
-                               .first = up,
-                               .last = sum,
-                               .copy_in_start = up,
-                               .copy_in_done = up,
-                               .copy_out_start = sum,
-                               .copy_out_done = sum + 1});
-  UseFast(program, w, up, sum, mapping);
-  return mapping;
+  return OneStay(program, {.buffer = BufferMadeBy(program, "w"),
+                           .first = up,
+                           .last = sum,
+                           .copy_in_start = up,
+                           .copy_in_done = up,
+                           .copy_out_start = sum,
+                           .copy_out_done = sum + 1});
 }
 
 TEST(Place, AFusionThatUpdatesACopyInPlaceStatesTheAlias) {
@@ -243,7 +227,7 @@ TEST(Place, AnUpdateOfAnotherShapeStatesNoAlias) {
 }
 
 TEST(Place, AnotherModuleIsRefused) {
-  const Placeable chain = Import(ModuleFromText(place_check::kChain.original));
+  const Placeable chain = ImportOriginal(place_check::kChain);
   const absl::StatusOr<PlacedModule> placed =
       PlaceModule(chain.program, AllHbmMapping(chain.program),
                   ModuleFromText(place_check::kUpdate.original), "other.pb");

@@ -10,17 +10,6 @@
 #include "simulator/place/shape_edit.h"
 
 namespace mallocmuzero::place {
-namespace {
-
-std::vector<hlo::ShapeIndex> LeafIndices(const hlo::Shape& shape) {
-  std::vector<hlo::ShapeIndex> leaves;
-  hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
-    leaves.emplace_back(index.begin(), index.end());
-  });
-  return leaves;
-}
-
-}  // namespace
 
 // The memory in which a value enters a range of instructions that does not change it. Sets
 // `also_fast` if a second copy must enter in fast memory.
@@ -112,7 +101,7 @@ absl::Status Placer::EmitCallee(int32_t instance, const xla::ShapeProto& shape,
   const hlo::InstructionIndex parameter = frame.computation().parameters[0];
   const int64_t id = frame.Original(parameter)->id();
   const hlo::Shape& original = frame.computation().instructions[parameter].shape;
-  const std::vector<hlo::ShapeIndex> leaves = LeafIndices(original);
+  const std::vector<hlo::ShapeIndex> leaves = hlo::LeafIndices(original);
   for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     frame.SetName(values[leaf], handover.memory[leaf], {id, leaves[leaf]});
   }
@@ -175,7 +164,7 @@ absl::Status Placer::EmitWhile(Frame& frame, hlo::InstructionIndex index) {
   *written.mutable_shape() = shape;
   written.set_operand_ids(0, *operand);
   const int64_t id = frame.writer().Append(std::move(written));
-  const std::vector<hlo::ShapeIndex> leaves = LeafIndices(instruction.shape);
+  const std::vector<hlo::ShapeIndex> leaves = hlo::LeafIndices(instruction.shape);
   const absl::Span<const ValueId> results = frame.ValuesOf(index);
   for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     // the value is still where it was before the loop
@@ -199,7 +188,7 @@ absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) 
   }
   xla::HloInstructionProto written = *frame.Original(index);
   const absl::Span<const ValueId> results = frame.ValuesOf(index);
-  const std::vector<hlo::ShapeIndex> leaves = LeafIndices(instruction.shape);
+  const std::vector<hlo::ShapeIndex> leaves = hlo::LeafIndices(instruction.shape);
   const PricedRange range = RangeOfBranches(call);
   std::vector<Memory> memory;
   for (const ValueId result : results) {

@@ -1,6 +1,5 @@
 // Takes real programs through the binary: import, simulate, validate.
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -20,15 +19,6 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-// The object that a successful run prints with --json.
-json RunForJson(std::vector<std::string> arguments) {
-  arguments.push_back("--json");
-  const RunResult result = RunMallocmuzero(arguments);
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 1) << result.out;
-  return json::parse(result.out, nullptr, /*allow_exceptions=*/false);
-}
 
 // Imports one of tests/data/hlo, once for each test.
 class RealProgram : public testing::TestWithParam<std::string> {

@@ -1,6 +1,5 @@
 // Turns a mapping into compiler options, and reads a recompiled module back, through the binary.
 
-#include <algorithm>
 #include <regex>
 #include <string>
 #include <vector>
@@ -30,14 +29,6 @@ class Loop : public testing::TestWithParam<std::string> {
 
   virtual std::string Name() const { return GetParam(); }
   std::string Hlo(const std::string& file) const { return TestData("hlo/" + Name() + "/" + file); }
-
-  json RunForJson(Arguments arguments) const {
-    arguments.push_back("--json");
-    const RunResult result = RunMallocmuzero(arguments);
-    EXPECT_EQ(result.exit_code, 0) << result.err;
-    EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 1) << result.out;
-    return json::parse(result.out, nullptr, /*allow_exceptions=*/false);
-  }
 
   Arguments Overrides(const std::string& mapping) const {
     return {"overrides", "--program", program_, "--mapping", mapping, "--output", options_};

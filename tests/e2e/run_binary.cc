@@ -71,6 +71,14 @@ int ExitCodeOf(int status) {
 
 std::string MallocmuzeroPath() { return kBinary; }
 
+nlohmann::json RunForJson(std::vector<std::string> arguments) {
+  arguments.emplace_back("--json");
+  const RunResult result = RunMallocmuzero(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(std::count(result.out.begin(), result.out.end(), '\n'), 1) << result.out;
+  return nlohmann::json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+}
+
 RunResult RunBinary(const std::string& binary, const std::vector<std::string>& arguments) {
   return RunningMallocmuzero(arguments, "/dev/null", /*errors_are_read=*/true, binary).Wait();
 }

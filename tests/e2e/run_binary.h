@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "nlohmann/json.hpp"
+
 namespace mallocmuzero::e2e {
 
 // The results of a run of the binary: its exit code, and the content of stdout and stderr.
@@ -24,6 +26,10 @@ std::string MallocmuzeroPath();
 // end. Fails the test if it cannot start.
 RunResult RunMallocmuzero(const std::vector<std::string>& arguments,
                           const std::string& input = "/dev/null");
+
+// Adds --json, and returns the object that the binary then prints on one line. Fails the test
+// unless the exit code is 0.
+nlohmann::json RunForJson(std::vector<std::string> arguments);
 
 // Runs the executable at the path `binary` in the same way.
 RunResult RunBinary(const std::string& binary, const std::vector<std::string>& arguments);

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "gtest/gtest.h"
 
 namespace mallocmuzero::view::testing {
 namespace {
@@ -147,6 +148,18 @@ std::vector<const Element*> Element::Find(absl::string_view with_tag,
 
 absl::StatusOr<Element> ParseXml(absl::string_view document) {
   return Parser(document).ParseDocument();
+}
+
+Element Parsed(absl::string_view document) {
+  const absl::StatusOr<Element> root = ParseXml(document);
+  EXPECT_TRUE(root.ok()) << root.status();
+  return root.ok() ? *root : Element();
+}
+
+std::vector<std::string> Texts(const Element& element, absl::string_view tag) {
+  std::vector<std::string> texts;
+  for (const Element* found : element.Find(tag)) texts.push_back(found->text);
+  return texts;
 }
 
 }  // namespace mallocmuzero::view::testing

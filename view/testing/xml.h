@@ -32,6 +32,13 @@ struct Element {
 // entities; any other construct of XML is an error.
 absl::StatusOr<Element> ParseXml(absl::string_view document);
 
+// The same for a document that must be well-formed: otherwise the running test fails, and the
+// element is empty.
+Element Parsed(absl::string_view document);
+
+// The texts of the element and all elements below it with this tag, in the order of the document.
+std::vector<std::string> Texts(const Element& element, absl::string_view tag = "text");
+
 }  // namespace mallocmuzero::view::testing
 
 #endif  // MALLOCMUZERO_VIEW_TESTING_XML_H_

@@ -5,39 +5,23 @@ import assert from "node:assert/strict";
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
-import { after, before, test } from "node:test";
-import { drawn, kHostile, kLarge, launch, makeRun, mapOf, nextFrame, open, serve } from "./dashboard.mjs";
+import { test } from "node:test";
+import { drawn, kHostile, kLarge, mapOf, nextFrame, serve, useDemo } from "./dashboard.mjs";
 
 const kSizes = [[375, 812], [768, 1024], [1440, 900], [3840, 2160]];
 const kLongestFrameMs = 50;
 
-let run;
-let server;
-let browser;
-
-before(async () => {
-  run = makeRun();
-  server = await serve(run.path);
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  const code = await server?.stop();
-  run?.remove();
-  assert.equal(code, 0, "the dashboard ends with success after SIGTERM");
-});
+const demo = useDemo();
 
 test("the overview shows the run, and a hostile name as text", async () => {
-  const { page, complaints, close } = await open(browser, server.address);
-  await drawn(page, "overview");
+  const { page, complaints, close } = await demo.openOverview();
   assert.equal(await page.textContent("#run-name"), "run");
   assert.match(await page.textContent(".findings"), /Learning/);
   assert.match(await page.textContent(".tiles"), /Best mapping/);
   assert.equal(await page.locator("section[aria-label=Programs] tbody tr").count(), 2);
   assert.ok((await page.locator("tbody th").allTextContents()).some((text) => text.startsWith(kHostile)));
   assert.equal(await page.locator("script").count(), 1);
-  await page.goto(server.address + mapOf(kHostile));
+  await page.goto(demo.address + mapOf(kHostile));
   await drawn(page, "map");
   assert.equal(await page.title(), "run – mallocMuZero");
   assert.deepEqual(complaints, []);
@@ -45,9 +29,8 @@ test("the overview shows the run, and a hostile name as text", async () => {
 });
 
 test("the page follows the run while it appends", async () => {
-  const { page, close } = await open(browser, server.address);
-  await drawn(page, "overview");
-  const metrics = join(run.path, "metrics.jsonl");
+  const { page, close } = await demo.openOverview();
+  const metrics = join(demo.run, "metrics.jsonl");
   const last = JSON.parse(readFileSync(metrics, "utf8").trimEnd().split("\n").at(-1));
   const next = { ...last, iteration: last.iteration + 1, seconds: last.seconds + 2, updates: 4321 };
   appendFileSync(metrics, `${JSON.stringify(next)}\n`);
@@ -66,8 +49,7 @@ const picture = (page) => page.evaluate(() => {
 });
 
 test("the map zooms and moves by keys, wheel and drag", async () => {
-  const { page, close } = await open(browser, server.address + mapOf(kLarge));
-  await drawn(page, "map");
+  const { page, close } = await demo.openMap();
   const canvas = page.locator(".map-canvas").first();
   await canvas.focus();
   const whole = await picture(page);
@@ -96,8 +78,7 @@ test("the map zooms and moves by keys, wheel and drag", async () => {
 });
 
 test("the pointer shows the tensor and the instruction", async () => {
-  const { page, close } = await open(browser, server.address + mapOf(kLarge));
-  await drawn(page, "map");
+  const { page, close } = await demo.openMap();
   for (let k = 0; k < 5; ++k) await page.getByRole("button", { name: "Zoom in" }).click();
   const box = await page.locator(".map-canvas").first().boundingBox();
   const tooltip = page.locator(".tooltip");
@@ -118,8 +99,7 @@ test("the pointer shows the tensor and the instruction", async () => {
 });
 
 test("the slider goes through the run's mappings, and the table sorts", async () => {
-  const { page, complaints, close } = await open(browser, server.address + mapOf(kLarge));
-  await drawn(page, "map");
+  const { page, complaints, close } = await demo.openMap();
   const title = page.locator(".map-panel h3").first();
   assert.equal(await title.textContent(), "best #3, found by local_search");
   await page.getByRole("button", { name: "Previous mapping" }).click();
@@ -142,8 +122,7 @@ test("the slider goes through the run's mappings, and the table sorts", async ()
 });
 
 test("a map that the server did not give is asked for again", async () => {
-  const { page, close } = await open(browser, server.address);
-  await drawn(page, "overview");
+  const { page, close } = await demo.openOverview();
   let refused = 0;
   await page.route("**/api/map?*", (route) => ++refused <= 2 ? route.abort() : route.continue());
   await page.getByRole("link", { name: "Memory map of layers" }).click();
@@ -154,8 +133,7 @@ test("a map that the server did not give is asked for again", async () => {
 });
 
 test("a mapping that the slider did not get is asked for again", async () => {
-  const { page, close } = await open(browser, server.address + mapOf(kLarge));
-  await drawn(page, "map");
+  const { page, close } = await demo.openMap();
   let refused = 0;
   await page.route("**/api/map?*", (route) => ++refused <= 2 ? route.abort() : route.continue());
   await page.getByRole("button", { name: "Previous mapping" }).click();
@@ -165,8 +143,7 @@ test("a mapping that the slider did not get is asked for again", async () => {
 });
 
 test("another program has no marked instruction", async () => {
-  const { page, close } = await open(browser, server.address + mapOf(kLarge));
-  await drawn(page, "map");
+  const { page, close } = await demo.openMap();
   const note = page.locator("section[aria-label=Tensors] .note");
   await page.getByLabel("Which tensors").selectOption("marked");
   assert.equal(await note.textContent(), "Click an instruction in the map first.");
@@ -192,8 +169,7 @@ function contrast(a, b) {
 test("both themes are readable, and the choice stays", async () => {
   const backgrounds = [];
   for (const colorScheme of ["light", "dark"]) {
-    const { page, close } = await open(browser, server.address, { colorScheme });
-    await drawn(page, "overview");
+    const { page, close } = await demo.openOverview({ colorScheme });
     const colours = await page.evaluate(() => [".tile .value", ".tile dt", ".finding strong", "td a", "h1"].map((selector) => {
       const element = document.querySelector(selector);
       let under = element;
@@ -216,9 +192,9 @@ test("nothing overflows from 375 pixels to 4K", async () => {
   if (folder !== undefined) mkdirSync(folder, { recursive: true });
   for (const colorScheme of folder === undefined ? ["light"] : ["light", "dark"]) {
     for (const [width, height] of kSizes) {
-      const { page, close } = await open(browser, server.address, { viewport: { width, height }, colorScheme });
+      const { page, close } = await demo.open(demo.address, { viewport: { width, height }, colorScheme });
       for (const [hash, view] of [["#/", "overview"], [mapOf(kLarge), "map"], [mapOf(kHostile), "map"]]) {
-        await page.goto(server.address + hash);
+        await page.goto(demo.address + hash);
         await drawn(page, view);
         const wide = await page.evaluate(() => {
           const inside = (element) => element.closest(".scroll, .visually-hidden, .skip, .tooltip") !== null;
@@ -283,8 +259,7 @@ async function mostProcessorTime(page) {
 
 test("a program of 1,500 instructions pans and zooms without a long frame", async () => {
   for (const [width, height] of [[1440, 900], [3840, 2160]]) {
-    const { page, close } = await open(browser, server.address + mapOf(kLarge), { viewport: { width, height }, bypassCSP: true });
-    await drawn(page, "map");
+    const { page, close } = await demo.openMap({ viewport: { width, height }, bypassCSP: true });
     await longestFrame(page);  // compiles the code
     const processor = await mostProcessorTime(page);
     // Other processes may take the processor away for a while, so the best of several rounds counts.
@@ -304,12 +279,12 @@ test("a program of 1,500 instructions pans and zooms without a long frame", asyn
 });
 
 test("the cluster's view names roles that do not answer", async () => {
-  const config = join(run.path, "cluster.textproto");
+  const config = join(demo.run, "cluster.textproto");
   // Nothing listens on these ports.
   writeFileSync(config, `learner { workloads: "." run_dir: "." address: "127.0.0.1:9" }
     replay { name: "shard-0" address: "127.0.0.1:10" mode: MEMORY }`);
-  const beside = await serve(run.path, ["--config", config]);
-  const { page, complaints, close } = await open(browser, beside.address);
+  const beside = await serve(demo.run, ["--config", config]);
+  const { page, complaints, close } = await demo.open(beside.address);
   await page.getByRole("link", { name: "Cluster" }).click();
   await page.waitForSelector("section[aria-label=Roles] tbody tr");
   assert.match(await page.textContent(".finding"), /Not healthy.*shard-0 is away/);
@@ -320,10 +295,10 @@ test("the cluster's view names roles that do not answer", async () => {
 });
 
 test("a dashboard with a token asks for it", async () => {
-  const file = join(run.path, "token");
+  const file = join(demo.run, "token");
   writeFileSync(file, "open sesame\n");
-  const guarded = await serve(run.path, ["--token-file", file]);
-  const { page, close } = await open(browser, guarded.address);
+  const guarded = await serve(demo.run, ["--token-file", file]);
+  const { page, close } = await demo.open(guarded.address);
   await page.getByLabel("Token").fill("wrong");
   await page.getByRole("button", { name: "Show the dashboard" }).click();
   await page.waitForFunction(() => document.querySelector("#live").textContent === "wrong token");
@@ -331,14 +306,14 @@ test("a dashboard with a token asks for it", async () => {
   await page.getByRole("button", { name: "Show the dashboard" }).click();
   await drawn(page, "overview");
   await close();
-  const second = await open(browser, `${guarded.address}#token=${encodeURIComponent("open sesame")}`);
+  const second = await demo.open(`${guarded.address}#token=${encodeURIComponent("open sesame")}`);
   await drawn(second.page, "overview");
   assert.ok(!second.page.url().includes("sesame"), "the token does not stay in the address");
   await second.close();
   // It may be pasted as it is.
   writeFileSync(file, "100%\n");
-  const percent = await serve(run.path, ["--token-file", file]);
-  const third = await open(browser, `${percent.address}#token=100%`);
+  const percent = await serve(demo.run, ["--token-file", file]);
+  const third = await demo.open(`${percent.address}#token=100%`);
   await drawn(third.page, "overview");
   await third.close();
   await percent.stop();

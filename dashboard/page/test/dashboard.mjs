@@ -1,9 +1,11 @@
 // Starts `mallocmuzero dashboard` on a made-up run and a headless Chromium that shows it.
+import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { after, before } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 
@@ -16,7 +18,7 @@ export const kHostile = "<script>document.title='taken over'</script>";
 // The addresses of memory maps within the page.
 export const mapOf = (program) => `#/map/small/${encodeURIComponent(program)}`;
 
-export function makeRun() {
+function makeRun() {
   const folder = mkdtempSync(join(tmpdir(), "dashboard-test-"));
   const made = spawnSync(join(binaries, "dashboard_demo_run"), [join(folder, "run")], { stdio: "inherit" });
   if (made.status !== 0) throw new Error("dashboard_demo_run failed");
@@ -38,7 +40,7 @@ export async function serve(run, flags = []) {
   return { address, stop: async () => { server.kill("SIGTERM"); return ended; } };
 }
 
-export async function launch() {
+async function launch() {
   return chromium.launch({
     executablePath: process.env.MALLOCMUZERO_CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"],
@@ -46,7 +48,7 @@ export async function launch() {
 }
 
 // Opens a page, and records all that the browser complains about.
-export async function open(browser, address, options = {}) {
+async function open(browser, address, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   const page = await context.newPage();
   const complaints = [];
@@ -63,7 +65,7 @@ export async function drawn(page, view) {
     const body = document.querySelector(".map-body");
     return body !== null && !body.classList.contains("busy") && location.hash.endsWith(`/${encodeURIComponent(body.dataset.program)}`);
   });
-  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  await nextFrame(page);
 }
 
 export async function nextFrame(page) {
@@ -74,4 +76,35 @@ export async function nextFrame(page) {
 export async function polled(page, count) {
   for (let k = 0; k < count; ++k) await page.waitForResponse((response) => response.url().endsWith("/api/run"));
   await nextFrame(page);
+}
+
+// For the tests of the file that calls it: a dashboard of a made-up run at `address`, the folder of the run at `run`, and a
+// browser that opens pages. They end after the tests.
+export function useDemo() {
+  let run;
+  let server;
+  let browser;
+  before(async () => {
+    run = makeRun();
+    server = await serve(run.path);
+    browser = await launch();
+  });
+  after(async () => {
+    await browser?.close();
+    const code = await server?.stop();
+    run?.remove();
+    assert.equal(code, 0, "the dashboard ends with success after SIGTERM");
+  });
+  const openDrawn = async (hash, view, options) => {
+    const opened = await open(browser, server.address + hash, options);
+    await drawn(opened.page, view);
+    return opened;
+  };
+  return {
+    get address() { return server.address; },
+    get run() { return run.path; },
+    open: (address, options) => open(browser, address, options),
+    openOverview: (options) => openDrawn("", "overview", options),
+    openMap: (options) => openDrawn(mapOf(kLarge), "map", options),
+  };
 }

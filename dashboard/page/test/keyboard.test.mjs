@@ -1,28 +1,13 @@
 // The page for who uses a keyboard or a screen reader, in a real browser: focus, names, marked text.
 //   node --test test/keyboard.test.mjs        with build/bin/mallocmuzero, dashboard_demo_run and chromium
 import assert from "node:assert/strict";
-import { after, before, test } from "node:test";
-import { drawn, kLarge, launch, makeRun, mapOf, open, polled, serve } from "./dashboard.mjs";
+import { test } from "node:test";
+import { drawn, kLarge, mapOf, polled, useDemo } from "./dashboard.mjs";
 
-let run;
-let server;
-let browser;
-
-before(async () => {
-  run = makeRun();
-  server = await serve(run.path);
-  browser = await launch();
-});
-
-after(async () => {
-  await browser?.close();
-  await server?.stop();
-  run?.remove();
-});
+const demo = useDemo();
 
 test("the keys go to the stays beside the one that was clicked, and from the last to the first", async () => {
-  const { page, close } = await open(browser, server.address + mapOf(kLarge));
-  await drawn(page, "map");
+  const { page, close } = await demo.openMap();
   const spoken = () => page.locator("[aria-live=polite]").textContent();
   const canvas = page.locator(".map-canvas").first();
   await canvas.focus();
@@ -50,8 +35,7 @@ test("the keys go to the stays beside the one that was clicked, and from the las
 });
 
 test("what does not change stays in place while the page asks again", async () => {
-  const { page, close } = await open(browser, server.address);
-  await drawn(page, "overview");
+  const { page, close } = await demo.openOverview();
   const focused = () => page.evaluate(() => document.activeElement.textContent);
   for (const name of [/Memory map of layers/, "licences", "Memory map"]) {
     const link = page.getByRole("link", { name, exact: true });
@@ -72,8 +56,7 @@ test("what does not change stays in place while the page asks again", async () =
 });
 
 test("a column is sorted by the keyboard, and keeps the focus", async () => {
-  const { page, close } = await open(browser, server.address + mapOf(kLarge));
-  await drawn(page, "map");
+  const { page, close } = await demo.openMap();
   await page.getByRole("button", { name: "Kind" }).focus();
   for (const order of ["ascending", "descending"]) {
     await page.keyboard.press("Enter");
@@ -84,8 +67,7 @@ test("a column is sorted by the keyboard, and keeps the focus", async () => {
 });
 
 test("the skip link leads to the content of the same view", async () => {
-  const { page, close } = await open(browser, server.address + mapOf(kLarge));
-  await drawn(page, "map");
+  const { page, close } = await demo.openMap();
   await page.locator(".skip").focus();
   await page.keyboard.press("Enter");
   await polled(page, 1);
@@ -96,9 +78,9 @@ test("the skip link leads to the content of the same view", async () => {
 });
 
 test("everything that can be used has a name", async () => {
-  const { page, close } = await open(browser, server.address);
+  const { page, close } = await demo.open(demo.address);
   for (const [hash, view] of [["#/", "overview"], [mapOf(kLarge), "map"]]) {
-    await page.goto(server.address + hash);
+    await page.goto(demo.address + hash);
     await drawn(page, view);
     const nameless = await page.evaluate(() =>
       [...document.querySelectorAll("a, button, input, select, canvas[tabindex], summary, [tabindex='0'], [role]")]

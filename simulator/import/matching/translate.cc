@@ -6,7 +6,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "absl/types/span.h"
 #include "simulator/import/analysis/collectives.h"
 
 namespace mallocmuzero {
@@ -28,7 +27,7 @@ class Translator {
     std::vector<hlo::ShapeIndex> leaves;
     for (size_t v = 0; v < values.size(); ++v) {
       // the values of one instruction are one after the other, in the order of its leaves
-      if (values[v].leaf == 0) leaves = LeavesOf(DefinitionOf(values[v]).shape);
+      if (values[v].leaf == 0) leaves = hlo::LeafIndices(DefinitionOf(values[v]).shape);
       buffer_of[v] = Translate(values[v], leaves[values[v].leaf]);
     }
     return buffer_of;
@@ -39,14 +38,6 @@ class Translator {
 
   const hlo::Instruction& DefinitionOf(const HloValue& value) const {
     return other_.schedule.ComputationOf(value.instance).instructions[value.instruction];
-  }
-
-  static std::vector<hlo::ShapeIndex> LeavesOf(const hlo::Shape& shape) {
-    std::vector<hlo::ShapeIndex> leaves;
-    hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
-      leaves.emplace_back(index.begin(), index.end());
-    });
-    return leaves;
   }
 
   void IndexProgram() {

@@ -37,10 +37,7 @@ std::vector<InPlacePair> SharedListedPairs(const v1::Program& program,
                                            const hlo::Instruction& listing) {
   std::vector<InPlacePair> pairs = ListedPairs(listing);
   if (pairs.empty()) return pairs;
-  std::vector<hlo::ShapeIndex> leaves;
-  hlo::ForEachLeaf(listing.shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
-    leaves.emplace_back(index.begin(), index.end());
-  });
+  const std::vector<hlo::ShapeIndex> leaves = hlo::LeafIndices(listing.shape);
   std::erase_if(pairs, [&](const InPlacePair& pair) {
     return !SharesBuffer(program, instruction, pair.operand, leaves[pair.output_leaf]);
   });

@@ -57,12 +57,18 @@ BufferIndex BufferMadeBy(const Program& program, absl::string_view instruction) 
   std::abort();
 }
 
-void UseFast(const Program& program, BufferIndex buffer, InstructionIndex first,
-             InstructionIndex last, Mapping& mapping) {
-  for (const AccessIndex a : program.AccessesOfBuffer(buffer)) {
+void AddStay(const Program& program, const Interval& stay, Mapping& mapping) {
+  mapping.intervals.push_back(stay);
+  for (const AccessIndex a : program.AccessesOfBuffer(stay.buffer)) {
     const InstructionIndex instruction = program.accesses()[a].instruction;
-    if (first <= instruction && instruction <= last) mapping.in_fast_memory[a] = 1;
+    if (stay.first <= instruction && instruction <= stay.last) mapping.in_fast_memory[a] = 1;
   }
+}
+
+Mapping OneStay(const Program& program, const Interval& stay) {
+  Mapping mapping = AllHbmMapping(program);
+  AddStay(program, stay, mapping);
+  return mapping;
 }
 
 }  // namespace mallocmuzero::place

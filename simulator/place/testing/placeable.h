@@ -33,9 +33,12 @@ InstructionIndex Number(const Program& program, absl::string_view instruction);
 // The buffer that holds the instruction's result.
 BufferIndex BufferMadeBy(const Program& program, absl::string_view instruction);
 
-// Puts into fast memory all accesses to a buffer by the instructions from `first` to `last`.
-void UseFast(const Program& program, BufferIndex buffer, InstructionIndex first,
-             InstructionIndex last, Mapping& mapping);
+// Adds an interval, and puts into fast memory all accesses to its buffer from its first to its last
+// instruction.
+void AddStay(const Program& program, const Interval& stay, Mapping& mapping);
+
+// The mapping with everything in HBM but this stay.
+Mapping OneStay(const Program& program, const Interval& stay);
 
 }  // namespace mallocmuzero::place
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mallocmuzero_xla.budget import Budget, parse_duration
-from mallocmuzero_xla.errors import BudgetSpentError, UsageError
+from mallocmuzero_xla.errors import BudgetSpentError, UsageError, WorkerLostError
 
 
 @pytest.mark.parametrize(
@@ -56,6 +56,18 @@ def test_budget_without_time_left_grants_nothing() -> None:
     part = Budget(60.0).part(-5.0)
     with pytest.raises(BudgetSpentError):
         part.spend_compile()
+
+
+def test_worker_that_is_lost_after_the_last_second_means_that_the_budget_is_spent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
+    budget = Budget(60.0)
+    with pytest.raises(WorkerLostError, match="aborted"), budget.limits_worker():
+        raise WorkerLostError("aborted")
+    monkeypatch.setattr("time.monotonic", lambda: 61.0)
+    with pytest.raises(BudgetSpentError, match="budget of seconds"), budget.limits_worker():
+        raise WorkerLostError("aborted")
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import time
+from collections.abc import Iterator
 
-from mallocmuzero_xla.errors import BudgetSpentError, UsageError
+from mallocmuzero_xla.errors import BudgetSpentError, UsageError, WorkerLostError
 
 _SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -73,6 +75,16 @@ class Budget:
     def remaining(self) -> float:
         """Returns the seconds that are left, never below 0."""
         return max(0.0, self._seconds - self.elapsed())
+
+    @contextlib.contextmanager
+    def limits_worker(self) -> Iterator[None]:
+        """Raises BudgetSpentError in place of WorkerLostError if no seconds are left."""
+        try:
+            yield
+        except WorkerLostError as error:
+            if not self.remaining():
+                raise BudgetSpentError("the budget of seconds is spent") from error
+            raise
 
     def spend_trial_compile(self) -> None:
         """Takes one trial compile; raises BudgetSpentError if there is none, or no time."""

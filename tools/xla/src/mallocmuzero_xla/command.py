@@ -138,6 +138,16 @@ def add_json(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_keep_scoped_limit(command: argparse.ArgumentParser) -> None:
+    """Adds --keep-scoped-limit."""
+    command.add_argument(
+        "--keep-scoped-limit",
+        action="store_true",
+        help="Keeps the limit of scoped memory (xla_tpu_scoped_vmem_limit_kib). By default other "
+        "limits are tried, too.",
+    )
+
+
 def add_capture_arguments(command: argparse.ArgumentParser) -> None:
     """Adds the chip and the limits of a capture."""
     add_chip(command)

@@ -16,6 +16,7 @@ from mallocmuzero_xla.command import (
     add_chip,
     add_function,
     add_json,
+    add_keep_scoped_limit,
     add_topology,
     whole_number,
 )
@@ -46,16 +47,6 @@ def add_budget(command: argparse.ArgumentParser) -> None:
         default="5m",
         metavar="TIME",
         help="The time of the search, such as 90s, 5m or 1h. The default is 5m.",
-    )
-
-
-def add_keep_scoped_limit(command: argparse.ArgumentParser) -> None:
-    """Adds --keep-scoped-limit."""
-    command.add_argument(
-        "--keep-scoped-limit",
-        action="store_true",
-        help="Keeps the limit of scoped memory (xla_tpu_scoped_vmem_limit_kib). By default other "
-        "limits are tried, too.",
     )
 
 

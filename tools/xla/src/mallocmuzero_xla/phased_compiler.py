@@ -16,7 +16,7 @@ from typing import Any
 
 from mallocmuzero_xla import worker
 from mallocmuzero_xla.budget import Budget
-from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
+from mallocmuzero_xla.errors import CompileError, WorkerLostError
 from mallocmuzero_xla.estimates import Estimates, matching
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.phase_child import ALONE, MODULE
@@ -101,12 +101,8 @@ class PhasedCompiler:
         return PhasedText(filled.text, len(unknown), len(unknown) - len(cycles) + strange)
 
     def _ask(self, job: dict[str, Any], budget: Budget) -> dict[str, Any]:
-        try:
+        with budget.limits_worker():
             return self._worker.ask(job, min(self._timeout, budget.remaining()))
-        except WorkerLostError as error:
-            if not budget.remaining():
-                raise BudgetSpentError("the budget of seconds is spent") from error
-            raise
 
 
 class PhasedLanes:

@@ -14,10 +14,11 @@ from mallocmuzero_xla.command import (
     add_chip,
     add_function,
     add_json,
+    add_keep_scoped_limit,
     add_topology,
     whole_number,
 )
-from mallocmuzero_xla.loop_cli import Commands, add_budget, add_keep_scoped_limit
+from mallocmuzero_xla.loop_cli import Commands, add_budget
 from mallocmuzero_xla.options_file import check_output
 from mallocmuzero_xla.placed_file import check_placed_output
 from mallocmuzero_xla.placing import place

@@ -17,7 +17,7 @@ from typing import Any
 from mallocmuzero_xla import worker
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import Chip
-from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
+from mallocmuzero_xla.errors import CompileError, WorkerLostError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.store import read_text
 from mallocmuzero_xla.worker import Worker
@@ -213,12 +213,8 @@ class TrialCompiler:
         limit = budget.remaining() + grace
         if math.isfinite(limit):
             limit = min(limit, max(self._timeout, _SLOWEST * self.slowest_compile))
-        try:
+        with budget.limits_worker():
             return lane.worker.run(job, limit)
-        except WorkerLostError as error:
-            if not budget.remaining():
-                raise BudgetSpentError("the budget of seconds is spent") from error
-            raise
 
     def _path(self, name: str) -> pathlib.Path:
         return pathlib.Path(self._scratch.name) / name
