@@ -13,7 +13,7 @@
 namespace mallocmuzero {
 
 // Version of the rules in recorded games. It is raised when the same actions can give another game.
-inline constexpr uint32_t kGameRulesVersion = 4;
+inline constexpr uint32_t kGameRulesVersion = 5;
 
 struct GameOptions {
   // A buffer stays in HBM if all its accesses together save at most this share of the all-HBM
