@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "base/random.h"
 #include "env/program_rules.h"
 #include "env/solvers/solve.h"
@@ -64,10 +65,11 @@ Program TrainingStep(uint32_t layers) {
   return builder.Build();
 }
 
-double ProcessorSeconds() {
+// The processor time of this process, since an epoch that has no meaning.
+absl::Time ProcessorTime() {
   timespec now = {};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  return absl::TimeFromTimespec(now);
 }
 
 absl::StatusOr<Program> ReadOrMake(absl::string_view name) {
@@ -85,14 +87,16 @@ absl::Status Trace(absl::string_view name, uint64_t seed, double seconds) {
   if (!program.ok()) return program.status();
   const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(*program);
   if (!rules.ok()) return rules.status();
-  const double start = ProcessorSeconds();
+  const absl::Time start = ProcessorTime();
   double best = 0;
   SolveOptions options;
   options.seed = seed;
-  options.stop = [&] { return ProcessorSeconds() - start >= seconds; };
+  options.clock = ProcessorTime;
+  options.deadline = start + absl::Seconds(seconds);
   const auto print = [&](const SolveProgress& progress) {
-    std::printf("{\"seconds\": %.4f, \"games\": %lu, \"cycles\": %.6f", ProcessorSeconds() - start,
-                progress.games, progress.best_cycles);
+    std::printf("{\"seconds\": %.4f, \"games\": %lu, \"cycles\": %.6f",
+                absl::ToDoubleSeconds(ProcessorTime() - start), progress.games,
+                progress.best_cycles);
     best = progress.best_cycles;
   };
   options.progress = [&](const SolveProgress& progress) {

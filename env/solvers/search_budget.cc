@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/synchronization/mutex.h"
-#include "base/steady_clock.h"
 
 namespace mallocmuzero {
 namespace {
@@ -74,7 +73,7 @@ void SearchBudget::ReportPlan(absl::Time now) {
   }
   reported_plan_cycles_ = plan.cycles;
   options_.improved(plan.plan, plan.cycles);
-  const absl::Time done = SteadyNow();
+  const absl::Time done = Now();
   next_plan_ = done + std::max(kReportInterval, kPlanPause * (done - now));
 }
 
@@ -90,7 +89,7 @@ uint64_t SearchBudget::Take(uint64_t wanted) {
 BudgetMeter::BudgetMeter(SearchBudget& budget) : BudgetMeter(budget, 1) {}
 
 BudgetMeter::BudgetMeter(SearchBudget& budget, double share)
-    : BudgetMeter(budget, SteadyNow(), share) {}
+    : BudgetMeter(budget, budget.Now(), share) {}
 
 BudgetMeter::BudgetMeter(SearchBudget& budget, absl::Time now, double share)
     : budget_(budget),
@@ -109,7 +108,7 @@ uint64_t BudgetMeter::games_left() const {
 }
 
 void BudgetMeter::Look() {
-  const absl::Time now = SteadyNow();
+  const absl::Time now = budget_.Now();
   const bool is_slow = now - last_look_ >= kCheckInterval / 2;
   last_look_ = now;
   steps_to_look_ = is_slow ? 1 : kStepsBetweenLooks;

@@ -22,6 +22,7 @@ class SearchBudget {
   explicit SearchBudget(const SolveOptions& options) : options_(options) {}
 
   const SolveOptions& options() const { return options_; }
+  absl::Time Now() const { return options_.clock(); }
 
   // Whether the search must end: `stop` or the deadline ended it at the last Check, or no game is
   // left. Once true, always true while no meter is alive. Takes no lock.

@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "base/steady_clock.h"
 #include "env/action.h"
 #include "env/program_rules.h"
 #include "env/solvers/plan.h"
@@ -42,13 +43,16 @@ struct SolveProgress {
 
 struct SolveOptions {
   // The search ends at the first of these three limits and returns the best mapping found up to
-  // then; there always is one. Without any limit, local_search, agent and portfolio do not end. The
-  // deadline is by SteadyNow.
+  // then; there always is one. Without any limit, local_search, agent and portfolio do not end.
   absl::Time deadline = absl::InfiniteFuture();
   uint64_t max_games = std::numeric_limits<uint64_t>::max();
   // True ends the search, as after Ctrl-C. Called about once a millisecond, or after every game
   // where games take longer, and not again once it has returned true.
   std::function<bool()> stop;
+
+  // The clock of `deadline`. A benchmark may count processor time instead. The agent's games know
+  // SteadyNow only.
+  absl::Time (*clock)() = SteadyNow;
 
   // Threads of local_search. `stop`, `progress` and `improved` are called on any of them,
   // one call at a time.
