@@ -41,9 +41,16 @@ Game PlayGreedy(const ProgramFacts& facts) {
 absl::StatusOr<std::vector<PlayedPlan>> GreedySolver::Propose(const ProgramFacts& facts,
                                                               uint64_t /*seed*/,
                                                               BudgetMeter& meter) const {
-  const Game game = PlayGreedy(facts);
+  const GreedyPlayer player(facts);
+  Game game(facts.rules());
+  std::vector<AccessIndex> decided;
+  while (!game.finished()) {
+    if (meter.CountStep()) return std::vector<PlayedPlan>();
+    decided.push_back(game.access());
+    game.Apply(player.Choose(game));
+  }
   meter.CountGame();
-  return std::vector<PlayedPlan>{{.plan = PlanOf(game), .cycles = game.cycles()}};
+  return std::vector<PlayedPlan>{{.plan = PlanOf(game, decided), .cycles = game.cycles()}};
 }
 
 }  // namespace mallocmuzero

@@ -33,7 +33,7 @@ class GreedyPlayer {
 // A finished game.
 Game PlayGreedy(const ProgramFacts& facts);
 
-// Proposes the greedy player's game, whatever the budget.
+// Proposes the greedy player's game, or nothing if the meter is spent before the game ends.
 class GreedySolver : public Solver {
  public:
   absl::string_view name() const override { return solver_name::kGreedy; }

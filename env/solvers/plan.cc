@@ -28,6 +28,16 @@ PlayedPlan Played(const ProgramRules& rules, Plan plan) {
   return {std::move(plan), game.cycles()};
 }
 
+std::optional<PlayedPlan> PlayedUnless(const ProgramRules& rules, Plan plan,
+                                       absl::FunctionRef<bool()> give_up) {
+  Game game(rules);
+  while (!game.finished()) {
+    if (give_up()) return std::nullopt;
+    game.Apply(Choose(plan[game.access()], game.legal_actions()));
+  }
+  return PlayedPlan{std::move(plan), game.cycles()};
+}
+
 const PlayedPlan& BestOf(absl::Span<const PlayedPlan> plans) {
   return *std::min_element(plans.begin(), plans.end(),
                            [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
@@ -40,12 +50,18 @@ Game PlayActions(const ProgramRules& rules, absl::Span<const Action> actions) {
 }
 
 Plan PlanOf(const Game& game) {
-  Plan plan = FollowPlan(game.program(), game.in_fast_memory());
+  std::vector<AccessIndex> decided;
   Game again(game.rules());
   for (const Action action : game.history()) {
-    plan[again.access()] = action;
+    decided.push_back(again.access());
     again.Apply(action);
   }
+  return PlanOf(game, decided);
+}
+
+Plan PlanOf(const Game& game, absl::Span<const AccessIndex> decided) {
+  Plan plan = FollowPlan(game.program(), game.in_fast_memory());
+  for (size_t k = 0; k < decided.size(); ++k) plan[decided[k]] = game.history()[k];
   return plan;
 }
 

@@ -4,8 +4,10 @@
 #define MALLOCMUZERO_ENV_SOLVERS_PLAN_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "env/action.h"
 #include "env/game.h"
@@ -35,6 +37,10 @@ struct PlayedPlan {
 
 PlayedPlan Played(const ProgramRules& rules, Plan plan);
 
+// The same, or nullopt if `give_up` returns true before one of the decisions.
+std::optional<PlayedPlan> PlayedUnless(const ProgramRules& rules, Plan plan,
+                                       absl::FunctionRef<bool()> give_up);
+
 // The plan of fewest cycles, the first of several such. There must be one.
 const PlayedPlan& BestOf(absl::Span<const PlayedPlan> plans);
 
@@ -44,6 +50,10 @@ Game PlayActions(const ProgramRules& rules, absl::Span<const Action> actions);
 // A plan that plays `game` again: the game's action for each decision, and the memory that the
 // rules chose for each other access. The game must be finished.
 Plan PlanOf(const Game& game);
+
+// The same. `decided` are the accesses that were decisions, in the order of the game's history.
+// Without it PlanOf plays the game once more to find them.
+Plan PlanOf(const Game& game, absl::Span<const AccessIndex> decided);
 
 // A plan that imitates a placement, such as the compiler's: one flag for each access, nonzero for
 // fast memory. A value that is written to fast memory goes to HBM as well unless all its later

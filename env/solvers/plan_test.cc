@@ -2,14 +2,19 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/testing/index_matching.h"
 #include "env/game.h"
+#include "env/players.h"
+#include "env/program_rules.h"
 #include "env/testing/corpus_programs.h"
 #include "env/testing/games.h"
+#include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/simulate.h"
@@ -35,6 +40,42 @@ Program MadeAndReadTwice() {
   for (int k = 0; k < 3; ++k) builder.AddInstruction(50);
   builder.AddInstruction(50, {Read(0, 5)});
   return builder.Build();
+}
+
+TEST(PlayedUnless, AGameThatIsGivenUpHasNoCycles) {
+  const Program program = testing::LayeredProgram(3);
+  const ProgramRules rules = EverythingMatters(program);
+  const Plan plan(rules.access_count(), kCopy);
+  int decisions = 0;
+  const auto count = [&decisions] {
+    ++decisions;
+    return false;
+  };
+  EXPECT_EQ(PlayedUnless(rules, plan, count)->cycles, Played(rules, plan).cycles);
+  ASSERT_GT(decisions, 10);
+  for (const int most : {0, 1, decisions - 1}) {
+    int left = most;
+    EXPECT_EQ(PlayedUnless(rules, plan, [&left] { return left-- == 0; }), std::nullopt) << most;
+  }
+}
+
+TEST(PlanOf, TheDecidedAccessesSaveAGame) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = testing::RandomGameProgram(random);
+    const ProgramRules rules = *ProgramRules::Create(program);
+    Player player(PlayerKind::kRandom, seed);
+    player.StartGame();
+    std::vector<AccessIndex> decided;
+    Game game(rules);
+    while (!game.finished()) {
+      decided.push_back(game.access());
+      game.Apply(player.Choose(game));
+    }
+    const Plan plan = PlanOf(game, decided);
+    EXPECT_EQ(plan, PlanOf(game));
+    EXPECT_EQ(Played(rules, plan).cycles, game.cycles());
+  }
 }
 
 TEST(FollowPlan, CopiesWhereTheMappingCopies) {

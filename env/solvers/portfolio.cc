@@ -18,7 +18,7 @@ namespace {
 
 // Shares of the time that is left when a proposer begins. They bind in programs whose games take
 // long; local search has the rest. The agent uses its share up.
-constexpr double kXlaLikeShare = 0.1;
+constexpr double kOneGameShare = 0.1;
 constexpr double kRentShare = 0.2;
 constexpr double kAgentShare = 0.12;
 constexpr double kAgentShareInPortfolio = 0.1;
@@ -60,7 +60,7 @@ absl::StatusOr<StartingPlans> UsualStartingPlans(const ProgramFacts& facts, doub
   static const FollowDefaultSolver follow_default;
   static const RentSolver rent;
   std::vector<Proposer> proposers = {
-      {&greedy, 1}, {&xla_like, kXlaLikeShare}, {&follow_default, 1}};
+      {&greedy, kOneGameShare}, {&xla_like, kOneGameShare}, {&follow_default, kOneGameShare}};
   const Solver* agent = budget.options().agent;
   if (agent != nullptr && agent_share > 0) proposers.push_back({agent, agent_share});
   proposers.push_back({&rent, kRentShare});

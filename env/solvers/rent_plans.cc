@@ -1,6 +1,8 @@
 #include "env/solvers/rent_plans.h"
 
 #include <algorithm>
+#include <optional>
+#include <tuple>
 #include <utility>
 
 #include "env/game.h"
@@ -9,9 +11,32 @@
 namespace mallocmuzero {
 namespace {
 
-// Every pair of prices is tried; the best pair is mostly in the middle.
-constexpr double kMemoryPrices[] = {0, 0.2, 0.4, 0.7, 1, 1.5, 2, 3, 4.5, 7};
-constexpr double kCopyPrices[] = {0, 0.15, 0.3, 0.6};
+// Every pair of prices is tried if there is time. Dear prices come first: their games leave some of
+// fast memory free and take less time, because no search for addresses is needed.
+constexpr double kMemoryPrices[] = {7, 4.5, 3, 2, 1.5, 1, 0.7, 0.4, 0.2, 0};
+constexpr double kCopyPrices[] = {0.6, 0.3, 0.15, 0};
+
+// A plan, and the prices that it pays.
+struct PricedPlan {
+  Prices prices;
+  PlayedPlan plan;
+};
+
+// The best few plans, the best one first, no two of equal cycles. Of plans with equal cycles it
+// takes the one of the lowest prices.
+std::vector<PlayedPlan> BestPlans(std::vector<PricedPlan> played) {
+  std::sort(played.begin(), played.end(), [](const PricedPlan& a, const PricedPlan& b) {
+    return std::tie(a.plan.cycles, a.prices.memory, a.prices.copy) <
+           std::tie(b.plan.cycles, b.prices.memory, b.prices.copy);
+  });
+  std::vector<PlayedPlan> best;
+  for (PricedPlan& priced : played) {
+    if (best.size() == RentSolver::kBestRentPlans) break;
+    if (!best.empty() && best.back().cycles == priced.plan.cycles) continue;
+    best.push_back(std::move(priced.plan));
+  }
+  return best;
+}
 
 }  // namespace
 
@@ -85,25 +110,24 @@ absl::StatusOr<std::vector<PlayedPlan>> RentSolver::Propose(const ProgramFacts& 
                                                             BudgetMeter& meter) const {
   const RentPlanner planner(facts);
   std::vector<Plan> known;
-  std::vector<PlayedPlan> plans;
-  for (const double memory : kMemoryPrices) {
-    for (const double copy : kCopyPrices) {
-      known.push_back(planner.PlanFor({.memory = memory, .copy = copy}));
+  std::vector<PricedPlan> played;
+  for (const double copy : kCopyPrices) {
+    for (const double memory : kMemoryPrices) {
+      const Prices prices = {.memory = memory, .copy = copy};
+      known.push_back(planner.PlanFor(prices));
       // Neighbouring prices often make the same plan.
       if (std::find(known.begin(), known.end() - 1, known.back()) != known.end() - 1) continue;
-      PlayedPlan plan = Played(facts.rules(), known.back());
-      const bool is_new = std::none_of(plans.begin(), plans.end(), [&](const auto& other) {
-        return other.cycles == plan.cycles;
+      const bool is_first = played.empty();
+      std::optional<PlayedPlan> plan = PlayedUnless(facts.rules(), known.back(), [&] {
+        meter.CountStep();
+        return is_first ? meter.budget().is_over() : meter.spent();
       });
-      if (is_new) plans.push_back(std::move(plan));
-      if (meter.CountGame()) break;
+      if (!plan) return BestPlans(std::move(played));
+      played.push_back({prices, *std::move(plan)});
+      if (meter.CountGame()) return BestPlans(std::move(played));
     }
-    if (meter.spent()) break;
   }
-  std::sort(plans.begin(), plans.end(),
-            [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
-  if (plans.size() > kBestRentPlans) plans.resize(kBestRentPlans);
-  return plans;
+  return BestPlans(std::move(played));
 }
 
 }  // namespace mallocmuzero

@@ -52,7 +52,7 @@ class RentPlanner {
 };
 
 // Proposes the best plans of a grid of prices, at most kBestRentPlans, no two of equal cycles.
-// Plays one plan at least.
+// Plays the first plan even if the meter is spent, unless the search as a whole is over.
 class RentSolver : public Solver {
  public:
   static constexpr size_t kBestRentPlans = 3;

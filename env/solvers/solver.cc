@@ -1,6 +1,7 @@
 #include "env/solvers/solver.h"
 
-#include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace mallocmuzero {
 
@@ -14,6 +15,16 @@ absl::StatusOr<PlayedPlan> Solver::Improve(const ProgramFacts& /*facts*/,
                                            absl::Span<const PlayedPlan> starts, uint64_t /*seed*/,
                                            SearchBudget& /*budget*/) const {
   return BestOf(starts);
+}
+
+std::vector<PlayedPlan> PlayOne(const ProgramRules& rules, Plan plan, BudgetMeter& meter) {
+  std::vector<PlayedPlan> plans;
+  std::optional<PlayedPlan> played =
+      PlayedUnless(rules, std::move(plan), [&] { return meter.CountStep(); });
+  if (!played) return plans;
+  meter.CountGame();
+  plans.push_back(*std::move(played));
+  return plans;
 }
 
 }  // namespace mallocmuzero

@@ -36,6 +36,10 @@ class Solver {
                                              SearchBudget& budget) const;
 };
 
+// Plays a plan to propose it, and counts the game. Nothing if the meter is spent before the game
+// ends.
+std::vector<PlayedPlan> PlayOne(const ProgramRules& rules, Plan plan, BudgetMeter& meter);
+
 }  // namespace mallocmuzero
 
 #endif  // MALLOCMUZERO_ENV_SOLVERS_SOLVER_H_

@@ -9,12 +9,9 @@ namespace mallocmuzero {
 absl::StatusOr<std::vector<PlayedPlan>> FollowDefaultSolver::Propose(const ProgramFacts& facts,
                                                                      uint64_t /*seed*/,
                                                                      BudgetMeter& meter) const {
-  std::vector<PlayedPlan> plans;
   const Baseline* baseline = facts.program().baseline();
-  if (baseline == nullptr) return plans;
-  plans.push_back(Played(facts.rules(), FollowPlan(facts.program(), baseline->mapping)));
-  meter.CountGame();
-  return plans;
+  if (baseline == nullptr) return std::vector<PlayedPlan>();
+  return PlayOne(facts.rules(), FollowPlan(facts.program(), baseline->mapping), meter);
 }
 
 absl::StatusOr<StartingPlans> MakeStartingPlans(const ProgramFacts& facts,
@@ -22,7 +19,7 @@ absl::StatusOr<StartingPlans> MakeStartingPlans(const ProgramFacts& facts,
                                                 SearchBudget& budget) {
   StartingPlans starts;
   for (const Proposer& proposer : proposers) {
-    if (budget.spent() && !starts.plans.empty()) break;
+    if (budget.spent()) break;
     BudgetMeter meter(budget, proposer.share);
     absl::StatusOr<std::vector<PlayedPlan>> plans = proposer.solver->Propose(facts, seed, meter);
     if (!plans.ok()) return plans.status();
@@ -31,6 +28,12 @@ absl::StatusOr<StartingPlans> MakeStartingPlans(const ProgramFacts& facts,
       starts.plans.push_back(std::move(plan));
       starts.solvers.push_back(proposer.solver->name());
     }
+  }
+  if (starts.plans.empty()) {
+    starts.plans.push_back(
+        Played(facts.rules(), Plan(facts.program().access_count(), Action::kDrop)));
+    starts.solvers.push_back(solver_name::kAllHbm);
+    BudgetMeter(budget).CountGame();
   }
   return starts;
 }

@@ -16,7 +16,8 @@
 
 namespace mallocmuzero {
 
-// Imitates the compiler's own placement. Proposes nothing if the program has no baseline.
+// Imitates the compiler's own placement. Proposes nothing if the program has no baseline, or if the
+// meter is spent before the game ends.
 class FollowDefaultSolver : public Solver {
  public:
   absl::string_view name() const override { return "follow_default"; }
@@ -36,8 +37,9 @@ struct StartingPlans {
   std::vector<absl::string_view> solvers;
 };
 
-// The plans of all proposers, in their order. The first proposer runs even if the budget is spent;
-// a later one is left out then. Errors are the proposers'.
+// The plans of all proposers, in their order. When the budget is spent, the other proposers are
+// left out. If none has proposed a plan, the only one leaves everything in HBM where the rules
+// allow it, so there always is a plan. Errors are the proposers'.
 absl::StatusOr<StartingPlans> MakeStartingPlans(const ProgramFacts& facts,
                                                 absl::Span<const Proposer> proposers, uint64_t seed,
                                                 SearchBudget& budget);

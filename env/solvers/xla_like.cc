@@ -116,9 +116,7 @@ Plan XlaLikePlan(const ProgramFacts& facts, BudgetMeter& meter) {
 absl::StatusOr<std::vector<PlayedPlan>> XlaLikeSolver::Propose(const ProgramFacts& facts,
                                                                uint64_t /*seed*/,
                                                                BudgetMeter& meter) const {
-  PlayedPlan plan = Played(facts.rules(), XlaLikePlan(facts, meter));
-  meter.CountGame();
-  return std::vector<PlayedPlan>{std::move(plan)};
+  return PlayOne(facts.rules(), XlaLikePlan(facts, meter), meter);
 }
 
 }  // namespace mallocmuzero

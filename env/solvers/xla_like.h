@@ -33,7 +33,7 @@ namespace mallocmuzero {
 // the meter is spent stay in HBM.
 Plan XlaLikePlan(const ProgramFacts& facts, BudgetMeter& meter);
 
-// Proposes this plan.
+// Proposes this plan, or nothing if the meter is spent before its game ends.
 class XlaLikeSolver : public Solver {
  public:
   absl::string_view name() const override { return solver_name::kXlaLike; }
