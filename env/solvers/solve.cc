@@ -27,7 +27,9 @@ absl::StatusOr<Solution> SolveAlone(const ProgramFacts& facts, uint64_t seed,
   BudgetMeter meter(budget);
   const absl::StatusOr<std::vector<PlayedPlan>> plans = solver.Propose(facts, seed, meter);
   if (!plans.ok()) return plans.status();
-  if (plans->empty()) return AllHbmSolution(facts.rules());  // it ended before its first game did
+  if (plans->empty()) {  // the time ended before the first game did
+    return SolutionOf(facts.rules(), HbmPlan(facts.program()), solver_name::kAllHbm);
+  }
   return SolutionOf(facts.rules(), BestOf(*plans).plan, solver.name());
 }
 

@@ -187,7 +187,7 @@ TEST(Solve, AnswersEvenAfterTheDeadline) {
   std::mt19937_64 random(6);
   const Program program = testing::RandomGameProgram(random);
   const ProgramRules rules = *ProgramRules::Create(program);
-  for (const absl::string_view name : {"local_search", "portfolio"}) {
+  for (const absl::string_view name : {"greedy", "xla_like", "local_search", "portfolio"}) {
     SolveOptions options;
     options.deadline = absl::InfinitePast();
     const absl::StatusOr<Solution> solution = Solve(name, rules, options);
@@ -195,6 +195,8 @@ TEST(Solve, AnswersEvenAfterTheDeadline) {
     EXPECT_LE(solution->games, 1 + kGamesAfterTheEnd) << name;
     EXPECT_FALSE(solution->interrupted) << name;
     EXPECT_THAT(Validate(program, solution->mapping), IsEmpty()) << name;
+    // All but the portfolio, which knows everything in HBM without a game, play a whole game.
+    EXPECT_EQ(solution->actions.empty(), name == "portfolio") << name;
   }
 }
 

@@ -17,6 +17,8 @@ absl::StatusOr<PlayedPlan> Solver::Improve(const ProgramFacts& /*facts*/,
   return BestOf(starts);
 }
 
+Plan HbmPlan(const Program& program) { return Plan(program.access_count(), Action::kDrop); }
+
 std::vector<PlayedPlan> PlayOne(const ProgramRules& rules, Plan plan, BudgetMeter& meter) {
   std::vector<PlayedPlan> plans;
   std::optional<PlayedPlan> played =

@@ -36,6 +36,10 @@ class Solver {
                                              SearchBudget& budget) const;
 };
 
+// A plan that leaves everything in HBM where the rules allow it: what a search has if no game of
+// its players ends in time.
+Plan HbmPlan(const Program& program);
+
 // Plays a plan to propose it, and counts the game. Nothing if the meter is spent before the game
 // ends.
 std::vector<PlayedPlan> PlayOne(const ProgramRules& rules, Plan plan, BudgetMeter& meter);

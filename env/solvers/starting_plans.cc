@@ -30,8 +30,7 @@ absl::StatusOr<StartingPlans> MakeStartingPlans(const ProgramFacts& facts,
     }
   }
   if (starts.plans.empty()) {
-    starts.plans.push_back(
-        Played(facts.rules(), Plan(facts.program().access_count(), Action::kDrop)));
+    starts.plans.push_back(Played(facts.rules(), HbmPlan(facts.program())));
     starts.solvers.push_back(solver_name::kAllHbm);
     BudgetMeter(budget).CountGame();
   }

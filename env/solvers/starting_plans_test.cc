@@ -13,6 +13,7 @@
 #include "env/solvers/rent_plans.h"
 #include "env/solvers/search_budget.h"
 #include "env/solvers/solve.h"
+#include "env/solvers/solver.h"
 #include "env/solvers/xla_like.h"
 #include "env/testing/games.h"
 #include "env/testing/random_game_program.h"
@@ -74,8 +75,7 @@ TEST_F(StartingPlansTest, WithoutTimeForAGameEverythingIsInHbm) {
   for (const int milliseconds : {0, decisions() / 4}) {
     const StartingPlans starts = Make(absl::Milliseconds(milliseconds));
     ASSERT_THAT(starts.solvers, ElementsAre("all_hbm")) << milliseconds;
-    EXPECT_EQ(starts.plans[0].cycles,
-              Played(rules_, Plan(rules_.access_count(), Action::kDrop)).cycles);
+    EXPECT_EQ(starts.plans[0].cycles, Played(rules_, HbmPlan(program_)).cycles);
   }
 }
 
