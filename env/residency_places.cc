@@ -107,10 +107,10 @@ Residency::Layout Residency::FindLayout(InstructionIndex first, AccessIndex acce
   std::vector<StayIndex> ground_stays;
   const auto block_of = [&](StayIndex first_of_block, StayIndex last_of_block) {
     const InstructionIndex last = stays_[last_of_block].taken_until;
-    const bool is_kept = KeepsValueFor(last_of_block, access);
+    const bool is_kept_longer = last < now && KeepsValueFor(last_of_block, access);
     return AddressBlock{.first = stays_[first_of_block].first,
                         .last = last,
-                        .kept_until = is_kept ? std::max(last, now) : last};
+                        .kept_until = is_kept_longer ? now : last};
   };
   history_.ForEach([&](int64_t begin, int64_t end, StayIndex stay) {
     const StayIndex first_of_block = FirstOfBlock(stay);
