@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "absl/types/span.h"
+
 namespace mallocmuzero {
 namespace {
 
@@ -87,8 +89,9 @@ class Packer {
     int64_t bytes = 0;
     Times times;
     int64_t offset = 0;        // once it is placed
-    bool knows_taken = false;  // whether `taken` has been found
-    std::vector<Bytes> taken;  // taken by blocks that do not move, ascending
+    bool knows_taken = false;  // whether the next two have been found
+    size_t taken_begin = 0;    // in taken_: what blocks that do not move take, ascending
+    size_t taken_end = 0;
   };
 
   // A block that has its place.
@@ -144,32 +147,38 @@ class Packer {
     return order.size();
   }
 
-  const std::vector<Bytes>& TakenFor(Mover& mover) {
-    if (mover.knows_taken) return mover.taken;
+  absl::Span<const Bytes> TakenFor(Mover& mover) {
+    if (!mover.knows_taken) FindTaken(mover);
+    return absl::MakeConstSpan(taken_).subspan(mover.taken_begin,
+                                               mover.taken_end - mover.taken_begin);
+  }
+
+  // Most of the time of a search for addresses passes here, so the loop reads and writes no vector
+  // but fixed_ as long as the taken bytes have no gap.
+  void FindTaken(Mover& mover) {
     mover.knows_taken = true;
+    mover.taken_begin = taken_.size();
     steps_ += std::ssize(fixed_);
-    // Most of the time of a search for addresses passes here, so the loop reads and writes no
-    // vector but fixed_ as long as the taken bytes have no gap.
     Bytes run = {-1, -1};
     const auto end = mover.times.is_wanted ? &Times::end_beside_wanted : &Times::end;
     for (const Placed& fixed : fixed_) {
       if (mover.times.first > fixed.times.*end || fixed.times.first > mover.times.*end) continue;
       if (fixed.bytes.begin > run.end) {
-        if (run.end >= 0) mover.taken.push_back(run);
+        if (run.end >= 0) taken_.push_back(run);
         run = fixed.bytes;
       } else {
         run.end = std::max(run.end, fixed.bytes.end);
       }
     }
-    if (run.end >= 0) mover.taken.push_back(run);
-    return mover.taken;
+    if (run.end >= 0) taken_.push_back(run);
+    mover.taken_end = taken_.size();
   }
 
   // Calls visit(gap) for the gaps between taken bytes that are large enough for the mover,
   // ascending, until it returns false.
   template <typename Visit>
   void ForEachGap(Mover& mover, const Visit& visit) {
-    const std::vector<Bytes>& taken = TakenFor(mover);
+    const absl::Span<const Bytes> taken = TakenFor(mover);
     auto fixed = taken.begin();
     int64_t offset = 0;
     // Goes on behind the bytes; false if the visit ends here.
@@ -216,6 +225,7 @@ class Packer {
   std::vector<Mover> movers_;   // the largest first
   size_t wanted_ = 0;           // of movers_
   std::vector<Placed> fixed_;   // blocks that do not move, ascending by offset
+  std::vector<Bytes> taken_;    // of all movers
   std::vector<Placed> placed_;  // taken by blocks that move, ascending by offset
 };
 
