@@ -22,8 +22,8 @@ struct PricedPlan {
   PlayedPlan plan;
 };
 
-// The best few plans, the best one first, no two of equal cycles. Of plans with equal cycles it
-// takes the one of the lowest prices.
+// The best few plans, the best one first, no two of equal cycles. The plan of the lowest prices
+// stands for those that have its cycles.
 std::vector<PlayedPlan> BestPlans(std::vector<PricedPlan> played) {
   std::sort(played.begin(), played.end(), [](const PricedPlan& a, const PricedPlan& b) {
     return std::tie(a.plan.cycles, a.prices.memory, a.prices.copy) <

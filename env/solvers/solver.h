@@ -40,8 +40,8 @@ class Solver {
 // its players ends in time.
 Plan HbmPlan(const Program& program);
 
-// Plays a plan to propose it, and counts the game. Nothing if the meter is spent before the game
-// ends.
+// Plays a plan to propose it, and counts the game. Returns nothing if the meter is spent before the
+// game ends.
 std::vector<PlayedPlan> PlayOne(const ProgramRules& rules, Plan plan, BudgetMeter& meter);
 
 }  // namespace mallocmuzero

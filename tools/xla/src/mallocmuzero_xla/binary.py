@@ -24,7 +24,7 @@ _BAD_INPUT = 2
 # The most processes of `readback` to keep, each for one program and mapping.
 _MOST_READERS = 4
 
-# What the binary takes, but for the form of names and the range of ports.
+# Matches an address of a server as the binary takes it. Names and ranges of ports are not checked.
 _HOST_PORT = re.compile(r"(\[[\da-fA-F:.]+\]|[^\s:/\[\]]+):\d{1,5}")
 
 _Arguments = list[str | pathlib.Path]
