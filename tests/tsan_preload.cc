@@ -8,6 +8,7 @@
 #include <grpc/grpc.h>
 #include <grpcpp/support/server_callback.h>
 
+#include <thread>
 #include <type_traits>
 #include <utility>
 
@@ -200,11 +201,16 @@ void ServerCallbackCall::ScheduleOnDone(bool inline_ondone) {
   real(this, inline_ondone);
 }
 
+// The library runs OnCancel on a thread of its executor and then counts, with no place for a
+// release in between. So this does the same on a thread of its own.
 void ServerCallbackCall::CallOnCancel(ServerReactor* reactor) {
-  static const auto real = Real<void (*)(ServerCallbackCall*, ServerReactor*)>(
-      "_ZN4grpc8internal18ServerCallbackCall12CallOnCancelEPNS0_13ServerReactorE");
   __tsan_acquire(&on_cancel_conditions_remaining_);
-  real(this, reactor);
+  Ref();
+  std::thread([this, reactor] {
+    reactor->OnCancel();
+    __tsan_release(&callbacks_outstanding_);
+    MaybeDone();
+  }).detach();
 }
 
 }  // namespace grpc::internal
