@@ -160,9 +160,8 @@ class Packer {
     mover.taken_begin = taken_.size();
     steps_ += std::ssize(fixed_);
     Bytes run = {-1, -1};
-    const auto end = mover.times.is_wanted ? &Times::end_beside_wanted : &Times::end;
     for (const Placed& fixed : fixed_) {
-      if (mover.times.first > fixed.times.*end || fixed.times.first > mover.times.*end) continue;
+      if (!Meet(mover.times, fixed.times)) continue;
       if (fixed.bytes.begin > run.end) {
         if (run.end >= 0) taken_.push_back(run);
         run = fixed.bytes;
