@@ -24,7 +24,7 @@
 namespace mallocmuzero {
 namespace {
 
-constexpr absl::Duration kTimeout = absl::Seconds(10);
+constexpr absl::Duration kTimeout = absl::Minutes(1);
 
 // Provides a server with a learner's services on 127.0.0.1, and a client.
 class LearnerServiceTest : public ::testing::Test {
@@ -38,6 +38,15 @@ class LearnerServiceTest : public ::testing::Test {
     auto context = std::make_unique<grpc::ClientContext>();
     PrepareCall(*context, *security_, kTimeout);
     return context;
+  }
+
+  // Returns a client for which a stream that nobody reads stops after 64 KiB. gRPC's estimate of
+  // bandwidth, which is off here, would raise that window to megabytes.
+  std::unique_ptr<v1::Learner::Stub> SmallWindowStub(const std::string& address) const {
+    grpc::ChannelArguments arguments;
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    return v1::Learner::NewStub(
+        grpc::CreateCustomChannel(address, security_->ChannelCredentials(), arguments));
   }
 
   // Returns the bytes that Fetch sends and its final status.
@@ -124,9 +133,10 @@ TEST_F(LearnerServiceTest, AWatcherThatHasTheNewestHearsOfTheNextOnly) {
 
 TEST_F(LearnerServiceTest, AWatcherThatDoesNotReadSkipsToTheNewest) {
   const auto context = Context();
-  const auto stream = stub_->WatchCheckpoint(context.get(), v1::WatchCheckpointRequest());
+  const auto stub = SmallWindowStub(server_->address());
+  const auto stream = stub->WatchCheckpoint(context.get(), v1::WatchCheckpointRequest());
   while (service_.watchers() == 0) std::this_thread::yield();
-  constexpr uint64_t kVersions = 20'000;
+  constexpr uint64_t kVersions = 20'000;  // notices of more than 1 MB
   for (uint64_t v = 1; v <= kVersions; ++v) service_.Publish(v, std::string(8, v));
   uint64_t heard = 0;
   v1::CheckpointNotice notice;
@@ -199,11 +209,7 @@ TEST_F(LearnerServiceTest, OfTransfersThatHoldTooMuchTheNewestEnd) {
       *RpcServer::Start({.address = "127.0.0.1:0", .security = security_, .services = {&service}});
   std::vector<std::unique_ptr<grpc::ClientContext>> contexts;
   std::vector<std::unique_ptr<grpc::ClientReader<v1::FetchResponse>>> streams;
-  // Without the estimate of bandwidth, a transfer that nobody reads stops after 64 KiB.
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
-  const auto stub = v1::Learner::NewStub(
-      grpc::CreateCustomChannel(server->address(), security_->ChannelCredentials(), arguments));
+  const auto stub = SmallWindowStub(server->address());
   v1::FetchResponse chunk;
   for (char v = 1; v <= 4; ++v) {
     const std::string weights(kBytes, v);
