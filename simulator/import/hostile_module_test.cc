@@ -305,6 +305,24 @@ TEST(HostileModule, ACopyOutBeforeTheLastPieceOfTheCopyIn) {
   Pipeline::Import(*all_hbm, *other);
 }
 
+// A copy in of two pieces, one of which has no bytes.
+TEST(HostileModule, APieceOfNoBytes) {
+  const std::string use = absl::StrCat(" negate(%w)", testing::Cycles(20));
+  const auto all_hbm = MustAnalyze(hlo::EntryModule(
+      absl::StrCat("%w = f32[8] parameter(0)\n%k = f32[8]", use, "\nROOT %r = f32[8]", use)));
+  const auto other = MustAnalyze(hlo::EntryModule(absl::StrCat(
+      "%w = f32[8] parameter(0)\n"
+      "%s0 = ((f32[8]), f32[8]{0:S(3)}, s32[]{:S(2)}) slice-start(%w), slice={[0:8]}\n"
+      "%s1 = ((f32[8]), f32[0]{0:S(3)}, s32[]{:S(2)}) slice-start(%w), slice={[8:8]}\n"
+      "%k = f32[8]",
+      use,
+      "\n%d0 = f32[8]{0:S(3)} slice-done(%s0)\n%d1 = f32[0]{0:S(3)} slice-done(%s1)\n"
+      "%cc = f32[8]{0:S(3)} custom-call(%d0, %d1), custom_call_target=\"ConcatBitcast\"\n"
+      "ROOT %r = f32[8] negate(%cc)",
+      testing::Cycles(10))));
+  Pipeline::Import(*all_hbm, *other);
+}
+
 TEST(HostileModule, FilesGiveAStatus) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/hostile_module_test.hlo");
   const auto import = [&](absl::string_view text) {
