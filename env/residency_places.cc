@@ -84,10 +84,12 @@ bool Residency::KeepsValueFor(StayIndex stay, AccessIndex access) const {
   if (memory_.At(stays_[stay].offset).next_use != kForever) return true;
   // The next use of these values is no access of their buffer, or it is the access being decided.
   const Program& program = rules_->program();
-  if (stay_of_[program.accesses()[access].buffer] == stay) return true;
-  for (const CarriedGroupIndex g : groups_.indices()) {
-    if (groups_[g] != GroupSpace::kOpen) continue;
-    if (stay_of_[program.carried_groups()[g].initial_buffer] == stay) return true;
+  const BufferIndex buffer = stays_[stay].buffer;
+  if (stay_of_[buffer] != stay) return false;
+  if (program.accesses()[access].buffer == buffer) return true;
+  const auto& groups = program.carried_groups();
+  for (const CarriedGroupIndex g : groups.indices()) {
+    if (groups_[g] == GroupSpace::kOpen && groups[g].initial_buffer == buffer) return true;
   }
   return false;
 }
