@@ -17,9 +17,10 @@ std::vector<int32_t> DoneOfStarts(const Schedule& schedule) {
     if (!IsAsyncDone(instruction.opcode) || instruction.operands.empty()) continue;
     const auto start = start_of.find({step.instance, instruction.operands[0]});
     if (start == start_of.end()) continue;
-    done_of[start->second] = s;
+    const int32_t begun = start->second;
+    done_of[begun] = s;
     // The operand of a done may be an update instead of the start.
-    start_of[{step.instance, step.instruction}] = start->second;
+    start_of[{step.instance, step.instruction}] = begun;
   }
   return done_of;
 }
