@@ -111,7 +111,7 @@ class ProgramRules::Builder {
   IndexVector<BufferIndex, double> savings_;  // by buffer
   IndexVector<BufferIndex, Role> roles_;      // by buffer
 
-  // By buffer: the groups whose initial value it has, ascending.
+  // Groups by the buffer of their initial value, ascending.
   IndexVector<BufferIndex, std::vector<CarriedGroupIndex>> groups_from_;
 
   // By buffer: the end of its live range, with the markers of loops that take over or leave its

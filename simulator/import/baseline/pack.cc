@@ -13,7 +13,7 @@
 namespace mallocmuzero {
 namespace {
 
-// Of blocks of different groups that are in fast memory at the same time. So many take 0.8 GB.
+// The most pairs of blocks of different groups in fast memory at the same time. They take 0.8 GB.
 constexpr size_t kMostPairs = size_t{1} << 24;
 
 // Blocks that share one offset.
