@@ -44,6 +44,7 @@ absl::StatusOr<std::vector<PlayedPlan>> AgentSolver::Propose(const ProgramFacts&
   for (const std::vector<Action>& actions : played->games) {
     const Game game = PlayActions(facts.rules(), actions);
     plans.push_back({.plan = PlanOf(game), .cycles = game.cycles()});
+    meter.budget().Found(plans.back());
   }
   return plans;
 }

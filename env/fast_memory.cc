@@ -9,6 +9,12 @@
 
 namespace mallocmuzero {
 
+FastMemory::FastMemory(int64_t bytes, absl::Span<const Region> regions) : bytes_(bytes) {
+  for (const Region& region : regions) {
+    if (regions_.empty() || !AreOne(regions_.back(), region)) regions_.push_back(region);
+  }
+}
+
 int64_t FastMemory::HarmOf(size_t region, InstructionIndex now) const {
   const Region& lost = regions_[region];
   if (lost.next_use == kForever) return 0;
@@ -144,8 +150,7 @@ void FastMemory::Release(int64_t offset, InstructionIndex last) {
 
 void FastMemory::MergeAround(size_t region) {
   const auto alike = [this](size_t a, size_t b) {
-    return b < regions_.size() && regions_[a].owner == kNobody && regions_[b].owner == kNobody &&
-           regions_[a].last == regions_[b].last;
+    return b < regions_.size() && AreOne(regions_[a], regions_[b]);
   };
   if (alike(region, region + 1)) {
     regions_.erase(regions_.begin() + region + 1);

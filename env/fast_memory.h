@@ -56,6 +56,10 @@ class FastMemory {
 
   explicit FastMemory(int64_t bytes) : bytes_(bytes), regions_(1) {}
 
+  // With these regions, of which the first one begins at 0. They ascend by offset, and each ends
+  // where the next one begins. In linear time.
+  FastMemory(int64_t bytes, absl::Span<const Region> regions);
+
   int64_t bytes() const { return bytes_; }
 
   // Ascending by offset, without gaps; each ends where the next one begins, the last at bytes().
@@ -113,6 +117,11 @@ class FastMemory {
   // The place of FindPlace if every place harms something.
   std::optional<int64_t> FindLeastHarm(int64_t size, InstructionIndex first,
                                        InstructionIndex now) const;
+
+  // Whether two regions side by side are one: nobody owns them, and they are taken equally long.
+  static bool AreOne(const Region& a, const Region& b) {
+    return a.owner == kNobody && b.owner == kNobody && a.last == b.last;
+  }
 
   Region& RegionAt(int64_t offset) { return regions_[IndexOf(offset)]; }
   void MergeAround(size_t region);

@@ -51,6 +51,19 @@ TEST(FastMemory, BeginsFreeAndWithoutOwner) {
   EXPECT_EQ(memory.FindPlace(1040, 0, 0), std::nullopt);
 }
 
+TEST(FastMemory, IsMadeOfRegions) {
+  const FastMemory memory(1024, {{.offset = 0, .last = 7},
+                                 {.offset = 64, .last = 7},
+                                 {.offset = 128, .last = 7, .owner = 3, .next_use = 9},
+                                 {.offset = 256, .last = 7},
+                                 {.offset = 512}});
+  // Two regions that nobody owns, taken equally long, are one.
+  EXPECT_THAT(memory.regions(),
+              ElementsAre(Region{0, 7, kNobody, kForever}, Region{128, 7, 3, 9},
+                          Region{256, 7, kNobody, kForever}, Region{512, -1, kNobody, kForever}));
+  EXPECT_EQ(memory.FindPlace(512, 7, 7), 512);
+}
+
 TEST(FastMemory, OccupiedBytesAreTakenUntilTheLastInstruction) {
   FastMemory memory(1024);
   EXPECT_THAT(Occupy(memory, 0, 256, 5, 0), IsEmpty());

@@ -111,6 +111,9 @@ class ProgramRules::Builder {
   IndexVector<BufferIndex, double> savings_;  // by buffer
   IndexVector<BufferIndex, Role> roles_;      // by buffer
 
+  // Groups by the buffer of their initial value, ascending.
+  IndexVector<BufferIndex, std::vector<CarriedGroupIndex>> groups_from_;
+
   // By buffer: the end of its live range, with the markers of loops that take over or leave its
   // value.
   IndexVector<BufferIndex, InstructionIndex> live_until_;

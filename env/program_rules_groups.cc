@@ -8,9 +8,11 @@ namespace mallocmuzero {
 
 void ProgramRules::Builder::CountRoles() {
   roles_.resize(program_.buffer_count());
+  groups_from_.resize(program_.buffer_count());
   const auto& groups = program_.carried_groups();
   for (const CarriedGroupIndex g : groups.indices()) {
     ++roles_[groups[g].initial_buffer].initial;
+    groups_from_[groups[g].initial_buffer].push_back(g);
     ++roles_[groups[g].parameter_buffer].inside;
     if (groups[g].root_buffer != groups[g].parameter_buffer) ++roles_[groups[g].root_buffer].inside;
     ++roles_[groups[g].result_buffer].result;
@@ -98,11 +100,8 @@ bool ProgramRules::Builder::RootFollowsParameter(const CarriedGroup& group) cons
 
 CarriedGroupIndex ProgramRules::Builder::GroupTakingOver(BufferIndex b, InstructionIndex made,
                                                          InstructionIndex changed) const {
-  if (roles_[b].initial == 0) return kNone;
-  const auto& groups = program_.carried_groups();
-  for (const CarriedGroupIndex g : groups.indices()) {
-    if (groups[g].initial_buffer != b) continue;
-    const auto begin = program_.loops()[groups[g].loop].begin;
+  for (const CarriedGroupIndex g : groups_from_[b]) {
+    const auto begin = program_.loops()[program_.carried_groups()[g].loop].begin;
     if (begin > made && (changed == kNone || begin < changed)) return g;
   }
   return kNone;

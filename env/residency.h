@@ -192,7 +192,7 @@ class Residency {
 
   // The blocks of fast memory that a search for new addresses must look at. First come the stays
   // that have their bytes at some instruction or later. Then come the pieces of earlier stays that
-  // lie below them.
+  // lie below them, ascending by offset.
   struct Layout {
     size_t whole_stays = 0;  // so many of `blocks` are whole stays
     std::vector<AddressBlock> blocks;
@@ -205,6 +205,7 @@ class Residency {
   bool MayMove(StayIndex stay, AccessIndex access) const;
   bool KeepsValueFor(StayIndex stay, AccessIndex access) const;
   StayIndex FirstOfBlock(StayIndex stay) const;
+  FastMemory GroundOf(const Layout& layout) const;
   Rearrangement Rearrange(const Layout& layout) const;
 
   const ProgramRules* rules_;

@@ -84,10 +84,12 @@ bool Residency::KeepsValueFor(StayIndex stay, AccessIndex access) const {
   if (memory_.At(stays_[stay].offset).next_use != kForever) return true;
   // The next use of these values is no access of their buffer, or it is the access being decided.
   const Program& program = rules_->program();
-  if (stay_of_[program.accesses()[access].buffer] == stay) return true;
-  for (const CarriedGroupIndex g : groups_.indices()) {
-    if (groups_[g] != GroupSpace::kOpen) continue;
-    if (stay_of_[program.carried_groups()[g].initial_buffer] == stay) return true;
+  const BufferIndex buffer = stays_[stay].buffer;
+  if (stay_of_[buffer] != stay) return false;
+  if (program.accesses()[access].buffer == buffer) return true;
+  const auto& groups = program.carried_groups();
+  for (const CarriedGroupIndex g : groups.indices()) {
+    if (groups_[g] == GroupSpace::kOpen && groups[g].initial_buffer == buffer) return true;
   }
   return false;
 }
@@ -139,17 +141,38 @@ Residency::Layout Residency::FindLayout(InstructionIndex first, AccessIndex acce
   return layout;
 }
 
-// Places all blocks at their offsets, in the order of their first instructions.
+// The memory with nothing but the pieces of earlier stays.
+FastMemory Residency::GroundOf(const Layout& layout) const {
+  std::vector<FastMemory::Region> regions;
+  int64_t end = 0;
+  for (size_t b = layout.whole_stays; b < layout.blocks.size(); ++b) {
+    const AddressBlock& block = layout.blocks[b];
+    const Stay& stay = stays_[layout.stays[b]];
+    if (end < block.offset) regions.push_back({.offset = end});
+    FastMemory::Region region = {.offset = block.offset, .last = block.last};
+    if (stay.holds_bytes) {
+      region.owner = layout.stays[b];
+      region.next_use = memory_.At(stay.offset).next_use;
+    }
+    regions.push_back(region);
+    end = block.offset + block.bytes;
+  }
+  if (end < memory_.bytes()) regions.push_back({.offset = end});
+  return FastMemory(memory_.bytes(), regions);
+}
+
+// Places the whole stays at their offsets, in the order of their first instructions. A piece of an
+// earlier stay that shares bytes with one of them is older.
 Rearrangement Residency::Rearrange(const Layout& layout) const {
   const std::vector<AddressBlock>& blocks = layout.blocks;
-  Rearrangement result{.memory = FastMemory(memory_.bytes())};
+  Rearrangement result{.memory = GroundOf(layout)};
   for (size_t b = layout.whole_stays; b < blocks.size(); ++b) {
     result.ground.push_back({.begin = blocks[b].offset,
                              .end = blocks[b].offset + blocks[b].bytes,
                              .stay = layout.stays[b]});
   }
-  std::vector<size_t> order(blocks.size());
-  for (size_t b = 0; b < blocks.size(); ++b) order[b] = b;
+  std::vector<size_t> order(layout.whole_stays);
+  for (size_t b = 0; b < order.size(); ++b) order[b] = b;
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     if (blocks[a].first != blocks[b].first) return blocks[a].first < blocks[b].first;
     return FirstOfBlock(layout.stays[a]) < FirstOfBlock(layout.stays[b]);
@@ -157,7 +180,7 @@ Rearrangement Residency::Rearrange(const Layout& layout) const {
   for (const size_t b : order) {
     const StayIndex stay = layout.stays[b];
     const int64_t offset = blocks[b].offset;
-    if (b < layout.whole_stays) result.moves.push_back({.stay = stay, .offset = offset});
+    result.moves.push_back({.stay = stay, .offset = offset});
     Occupy(result.memory, stay, blocks[b], result.losses);
     if (stays_[stay].holds_bytes) {
       result.memory.SetNextUse(offset, memory_.At(stays_[stay].offset).next_use);

@@ -20,6 +20,7 @@
 #include "env/testing/random_game_program.h"
 #include "gtest/gtest.h"
 #include "simulator/core/program.h"
+#include "simulator/core/testing/program_builder.h"
 
 namespace mallocmuzero {
 namespace {
@@ -185,6 +186,43 @@ TEST(ResidencyPlaces, AreThoseOfASearchThatLooksAtAllStays) {
   }
   EXPECT_GE(counts.moved, 100);
   EXPECT_GE(counts.refused, 100);
+}
+
+// The pieces were taken in an order that has nothing to do with their addresses. Time in the square
+// of their number would be many seconds.
+TEST(ResidencyPlaces, AboveManyEarlierStaysTakeLinearTime) {
+  constexpr int kPieces = 1 << 17;
+  v1::Hardware hardware = testing::SmallHardware();
+  const int64_t bytes = hardware.fast_memory_alignment_bytes();
+  hardware.set_fast_memory_bytes(kPieces * bytes);
+  testing::ProgramBuilder builder(hardware);
+  for (int k = 0; k <= kPieces; ++k) builder.AddBuffer(bytes);
+  const BufferIndex wanted = builder.AddBuffer((kPieces - 1) * bytes, {.live_in = true});
+  for (int k = 0; k < kPieces; ++k) builder.AddInstruction(10);
+  const InstructionIndex now = builder.AddInstruction(100, {testing::Read(wanted, 20)});
+  const Program program = builder.Build();
+  const ProgramRules rules = testing::EverythingMatters(program);
+  Residency residency(rules);
+  for (int k = 0; k < kPieces; ++k) {
+    const InstructionIndex time(int64_t{k} * 40'503 % (kPieces - 1));
+    residency.Add({.buffer = BufferIndex(k),
+                   .first = time,
+                   .last = time,
+                   .reserved = time,
+                   .offset = k * bytes});
+  }
+  residency.Add({.buffer = BufferIndex(kPieces),
+                 .first = now - 1,
+                 .last = now,
+                 .reserved = now,
+                 .offset = kPieces / 2 * bytes});
+  const std::optional<Place> place = residency.FindPlace(
+      {.bytes = rules.buffer(wanted).bytes, .first = now, .until = now}, AccessIndex(0));
+  ASSERT_TRUE(place.has_value());
+  EXPECT_EQ(place->offset, 0);
+  EXPECT_EQ(place->moves->moves,
+            (std::vector<Rearrangement::Move>{
+                {.stay = StayIndex(kPieces), .offset = (kPieces - 1) * bytes}}));
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 #include "optimize/sample_mapping.h"
 
-#include <vector>
-
 #include "base/random.h"
 #include "env/action.h"
 #include "env/game.h"
+#include "env/players.h"
 #include "env/program_rules.h"
+#include "env/solvers/plan.h"
 #include "simulator/core/fast_memory_share.h"
 
 namespace mallocmuzero {
@@ -13,12 +13,6 @@ namespace {
 
 constexpr double kShareOfMemory = 0.9;
 constexpr double kShareInHbm = 0.35;
-
-Action Choose(ActionSet legal, bool in_hbm) {
-  if (in_hbm && Contains(legal, Action::kDrop)) return Action::kDrop;
-  if (Contains(legal, Action::kNoCopy)) return Action::kNoCopy;
-  return Contains(legal, Action::kCopy) ? Action::kCopy : Action::kDrop;
-}
 
 }  // namespace
 
@@ -36,10 +30,12 @@ absl::StatusOr<Mapping> SampleMapping(const Program& program, uint64_t seed) {
     in_hbm[buffer] = random.Unit() < kShareInHbm;
   }
   Game game(*rules);
-  while (!game.finished()) {
-    const BufferIndex buffer = program.accesses()[game.access()].buffer;
-    game.Apply(Choose(game.legal_actions(), in_hbm[buffer]));
-  }
+  const auto choose = [&](const Game& now) {
+    const ActionSet legal = now.legal_actions();
+    const bool drop = in_hbm[program.accesses()[now.access()].buffer] != 0;
+    return drop && Contains(legal, Action::kDrop) ? Action::kDrop : EagerAction(legal);
+  };
+  PlayOn(choose, game);
   return game.ToMapping();
 }
 

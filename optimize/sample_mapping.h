@@ -14,7 +14,7 @@ namespace mallocmuzero {
 
 // A mapping with a random part of the buffers in HBM, and as many of the others in fast memory as
 // fit. It leaves some fast memory free, so that the compiler can pack it. Different seeds give
-// different mappings. InvalidArgument if the hardware has no fast memory.
+// different mappings. InvalidArgument if fast memory is hardly larger than its alignment.
 absl::StatusOr<Mapping> SampleMapping(const Program& program, uint64_t seed);
 
 }  // namespace mallocmuzero

@@ -34,7 +34,7 @@ Action GreedyPlayer::Choose(const Game& game) const {
 Game PlayGreedy(const ProgramFacts& facts) {
   const GreedyPlayer player(facts);
   Game game(facts.rules());
-  while (!game.finished()) game.Apply(player.Choose(game));
+  PlayOn([&](const Game& now) { return player.Choose(now); }, game);
   return game;
 }
 
@@ -44,13 +44,15 @@ absl::StatusOr<std::vector<PlayedPlan>> GreedySolver::Propose(const ProgramFacts
   const GreedyPlayer player(facts);
   Game game(facts.rules());
   std::vector<AccessIndex> decided;
-  while (!game.finished()) {
-    if (meter.CountStep()) return std::vector<PlayedPlan>();
-    decided.push_back(game.access());
-    game.Apply(player.Choose(game));
-  }
-  meter.CountGame();
-  return std::vector<PlayedPlan>{{.plan = PlanOf(game, decided), .cycles = game.cycles()}};
+  const auto choose = [&](const Game& now) {
+    decided.push_back(now.access());
+    return player.Choose(now);
+  };
+  std::vector<PlayedPlan> plans;
+  if (!PlayUnless([&] { return meter.CountStep(); }, choose, game)) return plans;
+  plans.push_back({.plan = PlanOf(game, decided), .cycles = game.cycles()});
+  meter.CountGame(plans.back());
+  return plans;
 }
 
 }  // namespace mallocmuzero

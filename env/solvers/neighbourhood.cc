@@ -161,9 +161,7 @@ AccessIndex Neighbourhood::DrawCostlyAccess(const Incumbent& incumbent, Random& 
   const Instruction& instruction = tables_.program().instructions()[first + index];
   for (int attempt = 0; attempt < kAttempts && instruction.access_count > 0; ++attempt) {
     const AccessIndex a = instruction.first_access + random.Below(instruction.access_count);
-    const bool may_be_fast =
-        !tables_.rules().buffer(tables_.program().accesses()[a].buffer).stays_in_hbm;
-    if (may_be_fast && !incumbent.IsFast(a)) return a;
+    if (facts_.IsMovable(a) && !incumbent.IsFast(a)) return a;
   }
   return DrawAccess(random);
 }

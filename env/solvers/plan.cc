@@ -18,9 +18,23 @@ Action Choose(Action intended, ActionSet legal) {
   return Contains(legal, other) ? other : Action::kDrop;
 }
 
-void PlayPlan(const Plan& plan, Game& game) {
-  while (!game.finished()) game.Apply(Choose(plan[game.access()], game.legal_actions()));
-}
+namespace {
+
+// Chooses by a plan, which must outlive it.
+class ByPlan {
+ public:
+  explicit ByPlan(const Plan& plan) : plan_(plan) {}
+  Action operator()(const Game& game) const {
+    return Choose(plan_[game.access()], game.legal_actions());
+  }
+
+ private:
+  const Plan& plan_;
+};
+
+}  // namespace
+
+void PlayPlan(const Plan& plan, Game& game) { PlayOn(ByPlan(plan), game); }
 
 PlayedPlan Played(const ProgramRules& rules, Plan plan) {
   Game game(rules);
@@ -31,10 +45,7 @@ PlayedPlan Played(const ProgramRules& rules, Plan plan) {
 std::optional<PlayedPlan> PlayedUnless(const ProgramRules& rules, Plan plan,
                                        absl::FunctionRef<bool()> give_up) {
   Game game(rules);
-  while (!game.finished()) {
-    if (give_up()) return std::nullopt;
-    game.Apply(Choose(plan[game.access()], game.legal_actions()));
-  }
+  if (!PlayUnless(give_up, ByPlan(plan), game)) return std::nullopt;
   return PlayedPlan{std::move(plan), game.cycles()};
 }
 

@@ -26,6 +26,23 @@ using Plan = IndexVector<AccessIndex, Action>;
 // then NoCopy. `legal` must not be empty.
 Action Choose(Action intended, ActionSet legal);
 
+// Plays on by the actions of `choose`. Returns false, with the game unfinished, if `give_up`
+// returns true before one of the decisions.
+template <typename Chooser, typename GiveUp>
+bool PlayUnless(const GiveUp& give_up, const Chooser& choose, Game& game) {
+  while (!game.finished()) {
+    if (give_up()) return false;
+    game.Apply(choose(game));
+  }
+  return true;
+}
+
+// The same without a reason to give up.
+template <typename Chooser>
+void PlayOn(const Chooser& choose, Game& game) {
+  PlayUnless([] { return false; }, choose, game);
+}
+
 // Plays the plan from the game's current decision to its end.
 void PlayPlan(const Plan& plan, Game& game);
 

@@ -29,15 +29,28 @@ struct Candidate {
   absl::string_view solver;
 };
 
+// The plans that local search began with, and the plan that it found.
+struct Searched {
+  StartingPlans starts;
+  PlayedPlan found;
+};
+
+absl::StatusOr<Searched> RunSearch(const ProgramFacts& facts, double agent_share, uint64_t seed,
+                                   SearchBudget& budget) {
+  absl::StatusOr<StartingPlans> starts = UsualStartingPlans(facts, agent_share, seed, budget);
+  if (!starts.ok()) return starts.status();
+  absl::StatusOr<PlayedPlan> found =
+      LocalSearchSolver().Improve(facts, starts->plans, seed, budget);
+  if (!found.ok()) return found.status();
+  return Searched{*std::move(starts), *std::move(found)};
+}
+
 absl::StatusOr<Solution> SolveWithAgentShare(const ProgramFacts& facts, double agent_share,
                                              absl::string_view name, uint64_t seed,
                                              SearchBudget& budget) {
-  const absl::StatusOr<StartingPlans> starts = UsualStartingPlans(facts, agent_share, seed, budget);
-  if (!starts.ok()) return starts.status();
-  const absl::StatusOr<PlayedPlan> found =
-      LocalSearchSolver().Improve(facts, starts->plans, seed, budget);
-  if (!found.ok()) return found.status();
-  return SolutionOf(facts.rules(), found->plan, name);
+  const absl::StatusOr<Searched> search = RunSearch(facts, agent_share, seed, budget);
+  if (!search.ok()) return search.status();
+  return SolutionOf(facts.rules(), search->found.plan, name);
 }
 
 // The valid mapping of fewest cycles, the first of several such.
@@ -82,23 +95,19 @@ absl::StatusOr<Solution> SolveByAgent(const ProgramFacts& facts, uint64_t seed,
 
 absl::StatusOr<Solution> RunPortfolio(const ProgramFacts& facts, uint64_t seed,
                                       SearchBudget& budget) {
-  const absl::StatusOr<StartingPlans> starts =
-      UsualStartingPlans(facts, kAgentShareInPortfolio, seed, budget);
-  if (!starts.ok()) return starts.status();
-  const absl::StatusOr<PlayedPlan> found =
-      LocalSearchSolver().Improve(facts, starts->plans, seed, budget);
-  if (!found.ok()) return found.status();
+  const absl::StatusOr<Searched> search = RunSearch(facts, kAgentShareInPortfolio, seed, budget);
+  if (!search.ok()) return search.status();
 
   // Of equally good answers the first one counts, so that the simpler solver goes before the longer
   // search, everything in HBM before a game, and the default before all.
   std::vector<Candidate> candidates;
-  for (size_t k = 0; k < starts->plans.size(); ++k) {
-    const absl::string_view solver = starts->solvers[k];
+  for (size_t k = 0; k < search->starts.plans.size(); ++k) {
+    const absl::string_view solver = search->starts.solvers[k];
     const bool has_answers = solver == solver_name::kGreedy || solver == solver_name::kXlaLike ||
                              solver == solver_name::kAgent;
-    if (has_answers) candidates.push_back({&starts->plans[k], solver});
+    if (has_answers) candidates.push_back({&search->starts.plans[k], solver});
   }
-  candidates.push_back({&*found, solver_name::kLocalSearch});
+  candidates.push_back({&search->found, solver_name::kLocalSearch});
   Solution best = AllHbmSolution(facts.rules());
   std::optional<Solution> played = BestValid(facts, std::move(candidates));
   if (played && played->cycles < best.cycles) best = *std::move(played);

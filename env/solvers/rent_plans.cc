@@ -123,9 +123,9 @@ absl::StatusOr<std::vector<PlayedPlan>> RentSolver::Propose(const ProgramFacts& 
         return is_first ? meter.budget().is_over() : meter.spent();
       });
       if (!plan) return BestPlans(std::move(played));
-      meter.budget().Found(*plan);  // the other plans may take long
+      const bool is_over = meter.CountGame(*plan);
       played.push_back({prices, *std::move(plan)});
-      if (meter.CountGame()) return BestPlans(std::move(played));
+      if (is_over) return BestPlans(std::move(played));
     }
   }
   return BestPlans(std::move(played));

@@ -114,6 +114,12 @@ class BudgetMeter {
     return Count(kStepsOfAGame);
   }
 
+  // The same for a game that a plan played to its end. Tells the budget of it.
+  bool CountGame(const PlayedPlan& plan) {
+    budget_.Found(plan);
+    return CountGame();
+  }
+
   // Counts a step of work that is no game: a try that played nothing, or a part of a long
   // computation. Returns spent().
   bool CountStep() { return Count(1); }

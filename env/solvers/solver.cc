@@ -24,7 +24,7 @@ std::vector<PlayedPlan> PlayOne(const ProgramRules& rules, Plan plan, BudgetMete
   std::optional<PlayedPlan> played =
       PlayedUnless(rules, std::move(plan), [&] { return meter.CountStep(); });
   if (!played) return plans;
-  meter.CountGame();
+  meter.CountGame(*played);
   plans.push_back(*std::move(played));
   return plans;
 }

@@ -23,8 +23,9 @@ class Solver {
 
   virtual absl::string_view name() const = 0;
 
-  // Plans made from the program alone, each played once. Counts its games in `meter` and returns
-  // soon after the meter is spent. The default proposes none.
+  // Plans made from the program alone, each played once. Counts each game in `meter`, and tells the
+  // budget of it, as soon as it is played. Returns soon after the meter is spent. The default
+  // proposes none.
   virtual absl::StatusOr<std::vector<PlayedPlan>> Propose(const ProgramFacts& facts, uint64_t seed,
                                                           BudgetMeter& meter) const;
 

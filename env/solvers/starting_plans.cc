@@ -24,7 +24,6 @@ absl::StatusOr<StartingPlans> MakeStartingPlans(const ProgramFacts& facts,
     absl::StatusOr<std::vector<PlayedPlan>> plans = proposer.solver->Propose(facts, seed, meter);
     if (!plans.ok()) return plans.status();
     for (PlayedPlan& plan : *plans) {
-      budget.Found(plan);
       starts.plans.push_back(std::move(plan));
       starts.solvers.push_back(proposer.solver->name());
     }

@@ -1,6 +1,7 @@
 #include "env/solvers/starting_plans.h"
 
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -61,6 +62,22 @@ class StartingPlansTest : public ::testing::Test {
 TEST_F(StartingPlansTest, EachProposesItsPlansIfThereIsTime) {
   const StartingPlans starts = Make(absl::InfiniteDuration());
   EXPECT_THAT(starts.solvers, ElementsAre("greedy", "xla_like", "rent", "rent", "rent"));
+}
+
+TEST_F(StartingPlansTest, EachPlanIsToldAsSoonAsItIsPlayed) {
+  const GreedySolver greedy;
+  const XlaLikeSolver xla_like;
+  for (const Solver* solver : std::initializer_list<const Solver*>{&greedy, &xla_like}) {
+    std::vector<double> told;
+    SolveOptions options;
+    options.clock = TickingClock;
+    options.improved = [&](const Plan& /*plan*/, double cycles) { told.push_back(cycles); };
+    SearchBudget budget(options);
+    BudgetMeter meter(budget);
+    const std::vector<PlayedPlan> plans = *solver->Propose(ProgramFacts(rules_), 0, meter);
+    ASSERT_EQ(plans.size(), 1);
+    EXPECT_THAT(told, ElementsAre(plans[0].cycles)) << solver->name();
+  }
 }
 
 TEST_F(StartingPlansTest, AGameThatTakesLongerThanItsShareIsGivenUp) {

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "simulator/bound/buffer_chains.h"
 #include "simulator/bound/prices.h"
 #include "simulator/bound/range_minimum.h"

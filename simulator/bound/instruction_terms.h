@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/types/span.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero::bound {

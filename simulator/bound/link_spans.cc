@@ -16,7 +16,7 @@ namespace {
 IndexVector<InstructionIndex, uint32_t> RunsOf(const Program& program) {
   IndexVector<InstructionIndex, uint32_t> runs;
   uint32_t run = 0;
-  uint32_t executions = 0;
+  double executions = 0;
   for (const Instruction& instruction : program.instructions()) {
     if (IsMarker(instruction.kind) || instruction.execution_count != executions) ++run;
     executions = instruction.execution_count;

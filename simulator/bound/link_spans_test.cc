@@ -72,6 +72,16 @@ TEST(LinkSpans, LeaveOutInstructionsOfOtherLoops) {
   EXPECT_THAT(SpansOf(builder.Build()), ElementsAre(LinkSpan{begin, end, 75}));
 }
 
+TEST(LinkSpans, MayRunMoreThan32BitsOftenInALoop) {
+  ProgramBuilder builder;
+  builder.BeginLoop(int64_t{1} << 33);
+  const InstructionIndex begin = builder.AddInstruction(10);
+  const InstructionIndex end = builder.AddInstruction(10);
+  builder.EndLoop();
+  builder.AddCollective(begin, end, 25);
+  EXPECT_THAT(SpansOf(builder.Build()), ElementsAre(LinkSpan{begin, end, 25 * 0x1p33}));
+}
+
 TEST(LinkSpans, AreNotLongerThanTheProgramTakes) {
   std::mt19937_64 random(3);
   int with_spans = 0;

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <cstddef>
-#include <vector>
+
+#include "base/index.h"
+#include "simulator/core/indices.h"
 
 namespace mallocmuzero::bound {
 

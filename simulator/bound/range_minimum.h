@@ -10,7 +10,8 @@
 #include <limits>
 #include <vector>
 
-#include "absl/types/span.h"
+#include "base/index.h"
+#include "simulator/core/indices.h"
 
 namespace mallocmuzero::bound {
 

@@ -12,7 +12,7 @@ namespace mallocmuzero {
 // else stays, latencies included. The chip's name states the share ("tpu_v4i_25pct"). The new
 // program has no baseline, since the compiler has not compiled for such a chip; a share of 1
 // returns the program itself, unchanged. InvalidArgument if the share is not positive and finite,
-// or if the new size is less than one alignment or less than an instruction needs for itself.
+// or if the new size is less than one alignment or more than Program::FromProto allows.
 absl::StatusOr<Program> WithFastMemoryShare(const Program& program, double share);
 
 }  // namespace mallocmuzero

@@ -305,6 +305,47 @@ TEST(HostileModule, ACopyOutBeforeTheLastPieceOfTheCopyIn) {
   Pipeline::Import(*all_hbm, *other);
 }
 
+// A copy in of two pieces, one of which has no bytes.
+TEST(HostileModule, APieceOfNoBytes) {
+  const std::string use = absl::StrCat(" negate(%w)", testing::Cycles(20));
+  const auto all_hbm = MustAnalyze(hlo::EntryModule(
+      absl::StrCat("%w = f32[8] parameter(0)\n%k = f32[8]", use, "\nROOT %r = f32[8]", use)));
+  const auto other = MustAnalyze(hlo::EntryModule(absl::StrCat(
+      "%w = f32[8] parameter(0)\n"
+      "%s0 = ((f32[8]), f32[8]{0:S(3)}, s32[]{:S(2)}) slice-start(%w), slice={[0:8]}\n"
+      "%s1 = ((f32[8]), f32[0]{0:S(3)}, s32[]{:S(2)}) slice-start(%w), slice={[8:8]}\n"
+      "%k = f32[8]",
+      use,
+      "\n%d0 = f32[8]{0:S(3)} slice-done(%s0)\n%d1 = f32[0]{0:S(3)} slice-done(%s1)\n"
+      "%cc = f32[8]{0:S(3)} custom-call(%d0, %d1), custom_call_target=\"ConcatBitcast\"\n"
+      "ROOT %r = f32[8] negate(%cc)",
+      testing::Cycles(10))));
+  Pipeline::Import(*all_hbm, *other);
+}
+
+// An instruction with so many operands and results that time in their square would be minutes.
+TEST(HostileModule, ManyArraysOfOneInstructionTakeLinearTime) {
+  constexpr int kTimes = 1 << 17;
+  std::string shapes = "f32[8]";
+  for (int i = 1; i < kTimes; ++i) shapes += ", f32[8]";
+  const std::string call =
+      absl::StrCat(" custom-call(%a), custom_call_target=\"f\"", testing::Cycles(20), "\n");
+  std::string operands;
+  std::string elements;
+  for (int i = 0; i < kTimes; ++i) {
+    absl::StrAppend(&elements, "%e", i, " = f32[8] get-tuple-element(%t), index=", i, "\n");
+    absl::StrAppend(&operands, i > 0 ? ", %e" : "%e", i);
+  }
+  const auto module = MustAnalyze(
+      hlo::EntryModule(absl::StrCat("%a = f32[8] parameter(0)\n%t = (", shapes, ")", call, elements,
+                                    "ROOT %r = f32[8] add(", operands, ")", testing::Cycles(20))));
+  const v1::Program program = Assemble(*module, SmallHardware()).program;
+  ASSERT_EQ(program.instructions_size(), 2);
+  EXPECT_EQ(program.instructions(0).access_count(), 64);
+  EXPECT_EQ(program.instructions(1).access_count(), 64);
+  EXPECT_EQ(program.tensors_size(), kTimes + 2);
+}
+
 TEST(HostileModule, FilesGiveAStatus) {
   const std::string path = absl::StrCat(::testing::TempDir(), "/hostile_module_test.hlo");
   const auto import = [&](absl::string_view text) {

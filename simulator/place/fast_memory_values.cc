@@ -22,14 +22,14 @@ class Collector {
       : placed_(placed),
         fast_memory_space_(fast_memory_space),
         number_of_(placed.flow.values().size(), -1),
-        buffer_of_storage_(placed.flow.storage_count()) {
+        joined_to_(placed.flow.storage_count()) {
     for (const hlo::Computation& computation : all_hbm.computations) {
       for (const hlo::Instruction& instruction : computation.instructions) {
         if (instruction.aliasing_operands.empty()) continue;
         listed_[instruction.name] = ListedPairs(instruction);
       }
     }
-    std::iota(buffer_of_storage_.begin(), buffer_of_storage_.end(), 0);
+    std::iota(joined_to_.begin(), joined_to_.end(), 0);
     for (const CarriedValue& carried : placed.flow.carried()) {
       for (const ValueId value : {carried.parameter, carried.root, carried.result}) {
         JoinBuffers(carried.initial, value);
@@ -46,15 +46,16 @@ class Collector {
   }
 
  private:
-  int32_t BufferOf(ValueId value) const {
-    return buffer_of_storage_[placed_.flow.StorageOf(value)];
+  // Follows the storages that have been joined to the one that stands for their buffer.
+  int32_t BufferOf(ValueId value) {
+    int32_t storage = placed_.flow.StorageOf(value);
+    while (joined_to_[storage] != storage) {
+      storage = joined_to_[storage] = joined_to_[joined_to_[storage]];
+    }
+    return storage;
   }
 
-  void JoinBuffers(ValueId a, ValueId b) {
-    const int32_t kept = BufferOf(a);
-    const int32_t gone = BufferOf(b);
-    std::replace(buffer_of_storage_.begin(), buffer_of_storage_.end(), gone, kept);
-  }
+  void JoinBuffers(ValueId a, ValueId b) { joined_to_[BufferOf(b)] = BufferOf(a); }
 
   void Visit(const Step& step, int64_t time) {
     const hlo::Instruction& instruction = placed_.schedule.InstructionAt(step);
@@ -146,8 +147,9 @@ class Collector {
   const AnalyzedModule& placed_;
   const int64_t fast_memory_space_;
   absl::flat_hash_map<absl::string_view, std::vector<InPlacePair>> listed_;
-  std::vector<int32_t> number_of_;          // for each value id; -1: not in fast memory
-  std::vector<int32_t> buffer_of_storage_;  // storages that a loop joins have the same buffer
+  std::vector<int32_t> number_of_;  // for each value id; -1: not in fast memory
+  // For each storage: another one with the same buffer, because a loop joins them, or itself.
+  std::vector<int32_t> joined_to_;
   std::vector<PackedValue> values_;
   std::vector<ValueId> ids_;            // for each value by its number
   std::vector<Step> steps_;             // for each value by its number: where it is made

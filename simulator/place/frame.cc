@@ -1,6 +1,7 @@
 #include "simulator/place/frame.h"
 
 #include <functional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -50,38 +51,57 @@ int64_t Frame::Materialize(const ArrayName& name, const xla::HloInstructionProto
   return writer_.Element(name.instruction, name.index, named);
 }
 
+// No recursion: a module may have any number of bitcasts one behind the other.
 absl::optional<int64_t> Frame::View(hlo::InstructionIndex index, int32_t leaf, Memory memory) {
+  std::vector<hlo::InstructionIndex> bitcasts;  // from the array back to its maker
+  while (true) {
+    const hlo::Instruction& instruction = computation().instructions[index];
+    if (instruction.opcode == Opcode::kTuple) {
+      std::tie(index, leaf) = TupleOperand(computation(), instruction, leaf);
+    } else if (instruction.opcode == Opcode::kGetTupleElement && !TakesArrayOfMaker(index)) {
+      const hlo::InstructionIndex operand = instruction.operands[0];
+      leaf =
+          LeafOfOperand(computation().instructions[operand].shape, *instruction.tuple_index, leaf);
+      index = operand;
+    } else if (instruction.opcode == Opcode::kBitcast) {
+      bitcasts.push_back(index);
+      index = instruction.operands[0];
+      leaf = 0;
+    } else {
+      break;
+    }
+  }
+  absl::optional<int64_t> array = ViewOfMaker(index, leaf, memory);
+  for (; array && !bitcasts.empty(); bitcasts.pop_back()) {
+    const xla::HloInstructionProto* const original = Original(bitcasts.back());
+    array = writer_.Bitcast(*array, original->shape(), original);
+  }
+  return array;
+}
+
+// True if a get-tuple-element takes an array directly from the instruction that makes the tuple.
+bool Frame::TakesArrayOfMaker(hlo::InstructionIndex element) const {
+  const hlo::Instruction& instruction = computation().instructions[element];
+  const Opcode from = computation().instructions[instruction.operands[0]].opcode;
+  return !instruction.shape.IsTuple() && from != Opcode::kTuple && from != Opcode::kGetTupleElement;
+}
+
+// The array of an instruction that is no tuple and no bitcast.
+absl::optional<int64_t> Frame::ViewOfMaker(hlo::InstructionIndex index, int32_t leaf,
+                                           Memory memory) {
   const hlo::Instruction& instruction = computation().instructions[index];
-  const xla::HloInstructionProto* named = nullptr;
-  if (instruction.opcode == Opcode::kTuple) {
-    const auto [operand, operand_leaf] = TupleOperand(computation(), instruction, leaf);
-    return View(operand, operand_leaf, memory);
-  }
-  if (instruction.opcode == Opcode::kGetTupleElement) {
-    const hlo::InstructionIndex operand = instruction.operands[0];
-    const hlo::Instruction& from = computation().instructions[operand];
-    const int32_t from_leaf = LeafOfOperand(from.shape, *instruction.tuple_index, leaf);
-    const bool is_direct = from.opcode != Opcode::kTuple && !instruction.shape.IsTuple() &&
-                           from.opcode != Opcode::kGetTupleElement;
-    if (!is_direct) return View(operand, from_leaf, memory);
-    named = Original(index);
-  }
-  if (instruction.opcode == Opcode::kBitcast) {
-    const absl::optional<int64_t> source = View(instruction.operands[0], 0, memory);
-    if (!source) return absl::nullopt;
-    return writer_.Bitcast(*source, Original(index)->shape(), Original(index));
-  }
   const ValueId value = ValuesOf(index)[leaf];
   absl::optional<ArrayName> name = NameOf(value, memory);
   if (!name) return absl::nullopt;
-  if (named != nullptr) PreferOwnElement(index, *name);
+  const xla::HloInstructionProto* named = nullptr;
+  if (instruction.opcode == Opcode::kGetTupleElement) {
+    named = Original(index);
+    PreferOwnElement(index, *name);
+  }
   const int64_t array = Materialize(*name, named);
   // A value that a loop or a branch hands on may have been made with another shape.
-  std::vector<hlo::ShapeIndex> leaves;
-  hlo::ForEachLeaf(instruction.shape, [&](absl::Span<const int32_t> i, const hlo::Shape&) {
-    leaves.emplace_back(i.begin(), i.end());
-  });
-  const xla::ShapeProto& shape = *SubShape(Original(index)->shape(), leaves[leaf]);
+  const hlo::ShapeIndex place = hlo::LeafIndices(instruction.shape)[leaf];
+  const xla::ShapeProto& shape = *SubShape(Original(index)->shape(), place);
   if (SameButForMemory(shape, writer_.ShapeOf(array))) return array;
   return writer_.Bitcast(array, shape, nullptr);
 }

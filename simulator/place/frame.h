@@ -65,6 +65,9 @@ class Frame {
                                 absl::FunctionRef<Memory(int32_t)> memory_of, int32_t& missing);
 
  private:
+  bool TakesArrayOfMaker(hlo::InstructionIndex element) const;
+  absl::optional<int64_t> ViewOfMaker(hlo::InstructionIndex instruction, int32_t leaf,
+                                      Memory memory);
   void PreferOwnElement(hlo::InstructionIndex element, ArrayName& name) const;
   int64_t Materialize(const ArrayName& name, const xla::HloInstructionProto* named);
   bool IsWhole(hlo::InstructionIndex instruction, absl::FunctionRef<Memory(int32_t)> memory_of,

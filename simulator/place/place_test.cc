@@ -226,6 +226,20 @@ TEST(Place, AnUpdateOfAnotherShapeStatesNoAlias) {
   EXPECT_THAT(Place(listed, UpdateOfCopy(listed.program)), Not(HasSubstr("aliasing={{")));
 }
 
+// A function that called itself for each bitcast would overflow the stack.
+TEST(Place, AnyNumberOfBitcastsOneBehindTheOther) {
+  constexpr int kBitcasts = 1 << 16;
+  std::string text =
+      "entry main\n  x = f32[1024] parameter() number=0\n  b0 = f32[1024] negate(x)\n";
+  for (int k = 1; k <= kBitcasts; ++k) {
+    absl::StrAppend(&text, "  b", k, " = f32[1024] bitcast(b", k - 1, ")\n");
+  }
+  absl::StrAppend(&text, "  ROOT r = f32[1024] negate(b", kBitcasts, ")\n");
+  const Placeable chain = Import(ModuleFromText(text));
+  const std::string placed = Place(chain, AllHbmMapping(chain.program));
+  EXPECT_THAT(placed, HasSubstr(absl::StrCat("negate(%b", kBitcasts, ")")));
+}
+
 TEST(Place, AnotherModuleIsRefused) {
   const Placeable chain = ImportOriginal(place_check::kChain);
   const absl::StatusOr<PlacedModule> placed =

@@ -42,6 +42,11 @@ class Placer {
     std::vector<ValueId> also_fast;  // values of the extra elements
   };
 
+  struct PricedRange {
+    InstructionIndex begin = 0;
+    InstructionIndex end = 0;  // one behind the last
+  };
+
   const Schedule& schedule() const { return source_.all_hbm->schedule; }
   const Dataflow& flow() const { return source_.all_hbm->flow; }
 
@@ -79,6 +84,10 @@ class Placer {
   absl::Status EmitWhile(Frame& frame, hlo::InstructionIndex index);
   absl::Status EmitConditional(Frame& frame, hlo::InstructionIndex index);
   Handover HandoverOfLoop(const Frame& frame, const ScheduledLoop& loop, int32_t loop_index) const;
+  Handover HandoverOfBranch(const Frame& frame, hlo::InstructionIndex operand,
+                            const PricedRange& branches) const;
+  std::vector<Memory> MemoryOfResults(absl::Span<const ValueId> results,
+                                      const PricedRange& branches) const;
   Memory MemoryInto(const Frame& frame, ValueId value, InstructionIndex begin, InstructionIndex end,
                     bool& also_fast) const;
   // The operand, with its arrays in the memories of the handover and with the extra elements.
@@ -92,10 +101,6 @@ class Placer {
                           absl::FunctionRef<Memory(int32_t)> root_memory, bool returns_extra,
                           xla::ShapeProto& result);
 
-  struct PricedRange {
-    InstructionIndex begin = 0;
-    InstructionIndex end = 0;  // one behind the last
-  };
   PricedRange RangeOfBranches(const ScheduledCall& call) const;
 
   absl::Status CannotExpress(BufferIndex buffer, absl::string_view why) const;

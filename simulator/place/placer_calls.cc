@@ -60,6 +60,30 @@ Placer::Handover Placer::HandoverOfLoop(const Frame& frame, const ScheduledLoop&
   return handover;
 }
 
+Placer::Handover Placer::HandoverOfBranch(const Frame& frame, hlo::InstructionIndex operand,
+                                          const PricedRange& branches) const {
+  Handover handover;
+  for (const ValueId value : frame.ValuesOf(operand)) {
+    bool also_fast = false;
+    handover.memory.push_back(
+        MemoryInto(frame, value, branches.begin - 1, branches.end - 1, also_fast));
+    if (also_fast) handover.also_fast.push_back(value);
+  }
+  return handover;
+}
+
+std::vector<Memory> Placer::MemoryOfResults(absl::Span<const ValueId> results,
+                                            const PricedRange& branches) const {
+  std::vector<Memory> memory;
+  for (const ValueId result : results) {
+    const BufferIndex buffer = source_.BufferOf(result);
+    const bool fast =
+        buffer >= 0 && branches.end > branches.begin && points_.Contains(buffer, branches.end - 1);
+    memory.push_back(fast ? Memory::kFast : Memory::kHbm);
+  }
+  return memory;
+}
+
 absl::StatusOr<int64_t> Placer::HandIn(Frame& frame, hlo::InstructionIndex operand,
                                        const Handover& handover, absl::string_view taker) {
   int32_t missing = 0;
@@ -187,16 +211,8 @@ absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) 
         absl::StrCat("%", instruction.name, ": a call of a computation cannot be placed"));
   }
   xla::HloInstructionProto written = *frame.Original(index);
-  const absl::Span<const ValueId> results = frame.ValuesOf(index);
-  const std::vector<hlo::ShapeIndex> leaves = hlo::LeafIndices(instruction.shape);
   const PricedRange range = RangeOfBranches(call);
-  std::vector<Memory> memory;
-  for (const ValueId result : results) {
-    const BufferIndex buffer = source_.BufferOf(result);
-    const bool fast =
-        buffer >= 0 && range.end > range.begin && points_.Contains(buffer, range.end - 1);
-    memory.push_back(fast ? Memory::kFast : Memory::kHbm);
-  }
+  const std::vector<Memory> memory = MemoryOfResults(frame.ValuesOf(index), range);
   absl::StatusOr<int64_t> selector = Operand(frame, index, 0);
   if (!selector.ok()) return selector.status();
   written.set_operand_ids(0, *selector);
@@ -205,13 +221,7 @@ absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) 
   std::vector<xla::ShapeProto> shapes;
   for (size_t branch = 0; branch < call.callees.size(); ++branch) {
     const hlo::InstructionIndex operand = instruction.operands[branch + 1];
-    Handover handover;
-    for (const ValueId value : frame.ValuesOf(operand)) {
-      bool also_fast = false;
-      handover.memory.push_back(
-          MemoryInto(frame, value, range.begin - 1, range.end - 1, also_fast));
-      if (also_fast) handover.also_fast.push_back(value);
-    }
+    Handover handover = HandoverOfBranch(frame, operand, range);
     absl::StatusOr<int64_t> id = HandIn(frame, operand, handover, instruction.name);
     if (!id.ok()) return id.status();
     written.set_operand_ids(branch + 1, *id);

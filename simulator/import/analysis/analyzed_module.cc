@@ -94,13 +94,19 @@ void SortAndMakeUnique(std::vector<int32_t>& storages) {
 // Finds the asynchronous collectives of a module, with their starts and dones.
 class AsyncCollector {
  public:
-  explicit AsyncCollector(AnalyzedModule& analyzed) : analyzed_(analyzed) {}
+  explicit AsyncCollector(AnalyzedModule& analyzed)
+      : analyzed_(analyzed), carried_by_(analyzed.schedule.loops.size()) {
+    for (const CarriedValue& carried : analyzed.flow.carried()) {
+      carried_by_[carried.loop].push_back(carried);
+    }
+  }
 
   void Run() {
     const Schedule& schedule = analyzed_.schedule;
+    int32_t next_loop = 0;  // loops are numbered in the order of their begins
     for (int32_t s = 0; s < schedule.steps.size(); ++s) {
       const Step& step = schedule.steps[s];
-      if (step.kind == Step::Kind::kLoopBegin) FollowIntoLoop(s);
+      if (step.kind == Step::Kind::kLoopBegin) FollowIntoLoop(next_loop++);
       if (step.kind != Step::Kind::kInstruction) continue;
       const hlo::Instruction& instruction = schedule.InstructionAt(step);
       if (instruction.opcode == hlo::Opcode::kFusion) {
@@ -149,12 +155,12 @@ class AsyncCollector {
   }
 
   // The chain of fusions of a collective may go on in a loop, which then carries its arrays.
-  void FollowIntoLoop(int32_t s) {
+  void FollowIntoLoop(int32_t loop) {
+    if (carried_by_[loop].empty()) return;
     for (const auto& [channel, index] : started_on_channel_) {
       std::vector<int32_t>& storages = analyzed_.async_collectives[index].storages;
       const std::vector<int32_t> outside = storages;
-      for (const CarriedValue& carried : analyzed_.flow.carried()) {
-        if (analyzed_.schedule.loops[carried.loop].begin != s) continue;
+      for (const CarriedValue& carried : carried_by_[loop]) {
         const int32_t initial = analyzed_.flow.StorageOf(carried.initial);
         if (!std::binary_search(outside.begin(), outside.end(), initial)) continue;
         for (const ValueId value : {carried.parameter, carried.root, carried.result}) {
@@ -205,6 +211,7 @@ class AsyncCollector {
   }
 
   AnalyzedModule& analyzed_;
+  std::vector<std::vector<CarriedValue>> carried_by_;  // by loop
   // Indices into async_collectives: by the instance and the start, or by the instance, which is -1
   // for a stated channel, and the channel.
   absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, size_t> started_;

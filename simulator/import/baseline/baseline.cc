@@ -10,6 +10,7 @@
 #include "simulator/import/analysis/live_range.h"
 #include "simulator/import/analysis/price_module.h"
 #include "simulator/import/analysis/traffic.h"
+#include "simulator/import/baseline/copy_steps.h"
 #include "simulator/import/baseline/pack_mapping.h"
 #include "simulator/import/matching/placement.h"
 #include "simulator/import/matching/translate.h"
@@ -44,8 +45,12 @@ class BaselineMaker {
         buffer_of_value_(TranslateValues(program, other, match)),
         ranges_(ComputeLiveRanges(other)),
         carried_(CarriedBuffers(program_)),
-        stays_(other.flow.storage_count()) {
+        stays_(other.flow.storage_count()),
+        accesses_of_(program.buffers_size()) {
     MapTimes();
+    for (int32_t a = 0; a < program.accesses_size(); ++a) {
+      accesses_of_[program.accesses(a).buffer()].push_back(a);
+    }
   }
 
   v1::Baseline Run() && {
@@ -131,8 +136,8 @@ class BaselineMaker {
   }
 
   void FindCopies() {
-    std::vector<int32_t> done_of_start = FindDoneSteps();
-    std::vector<int32_t> step_of_value = StepsOfDefinitions();
+    const std::vector<int32_t> done_of_start = DoneOfStarts(other_.schedule);
+    const std::vector<int32_t> step_of_value = StepOfValues(other_);
     for (const auto& [value, same_buffer] : copied_in_) {
       const int32_t step = step_of_value[value];
       Stay& stay = stays_[flow_.StorageOf(value)];
@@ -146,7 +151,8 @@ class BaselineMaker {
       const int32_t start = TimeOfStep(step);
       const int32_t done = TimeOfStep(done_of_start[step]);
       stay.copy_in_start = stay.copy_in_start < 0 ? start : std::min(stay.copy_in_start, start);
-      stay.slices.push_back({start, hlo::ShapeByteSize(*flow_.values()[value].shape)});
+      const int64_t bytes = hlo::ShapeByteSize(*flow_.values()[value].shape);
+      if (bytes > 0) stay.slices.push_back({start, bytes});
       stay.copy_in_done = std::max(stay.copy_in_done, done);
     }
     for (ValueId v = 0; v < flow_.values().size(); ++v) {
@@ -158,38 +164,6 @@ class BaselineMaker {
       stay.copy_out_start = TimeOfStep(step);
       stay.copy_out_done = TimeOfStep(done_of_start[step]);
     }
-  }
-
-  // For each step that starts an asynchronous operation: the step of the matching done, or -1.
-  std::vector<int32_t> FindDoneSteps() const {
-    const Schedule& schedule = other_.schedule;
-    std::vector<int32_t> done_of(schedule.steps.size(), -1);
-    absl::flat_hash_map<std::pair<int32_t, int32_t>, int32_t> start_of;
-    for (int32_t s = 0; s < schedule.steps.size(); ++s) {
-      const Step& step = schedule.steps[s];
-      const hlo::Instruction& instruction = schedule.InstructionAt(step);
-      if (IsAsyncStart(instruction.opcode)) start_of[{step.instance, step.instruction}] = s;
-      if (!IsAsyncDone(instruction.opcode) || instruction.operands.empty()) continue;
-      const auto start = start_of.find({step.instance, instruction.operands[0]});
-      if (start == start_of.end()) continue;
-      done_of[start->second] = s;
-      // the operand of a done may be an update instead of the start
-      start_of[{step.instance, step.instruction}] = start->second;
-    }
-    return done_of;
-  }
-
-  std::vector<int32_t> StepsOfDefinitions() const {
-    std::vector<int32_t> step_of(flow_.values().size(), -1);
-    for (int32_t s = 0; s < other_.schedule.steps.size(); ++s) {
-      const Step& step = other_.schedule.steps[s];
-      for (ValueId v : flow_.ValuesOf(step.instance, step.instruction)) {
-        const HloValue& value = flow_.values()[v];
-        if (value.instance == step.instance && value.instruction == step.instruction)
-          step_of[v] = s;
-      }
-    }
-    return step_of;
   }
 
   // The stay that serves an access, found by its operands and outputs; -1 if it is in HBM.
@@ -277,14 +251,11 @@ class BaselineMaker {
   }
 
   bool HasWriteBetween(uint32_t buffer, int32_t first, int32_t last) const {
-    for (int32_t i = first; i <= last; ++i) {
-      const v1::Instruction& instruction = program_.instructions(i);
-      for (uint32_t k = 0; k < instruction.access_count(); ++k) {
-        const v1::Access& access = program_.accesses(instruction.first_access() + k);
-        if (access.buffer() == buffer && access.kind() != v1::Access::READ) return true;
-      }
-    }
-    return false;
+    const std::vector<int32_t>& accesses = accesses_of_[buffer];
+    return std::any_of(accesses.begin(), accesses.end(), [&](int32_t a) {
+      const int32_t time = program_.accesses(a).instruction();
+      return program_.accesses(a).kind() != v1::Access::READ && first <= time && time <= last;
+    });
   }
 
   // True if the stay becomes an interval: it serves an access, or a loop carries its value.
@@ -356,13 +327,10 @@ class BaselineMaker {
   // may be reused as soon as the copy out is done.
   int32_t LastUse(const Stay& stay, int32_t not_before) const {
     int32_t last = not_before;
-    for (int32_t a = 0; a < program_.accesses_size(); ++a) {
-      const v1::Access& access = program_.accesses(a);
-      const int32_t time = access.instruction();
-      if (access.buffer() == stay.buffer && in_fast_memory_[a] && time >= stay.first &&
-          time <= stay.last) {
-        last = std::max(last, time);
-      }
+    for (const int32_t a : accesses_of_[stay.buffer]) {
+      const int32_t time = program_.accesses(a).instruction();
+      const bool is_served = in_fast_memory_[a] && time >= stay.first && time <= stay.last;
+      if (is_served) last = std::max(last, time);
     }
     return last;
   }
@@ -382,7 +350,8 @@ class BaselineMaker {
   std::vector<int32_t> buffer_of_value_;  // for each value of the default module; -1: none
   std::vector<LiveRange> ranges_;         // for each storage of the default module
   absl::flat_hash_map<int32_t, int32_t> carried_;
-  std::vector<Stay> stays_;  // for each storage of the default module
+  std::vector<Stay> stays_;                        // for each storage of the default module
+  std::vector<std::vector<int32_t>> accesses_of_;  // of the program, for each buffer
   std::vector<int32_t> time_of_;
   // For each copy into fast memory: the value made, and whether source and stay share a buffer.
   std::vector<std::pair<ValueId, bool>> copied_in_;

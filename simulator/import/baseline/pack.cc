@@ -13,6 +13,9 @@
 namespace mallocmuzero {
 namespace {
 
+// The most pairs of blocks of different groups in fast memory at the same time. They take 0.8 GB.
+constexpr size_t kMostPairs = size_t{1} << 24;
+
 // Blocks that share one offset.
 struct Group {
   std::vector<int32_t> blocks;
@@ -26,7 +29,7 @@ struct Group {
 class Packer {
  public:
   Packer(absl::Span<const Block> blocks, int64_t capacity, int64_t alignment)
-      : blocks_(blocks), alignment_(alignment) {
+      : blocks_(blocks), capacity_(capacity), alignment_(alignment) {
     for (int32_t b = 0; b < blocks.size(); ++b) {
       const Block& block = blocks[b];
       if (block.group >= groups_.size()) groups_.resize(block.group + 1);
@@ -37,10 +40,37 @@ class Packer {
       group.duration += block.last - block.first + 1;
       group.first = std::min(group.first, block.first);
     }
-    FindNeighbours();
   }
 
   const std::vector<Group>& groups() const { return groups_; }
+
+  // Finds all pairs of blocks of different groups that are in fast memory at the same time. Returns
+  // false if such blocks have more bytes than fast memory, or if there are more than kMostPairs.
+  bool FindNeighbours() {
+    conflicts_.resize(groups_.size());
+    std::vector<int32_t> by_start(blocks_.size());
+    std::iota(by_start.begin(), by_start.end(), 0);
+    std::sort(by_start.begin(), by_start.end(),
+              [&](int32_t a, int32_t b) { return blocks_[a].first < blocks_[b].first; });
+    std::vector<int32_t> active;
+    size_t pairs = 0;
+    for (const int32_t b : by_start) {
+      std::erase_if(active, [&](int32_t a) { return blocks_[a].last < blocks_[b].first; });
+      active.push_back(b);
+      if (!HaveRoom(active)) return false;
+      for (const int32_t a : active) {
+        if (blocks_[a].group == blocks_[b].group) continue;
+        AddConflict(blocks_[a], blocks_[b]);
+        AddConflict(blocks_[b], blocks_[a]);
+        ++pairs;
+      }
+      if (pairs > kMostPairs) return false;
+    }
+    return true;
+  }
+
+  // Conflicts that all calls of Place have looked at.
+  int64_t looks() const { return looks_; }
 
   // which hole to take among those that are large enough
   enum class Fit : uint8_t { kLowest, kTightest };
@@ -69,23 +99,19 @@ class Packer {
     int64_t to;
   };
 
-  // Finds all pairs of blocks of different groups that are in fast memory at the same time.
-  void FindNeighbours() {
-    conflicts_.resize(groups_.size());
-    std::vector<int32_t> by_start(blocks_.size());
-    std::iota(by_start.begin(), by_start.end(), 0);
-    std::sort(by_start.begin(), by_start.end(),
-              [&](int32_t a, int32_t b) { return blocks_[a].first < blocks_[b].first; });
-    std::vector<int32_t> active;
-    for (int32_t b : by_start) {
-      std::erase_if(active, [&](int32_t a) { return blocks_[a].last < blocks_[b].first; });
-      for (int32_t a : active) {
-        if (blocks_[a].group == blocks_[b].group) continue;
-        AddConflict(blocks_[a], blocks_[b]);
-        AddConflict(blocks_[b], blocks_[a]);
-      }
-      active.push_back(b);
+  // False if blocks of different groups cannot be in fast memory at the same time. Blocks of one
+  // group may share bytes: one of them counts.
+  bool HaveRoom(absl::Span<const int32_t> active) {
+    counted_.resize(groups_.size(), -1);
+    int64_t room = capacity_;
+    for (const int32_t a : active) {
+      int32_t& counted = counted_[blocks_[a].group];
+      if (counted == active.back()) continue;
+      counted = active.back();
+      room -= blocks_[a].bytes;
+      if (room < 0) return false;
     }
+    return true;
   }
 
   void AddConflict(const Block& block, const Block& other) {
@@ -95,6 +121,7 @@ class Packer {
 
   int64_t FindOffset(int32_t g, Fit fit, absl::Span<const int64_t> offsets) {
     taken_.clear();
+    looks_ += static_cast<int64_t>(conflicts_[g].size());
     for (const Conflict& conflict : conflicts_[g]) {
       const int64_t other = offsets[conflict.group];
       if (other >= 0) taken_.push_back({other + conflict.from, other + conflict.to});
@@ -119,11 +146,15 @@ class Packer {
   }
 
   absl::Span<const Block> blocks_;
+  int64_t capacity_;
   int64_t alignment_;
+  int64_t looks_ = 0;
   std::vector<Group> groups_;
   std::vector<std::vector<Conflict>> conflicts_;  // for each group
   // scratch space of FindOffset: offsets that are ruled out
   std::vector<std::pair<int64_t, int64_t>> taken_;
+  // scratch space of HaveRoom, for each group: the last block that it was counted for
+  std::vector<int32_t> counted_;
 };
 
 std::vector<int32_t> OrderBy(const std::vector<Group>& groups,
@@ -138,8 +169,10 @@ std::vector<int32_t> OrderBy(const std::vector<Group>& groups,
 }  // namespace
 
 absl::optional<std::vector<int64_t>> PackBlocks(absl::Span<const Block> blocks, int64_t capacity,
-                                                int64_t alignment, int max_attempts) {
+                                                int64_t alignment, int max_attempts,
+                                                int64_t max_looks) {
   Packer packer(blocks, capacity, alignment);
+  if (!packer.FindNeighbours()) return absl::nullopt;
   const auto bytes = [](const Group& g) { return static_cast<double>(g.bytes); };
   const auto duration = [](const Group& g) { return static_cast<double>(g.duration); };
   std::vector<std::vector<int32_t>> orders = {
@@ -151,7 +184,7 @@ absl::optional<std::vector<int64_t>> PackBlocks(absl::Span<const Block> blocks, 
   // A group that did not fit moves forward in the order, by a random distance so that the search
   // does not repeat itself.
   std::mt19937 random(1);
-  for (int attempt = 0; attempt < max_attempts; ++attempt) {
+  for (int attempt = 0; attempt < max_attempts && packer.looks() < max_looks; ++attempt) {
     std::vector<int32_t>& order = orders[attempt % orders.size()];
     const auto fit =
         attempt / orders.size() % 2 == 0 ? Packer::Fit::kTightest : Packer::Fit::kLowest;

@@ -25,10 +25,12 @@ struct Block {
 // Finds one offset for each group, a multiple of `alignment`, such that no two blocks of different
 // groups overlap in time and address, and every block ends within `capacity` bytes. Tries greedy
 // best fit in several orders (XLA: GlobalDecreasingSizeBestFitHeap) and changes the orders at
-// random, from a fixed seed, for up to `max_attempts` attempts. Returns nullopt if no attempt
-// succeeds.
+// random, from a fixed seed, for up to `max_attempts` attempts. No attempt begins after `max_looks`
+// looks at pairs of blocks that are in fast memory at the same time. Returns nullopt if no attempt
+// succeeds, and at once if the blocks have more than `capacity` bytes at one time.
 absl::optional<std::vector<int64_t>> PackBlocks(absl::Span<const Block> blocks, int64_t capacity,
-                                                int64_t alignment, int max_attempts);
+                                                int64_t alignment, int max_attempts,
+                                                int64_t max_looks);
 
 }  // namespace mallocmuzero
 

@@ -1,5 +1,6 @@
 #include "simulator/import/baseline/pack_mapping.h"
 
+#include <cstdint>
 #include <numeric>
 #include <vector>
 
@@ -9,6 +10,9 @@ namespace mallocmuzero {
 namespace {
 
 constexpr int kPackAttempts = 2000;
+
+// Half a minute. Only very long programs need so many.
+constexpr int64_t kPackLooks = int64_t{1} << 31;
 
 // Adds the blocks of an interval. The bytes of each slice are occupied from the start of that
 // slice's copy.
@@ -64,8 +68,9 @@ bool PackMapping(const v1::Program& program, v1::Mapping& mapping) {
     AddBlocks(interval, program.buffers(buffer).bytes(), group, blocks);
     group_of_interval.push_back(group);
   }
-  const auto offsets = PackBlocks(blocks, program.hardware().fast_memory_bytes(),
-                                  program.hardware().fast_memory_alignment_bytes(), kPackAttempts);
+  const auto offsets =
+      PackBlocks(blocks, program.hardware().fast_memory_bytes(),
+                 program.hardware().fast_memory_alignment_bytes(), kPackAttempts, kPackLooks);
   if (!offsets) return false;
   for (int i = 0; i < mapping.intervals_size(); ++i) {
     mapping.mutable_intervals(i)->set_offset((*offsets)[group_of_interval[i]]);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -13,6 +14,13 @@ namespace mallocmuzero {
 namespace {
 
 using Offsets = absl::optional<std::vector<int64_t>>;
+
+constexpr int kNoEnd = std::numeric_limits<int>::max();
+
+Offsets PackBlocks(absl::Span<const Block> blocks, int64_t capacity, int64_t alignment,
+                   int max_attempts) {
+  return PackBlocks(blocks, capacity, alignment, max_attempts, std::numeric_limits<int64_t>::max());
+}
 
 // Checks that the offsets keep every promise of PackBlocks, by comparing all pairs of byte ranges.
 void ExpectValid(const std::vector<Block>& blocks, int64_t capacity, int64_t alignment,
@@ -58,6 +66,27 @@ TEST(Pack, GivesUpOnWhatCannotFit) {
   EXPECT_FALSE(PackBlocks(std::vector<Block>{{.first = 0, .last = 1, .bytes = 60, .group = 0},
                                              {.first = 1, .last = 1, .bytes = 60, .group = 1}},
                           capacity, 1, 100));
+}
+
+TEST(Pack, MoreBytesThanMemoryTakeNoAttempt) {
+  std::vector<Block> blocks;
+  for (int32_t g = 0; g < 1000; ++g) {
+    blocks.push_back({.first = 0, .last = 9, .bytes = 10, .group = g});
+  }
+  EXPECT_TRUE(PackBlocks(blocks, 10'000, 1, 1).has_value());
+  EXPECT_FALSE(PackBlocks(blocks, 9'999, 1, kNoEnd).has_value());
+  // blocks of one group may share bytes
+  for (Block& block : blocks) block.group = 0;
+  EXPECT_TRUE(PackBlocks(blocks, 10, 1, 1).has_value());
+}
+
+TEST(Pack, EndsAfterSoManyLooks) {
+  const std::vector<Block> blocks = {{.first = 0, .last = 0, .bytes = 17, .group = 0},
+                                     {.first = 0, .last = 0, .bytes = 5, .group = 1},
+                                     {.first = 0, .last = 0, .bytes = 16, .group = 2}};
+  EXPECT_FALSE(mallocmuzero::PackBlocks(blocks, 47, 16, kNoEnd, 1000).has_value());
+  // the first attempt may always end
+  EXPECT_TRUE(mallocmuzero::PackBlocks(blocks, 53, 16, kNoEnd, 1).has_value());
 }
 
 TEST(Pack, NeighboursInTimeShareBytes) {

@@ -161,6 +161,7 @@ void Signatures::AppendInstruction(const hlo::Instruction& instruction, std::str
     if (attribute.name == "channel_id") continue;  // every collective has its own
     absl::StrAppend(&text, attribute.name, "=", attribute.value, " ");
   }
+  if (instruction.kernel_flops) absl::StrAppend(&text, "flops=", *instruction.kernel_flops, " ");
   for (const hlo::CalledComputation& called : instruction.called_computations) {
     absl::StrAppend(&text, "{", OfComputation(called.computation), "}");
   }

@@ -14,16 +14,17 @@
 namespace mallocmuzero {
 
 // Hashes of everything on which the compiler's estimate for an instruction depends: opcode, shapes
-// with layouts but without memory spaces, attributes, and, for a fusion, the computation. Names,
-// metadata and literals are left out. Each computation and each instruction is hashed only once.
+// with layouts but without memory spaces, attributes, for a fusion the computation, and for a
+// kernel (Pallas) the flops that its author states. Names, metadata and literals are left out. Each
+// computation and each instruction is hashed only once.
 class Signatures {
  public:
   // `analyzed` must outlive the signatures.
   explicit Signatures(const AnalyzedModule& analyzed)
       : analyzed_(analyzed), of_computation_(analyzed.module.computations.size()) {}
 
-  // 32 raw bytes. They are equal for two instructions if and only if the compiler gives both the
-  // same cycles under the same placement.
+  // 32 raw bytes. The compiler mostly gives two instructions with equal bytes the same cycles under
+  // the same placement; kernels of other code are the exception.
   std::string Of(const PricedStep& priced);
 
  private:

@@ -126,6 +126,18 @@ TEST(Signature, LooksIntoFusions) {
   EXPECT_NE(signature("negate"), signature("abs"));
 }
 
+TEST(Signature, TellsKernelsOfOtherFlopsApart) {
+  const auto signature = [](int flops) {
+    const auto m = MustAnalyze(Compile(
+        absl::StrCat("ROOT %x = f32[64] custom-call(%a), custom_call_target=\"tpu_custom_call\", "
+                     R"(backend_config={"custom_call_config":{"cost_estimate":{"flops":")",
+                     flops, R"("}}})")));
+    return Signatures(*m).Of(m->priced.back());
+  };
+  EXPECT_EQ(signature(100), signature(100));
+  EXPECT_NE(signature(100), signature(200));
+}
+
 // Each of `levels` computations calls the one below it ten times; the lowest contains `opcode`.
 std::string FusionTower(int levels, const std::string& opcode) {
   std::string callees =

@@ -132,15 +132,22 @@ class Assembler {
     std::nth_element(sizes.begin(), sizes.begin() + kMaxAccessesPerInstruction, sizes.end(),
                      std::greater<>());
     const int64_t largest_dropped = sizes[kMaxAccessesPerInstruction];
-    size_t dropped = 0;
-    for (size_t i = touches.size(); i-- > 0 && touches.size() > kMaxAccessesPerInstruction;) {
-      if (touches[i].bytes_accessed > largest_dropped) continue;
-      storages_[touches[i].storage].pinned = true;
+    size_t left_to_drop = touches.size() - kMaxAccessesPerInstruction;
+    const size_t dropped = left_to_drop;
+    std::vector<Touch> kept;  // the last one first, as the last of equal ones are dropped
+    for (size_t i = touches.size(); i-- > 0;) {
+      Touch& touch = touches[i];
+      if (left_to_drop == 0 || touch.bytes_accessed > largest_dropped) {
+        kept.push_back(std::move(touch));
+        continue;
+      }
+      --left_to_drop;
+      storages_[touch.storage].pinned = true;
       int64_t& fixed = fixed_bytes_[priced];
-      fixed = SaturatingAdd(fixed, touches[i].bytes_accessed);
-      touches.erase(touches.begin() + i);
-      ++dropped;
+      fixed = SaturatingAdd(fixed, touch.bytes_accessed);
     }
+    std::reverse(kept.begin(), kept.end());
+    touches = std::move(kept);
     program().add_notes(absl::StrCat("%", std::string(source_.priced[priced].instruction->name),
                                      " has more than ", kMaxAccessesPerInstruction,
                                      " accesses: the ", dropped, " smallest stay in HBM"));
@@ -233,20 +240,20 @@ class Assembler {
   }
 
   void AddTensors() {
+    std::vector<hlo::ShapeIndex> leaves;
     for (ValueId id = 0; id < flow_.values().size(); ++id) {
       const HloValue& value = flow_.values()[id];
-      const int32_t buffer = assembly_.buffer_of_storage[flow_.StorageOf(id)];
       const hlo::Instruction& definition =
           source_.schedule.ComputationOf(value.instance).instructions[value.instruction];
+      // The values of one instruction come one after the other, in the order of its leaves.
+      if (value.leaf == 0) leaves = hlo::LeafIndices(definition.shape);
+      const int32_t buffer = assembly_.buffer_of_storage[flow_.StorageOf(id)];
       const bool is_start = IsAsyncStart(definition.opcode) && !StatesItsArrays(definition);
       if (buffer < 0 || is_start || BindsOperands(definition)) continue;
       v1::Tensor& tensor = *program().add_tensors();
       tensor.set_instruction_name(std::string(definition.name));
-      int32_t leaf = 0;
-      hlo::ForEachLeaf(definition.shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
-        if (leaf++ != value.leaf) return;
-        for (int32_t i : index) tensor.add_tuple_index(i);
-      });
+      const hlo::ShapeIndex& leaf = leaves[value.leaf];
+      tensor.mutable_tuple_index()->Add(leaf.begin(), leaf.end());
       tensor.set_shape(hlo::ShapeToString(*value.shape));
       tensor.set_bytes(hlo::ShapeByteSize(*value.shape));
       tensor.set_buffer(buffer);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/types/span.h"
+#include "base/size32.h"
 #include "simulator/core/program_types.h"
 #include "simulator/import/analysis/collectives.h"
 #include "simulator/import/analysis/traffic.h"
@@ -23,14 +24,6 @@ v1::Position MakePosition(int32_t operand, absl::Span<const int32_t> index) {
   return position;
 }
 
-Touch& TouchOf(std::vector<Touch>& touches, int32_t storage) {
-  for (Touch& touch : touches) {
-    if (touch.storage == storage) return touch;
-  }
-  touches.push_back({.storage = storage});
-  return touches.back();
-}
-
 class TouchCollector {
  public:
   TouchCollector(const AnalyzedModule& source, const v1::Hardware& hardware)
@@ -48,17 +41,32 @@ class TouchCollector {
       info.pinned = info.pinned || value.shape->dims.empty();
     }
     found_.touches.resize(source_.priced.size());
+    touch_of_.assign(flow_.storage_count(), kNone);
     for (size_t i = 0; i < source_.priced.size(); ++i) {
       const PricedStep& priced = source_.priced[i];
       if (IsMarker(source_.KindOf(priced)) || priced.instruction->opcode == hlo::Opcode::kTuple)
         continue;
       CollectFrom(priced, found_.touches[i]);
-      for (const Touch& touch : found_.touches[i]) found_.storages[touch.storage].touched = true;
+      for (const Touch& touch : found_.touches[i]) {
+        found_.storages[touch.storage].touched = true;
+        touch_of_[touch.storage] = kNone;
+      }
     }
     return std::move(found_);
   }
 
  private:
+  static constexpr int32_t kNone = -1;
+
+  Touch& TouchOf(std::vector<Touch>& touches, int32_t storage) {
+    int32_t& index = touch_of_[storage];
+    if (index == kNone) {
+      index = Size32(touches);
+      touches.push_back({.storage = storage});
+    }
+    return touches[index];
+  }
+
   // The start of a collective names its operands among its outputs, but does not write them.
   bool OnlyNames(const PricedStep& priced, ValueId output) const {
     const Step& step = source_.StepOf(priced);
@@ -99,6 +107,7 @@ class TouchCollector {
   const Dataflow& flow_;
   const v1::Hardware& hardware_;
   Touches found_;
+  std::vector<int32_t> touch_of_;  // by storage: its touch by the present instruction, or kNone
 };
 
 }  // namespace
