@@ -65,6 +65,33 @@ TEST_P(RealProgram, PricesEverythingInHbmUnlessAMappingIsGiven) {
                                                             price["stall_cycles"].get<double>());
 }
 
+// For a program and for a module; the table shows what the JSON has.
+TEST_P(RealProgram, ListsTheInstructionsThatTakeMostCycles) {
+  const std::string module = TestData("hlo/" + GetParam() + "/default.hlo.zst");
+  const std::vector<std::vector<std::string>> commands = {
+      {"simulate", "--program", program_, "--mapping", "default", "--limit"},
+      {"simulate", "--hlo", module, "--hardware", "tpu_v4i", "--limit"}};
+  for (std::vector<std::string> command : commands) {
+    command.push_back("1000000");
+    const json report = RunForJson(command);
+    double cycles = 0;
+    double bytes = 0;
+    for (const json& instruction : report["costliest"]) {
+      cycles += instruction["cycles"].get<double>();
+      bytes += instruction["bytes_accessed"].get<double>();
+    }
+    EXPECT_EQ(report["costliest"].size(), report["instructions"]);
+    EXPECT_NEAR(cycles,
+                report["estimated_cycles"].get<double>() + report["modelled_cycles"].get<double>(),
+                1e-9 * cycles);
+    EXPECT_NEAR(bytes, report["bytes_accessed"].get<double>(), 1e-9 * bytes);
+    command.back() = "1";
+    const std::string text = RunMallocmuzero(command).out;
+    EXPECT_THAT(text, HasSubstr("The 1 instruction that takes most cycles"));
+    EXPECT_THAT(text, HasSubstr("\n" + report["costliest"][0]["name"].get<std::string>() + "  "));
+  }
+}
+
 TEST_P(RealProgram, PricesTheDefaultAsItsCompiledModuleOrNamesTheDifference) {
   const json mapped = RunForJson({"simulate", "--program", program_, "--mapping", "default"});
   const json compiled =

@@ -217,6 +217,29 @@ TEST(PriceModule, ReportsAFile) {
   EXPECT_EQ(report->instructions(), 1);
 }
 
+TEST(PriceModule, ListsTheCostliestInstructionsFirst) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/costliest.hlo");
+  // An f32[8] has 32 bytes. %y reads one of HBM and writes one of fast memory.
+  const std::string loop =
+      testing::LoopModule(5, absl::StrCat("%y = f32[8]{0:S(3)} negate(%x)", Cycles(9),
+                                          "\n%state = f32[8] negate(%y)", Cycles(7)));
+  ASSERT_TRUE(WriteFileAtomically(path, loop).ok());
+  const auto report = PriceModule(path, SmallHardware(), 2);
+  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_EQ(report->costliest_size(), 2);
+  const auto& first = report->costliest(0);
+  EXPECT_EQ(first.name(), "y");
+  EXPECT_EQ(first.opcode(), "negate");
+  EXPECT_EQ(first.executions(), 5);
+  EXPECT_DOUBLE_EQ(first.cycles(), 5 * 9);
+  EXPECT_DOUBLE_EQ(first.bytes_accessed(), 5 * (32 + 32));
+  EXPECT_DOUBLE_EQ(first.hbm_share(), 0.5);
+  EXPECT_FALSE(first.has_accesses());
+  EXPECT_EQ(report->costliest(1).name(), "state");
+  EXPECT_DOUBLE_EQ(report->costliest(1).cycles(), 5 * 7);
+  EXPECT_TRUE(PriceModule(path, SmallHardware())->costliest().empty());
+}
+
 TEST(PriceModule, NamesTheFileItCannotRead) {
   const std::string missing = absl::StrCat(::testing::TempDir(), "/no_such_file.hlo");
   EXPECT_EQ(PriceModule(missing, SmallHardware()).status().code(), absl::StatusCode::kNotFound);
