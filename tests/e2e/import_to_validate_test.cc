@@ -97,6 +97,10 @@ TEST_P(RealProgram, PricesTheDefaultAsItsCompiledModuleOrNamesTheDifference) {
   const json compiled =
       RunForJson({"simulate", "--hlo", TestData("hlo/" + GetParam() + "/default.hlo.zst"),
                   "--hardware", "tpu_v4i"});
+  // The compiler turned some synchronous copies of decode_b1 into asynchronous ones.
+  if (GetParam() != "decode_b1") {
+    EXPECT_EQ(mapped["copies"], compiled["copies"]);
+  }
   const double difference =
       mapped["total_cycles"].get<double>() - compiled["total_cycles"].get<double>();
   if (std::abs(difference) > 0.001 * compiled["total_cycles"].get<double>()) {

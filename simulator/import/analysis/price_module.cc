@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/largest.h"
 #include "base/size32.h"
 #include "mallocmuzero/v1/program.pb.h"
@@ -72,7 +73,8 @@ class SchedulePricer {
       const CopyDirection direction = IsFast(source) ? CopyDirection::kOut : CopyDirection::kIn;
       tickets_[{step.instance, step.instruction}] =
           queues_.Issue(direction, static_cast<double>(hlo::ShapeByteSize(*target.shape)));
-      ++price_.copies;
+      const bool is_piece = start.opcode == hlo::Opcode::kAsyncStart;
+      if (!is_piece || sliced_.insert(analyzed_.flow.StorageOf(value)).second) ++price_.copies;
     }
   }
 
@@ -181,6 +183,7 @@ class SchedulePricer {
   std::vector<LinkEvent> link_steps_;  // points are steps of the schedule
   Links links_;
   absl::flat_hash_map<StepKey, CopyTicket> tickets_;
+  absl::flat_hash_set<int32_t> sliced_;  // the storages into which pieces are copied
 };
 
 void ListCostliest(const AnalyzedModule& analyzed, const ModulePrice& price, int listed,

@@ -30,7 +30,8 @@ struct ModulePrice {
   double collective_cycles = 0;  // the part of modelled and stall cycles that is for collectives
   double bytes_accessed = 0;     // by instructions; copies are not counted
   double hbm_bytes = 0;          // the part of them from or to HBM
-  uint32_t copies = 0;           // without cross-program prefetches
+  // in and out; a sliced copy counts once, a cross-program prefetch does not count
+  uint32_t copies = 0;
   std::vector<StepPrice> steps;  // one for each of AnalyzedModule::priced
 
   double total_cycles() const { return estimated_cycles + modelled_cycles + stall_cycles; }
