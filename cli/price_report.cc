@@ -118,6 +118,12 @@ std::string PriceText(const v1::PriceReport& report) {
   return FactList(facts);
 }
 
+std::string PriceNotes(const v1::PriceReport& report) {
+  std::string text = report.notes().empty() ? "" : "\nNotes\n";
+  for (const std::string& note : report.notes()) absl::StrAppend(&text, "  ", note, "\n");
+  return text;
+}
+
 std::string ComparedCycles(double cycles, bool has_default, double default_cycles) {
   if (!has_default) return FormatCycles(cycles);
   return absl::StrCat(FormatCycles(cycles), ", ", FormatChange(cycles, default_cycles),

@@ -22,6 +22,9 @@ std::string PriceText(const v1::PriceReport& report);
 // default".
 std::string ComparedCycles(double cycles, bool has_default, double default_cycles);
 
+// The notes of the report under a title; "" if there are none.
+std::string PriceNotes(const v1::PriceReport& report);
+
 // The costliest instructions of the report as a table with a title; "" if it lists none.
 std::string CostliestText(const v1::PriceReport& report);
 

@@ -38,7 +38,7 @@ absl::StatusOr<ExitCode> Print(const SimulateFlags& flags, const v1::PriceReport
                                absl::string_view what) {
   if (flags.json) return PrintJson(report);
   return PrintText(absl::StrCat(report.name(), " on ", report.hardware(), " ", what, "\n\n",
-                                PriceText(report), CostliestText(report)));
+                                PriceText(report), CostliestText(report), PriceNotes(report)));
 }
 
 absl::StatusOr<ExitCode> SimulateModule(const SimulateFlags& flags) {

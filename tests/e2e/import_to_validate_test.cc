@@ -53,6 +53,16 @@ TEST(Import, NotesAnAllHbmCompileThatUsesFastMemory) {
               HasSubstr("arrays in fast memory; was another compile given"));
 }
 
+TEST(Import, NotesACompileForAnotherChip) {
+  const TemporaryFolder folder;
+  const json report = RunForJson({"import", "--all-hbm", TestData("hlo/gpt_b16/all_hbm.hlo.zst"),
+                                  "--default", TestData("hlo/gpt_b16/default.hlo.zst"),
+                                  "--hardware", "tpu_v6e", "--output", folder.Path("p.program")});
+  EXPECT_THAT(report["notes"].dump(),
+              HasSubstr(" arrays are in memory space 3, the fast memory of "
+                        "tpu_v4, tpu_v4i; that of tpu_v6e is 1; was the module"));
+}
+
 TEST_P(RealProgram, PricesEverythingInHbmUnlessAMappingIsGiven) {
   const json price = RunForJson({"simulate", "--program", program_});
   EXPECT_EQ(price["total_cycles"], report_["all_hbm_cycles"]);

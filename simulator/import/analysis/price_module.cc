@@ -13,6 +13,7 @@
 #include "simulator/core/links.h"
 #include "simulator/core/roofline.h"
 #include "simulator/import/analysis/collectives.h"
+#include "simulator/import/analysis/module_notes.h"
 #include "simulator/import/analysis/traffic.h"
 
 namespace mallocmuzero {
@@ -232,6 +233,7 @@ absl::StatusOr<v1::PriceReport> PriceModule(const std::string& path, const v1::H
   report.set_instructions((*analyzed)->priced.size());
   report.set_copies(price.copies);
   ListCostliest(**analyzed, price, listed, report);
+  for (const std::string& note : ModuleNotes(**analyzed, hardware)) report.add_notes(note);
   return report;
 }
 

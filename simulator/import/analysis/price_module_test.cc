@@ -6,6 +6,7 @@
 #include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "simulator/core/hardware.h"
 #include "simulator/core/testing/program_builder.h"
 #include "simulator/import/testing/modules.h"
 
@@ -13,7 +14,9 @@ namespace mallocmuzero {
 namespace {
 
 using testing::Cycles;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::MustAnalyze;
 using testing::SmallHardware;
 
@@ -238,6 +241,23 @@ TEST(PriceModule, ListsTheCostliestInstructionsFirst) {
   EXPECT_EQ(report->costliest(1).name(), "state");
   EXPECT_DOUBLE_EQ(report->costliest(1).cycles(), 5 * 7);
   EXPECT_TRUE(PriceModule(path, SmallHardware())->costliest().empty());
+}
+
+TEST(PriceModule, NotesArraysInTheFastMemoryOfOtherChips) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/other_chip.hlo");
+  ASSERT_TRUE(WriteFileAtomically(path, Lines(Compute(5) + "ROOT %x = f32[100] copy(%c)")).ok());
+  EXPECT_THAT(PriceModule(path, *LoadHardware("tpu_v4i"))->notes(), IsEmpty());
+  EXPECT_THAT(
+      PriceModule(path, *LoadHardware("tpu_v6e"))->notes(),
+      ElementsAre("2 arrays are in memory space 3, the fast memory of tpu_v4, tpu_v4i; that "
+                  "of tpu_v6e is 1; was the module compiled for another chip?"));
+}
+
+TEST(PriceModule, NotesThatThereAreNoEstimates) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/no_estimates.hlo");
+  ASSERT_TRUE(WriteFileAtomically(path, Lines("ROOT %x = f32[100] negate(%a)")).ok());
+  EXPECT_THAT(PriceModule(path, *LoadHardware("tpu_v4i"))->notes(),
+              ElementsAre(HasSubstr("no instruction has the compiler's estimate")));
 }
 
 TEST(PriceModule, NamesTheFileItCannotRead) {
