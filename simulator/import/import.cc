@@ -198,6 +198,7 @@ v1::ImportReport MakeImportReport(const Program& program) {
   report.set_all_fast_cycles(AllFastCycles(program));
   if (const Baseline* baseline = program.baseline(); baseline != nullptr) {
     report.set_default_cycles(baseline->compiled_cycles);
+    report.set_default_mapped_cycles(baseline->mapped_cycles);
     report.set_default_stall_cycles(baseline->stall_cycles);
     report.set_default_packed(baseline->packed);
     const Traffic traffic = MeasureTraffic(program, baseline->mapping);

@@ -107,6 +107,7 @@ TEST_P(RealProgram, PricesTheDefaultAsItsCompiledModuleOrNamesTheDifference) {
   const json compiled =
       RunForJson({"simulate", "--hlo", TestData("hlo/" + GetParam() + "/default.hlo.zst"),
                   "--hardware", "tpu_v4i"});
+  EXPECT_DOUBLE_EQ(report_["default_mapped_cycles"], mapped["total_cycles"]);
   // The compiler turned some synchronous copies of decode_b1 into asynchronous ones.
   if (GetParam() != "decode_b1") {
     EXPECT_EQ(mapped["copies"], compiled["copies"]);
