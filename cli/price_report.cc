@@ -113,8 +113,9 @@ std::string PriceText(const v1::PriceReport& report) {
   if (report.has_default_cycles()) add_reference("default", report.default_cycles());
   facts.push_back({"accessed", absl::StrCat(FormatMebibytes(report.bytes_accessed()), " MiB, ",
                                             FormatPercent(report.hbm_share()), " of it in HBM")});
-  facts.push_back({"schedule", absl::StrCat(FormatCount(report.instructions()), " instructions, ",
-                                            FormatCount(report.copies()), " copies")});
+  facts.push_back(
+      {"schedule", absl::StrCat(FormatCounted(report.instructions(), "instruction"), ", ",
+                                FormatCounted(report.copies(), "copy", "copies"))});
   return FactList(facts);
 }
 

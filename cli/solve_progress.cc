@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "base/rounding.h"
 #include "base/steady_clock.h"
+#include "view/format.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -54,8 +55,9 @@ void SolveProgressBar::Show(const SolveProgress& progress) {
   shown_ = true;
   const double share = std::min(1.0, absl::FDivDuration(now - start_, budget_));
   std::string text =
-      absl::StrFormat("%3.0f s, %u games, best %.3f Mcycles", absl::ToDoubleSeconds(now - start_),
-                      progress.games, progress.best_cycles / 1e6);
+      absl::StrCat(absl::StrFormat("%3.0f s, %u games, best ", absl::ToDoubleSeconds(now - start_),
+                                   progress.games),
+                   view::FormatCycles(progress.best_cycles));
   if (reference_cycles_ > 0) {
     const double saved = 1 - progress.best_cycles / reference_cycles_;
     absl::StrAppendFormat(&text, ", %.2f %% %s than the default", 100 * std::abs(saved),
