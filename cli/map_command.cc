@@ -228,6 +228,28 @@ absl::Status WriteOutputs(const MapFlags& flags, const Program& program, const S
   return status.ok() ? status : OutputError(status);
 }
 
+// Searches here or on a server, and shows how far it is. `agent` may be null if no network plays
+// and no server is asked.
+absl::StatusOr<Solution> Search(const MapFlags& flags, const AgentPlayer* agent,
+                                const PlayedProgram& played, absl::Duration budget,
+                                absl::Time start) {
+  const Baseline* baseline = played.program().baseline();
+  SolveProgressBar bar(start, budget, baseline != nullptr ? baseline->compiled_cycles : 0);
+  SolveOptions options;
+  options.deadline = start + budget;
+  options.threads = ThreadCount(flags.threads);
+  options.seed = flags.seed;
+  options.stop = InterruptGuard::interrupted;
+  options.progress = [&bar](const SolveProgress& progress) { bar.Show(progress); };
+  if (flags.server.empty()) return SolveHere(flags, agent, played, options);
+  return agent->ask_server({.address = flags.server,
+                            .security_file = flags.server_security,
+                            .solver = flags.solver,
+                            .budget = budget,
+                            .threads = flags.threads},
+                           played.program(), options);
+}
+
 // `agent` may be null if no network plays and no server is asked.
 absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent) {
   const absl::StatusOr<absl::Duration> budget = ParseDuration("--budget", flags.budget);
@@ -243,28 +265,12 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent)
   const absl::Time start = SteadyNow();
   absl::StatusOr<Solution> solution;
   {
+    // Also covers the files: a signal just after the end of the search must not lose its result.
     const InterruptGuard guard;
-    SolveProgressBar bar(start, *budget,
-                         program.baseline() != nullptr ? program.baseline()->compiled_cycles : 0);
-    SolveOptions options;
-    options.deadline = start + *budget;
-    options.threads = ThreadCount(flags.threads);
-    options.seed = flags.seed;
-    options.stop = InterruptGuard::interrupted;
-    options.progress = [&bar](const SolveProgress& progress) { bar.Show(progress); };
-    if (flags.server.empty()) {
-      solution = SolveHere(flags, agent, **played, options);
-    } else {
-      solution = agent->ask_server({.address = flags.server,
-                                    .security_file = flags.server_security,
-                                    .solver = flags.solver,
-                                    .budget = *budget,
-                                    .threads = flags.threads},
-                                   program, options);
-    }
+    solution = Search(flags, agent, **played, *budget, start);
+    if (!solution.ok()) return solution.status();
+    MMZ_RETURN_IF_ERROR(WriteOutputs(flags, program, *solution));
   }
-  if (!solution.ok()) return solution.status();
-  MMZ_RETURN_IF_ERROR(WriteOutputs(flags, program, *solution));
   v1::MapReport report = MakeReport(program, rules, *solution, SteadyNow() - start);
   AddBound(program, *budget, report);
   if (flags.explain) {
