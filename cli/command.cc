@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/enums.h"
+#include "base/file_io.h"
 #include "base/log.h"
 #include "build_info.h"
 
@@ -132,13 +133,14 @@ absl::Status CheckOutputIsNotRead(const std::string& output, absl::Span<const st
 }
 
 absl::Status CheckOutputHasPlace(const std::string& output) {
+  if (output.empty()) return absl::OkStatus();
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(output).parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
     return absl::NotFoundError(
         absl::StrCat(output, ": cannot write: no folder '", folder.string(), "'"));
   }
-  if (!std::filesystem::is_directory(output, error)) return absl::OkStatus();
+  if (!std::filesystem::is_directory(output, error)) return CheckCanWrite(output);
   return absl::FailedPreconditionError(
       absl::StrCat(output, ": cannot write: a folder; a file expected"));
 }
