@@ -17,6 +17,7 @@
 #include "base/enums.h"
 #include "base/file_io.h"
 #include "base/log.h"
+#include "base/size32.h"
 #include "build_info.h"
 
 namespace mallocmuzero::cli {
@@ -48,12 +49,13 @@ std::string Version() {
   return absl::StrCat("mallocmuzero ", kVersion, " (commit ", commit, ")");
 }
 
-// Says what is wrong with the usage. CLI11 does not name a word that is no subcommand.
-std::string UsageError(const CLI::App& app, const CLI::ParseError& error) {
+// Says that a word is no subcommand; "" if none is wrong. CLI11 does not name the word, and takes
+// it for no error before --help.
+std::string UnknownCommand(const CLI::App& app) {
   const CLI::App* chosen = &app;
   while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
   const std::vector<std::string> left = app.remaining(/*recurse=*/true);
-  if (chosen->get_require_subcommand_min() == 0 || left.empty()) return error.what();
+  if (chosen->get_require_subcommand_min() == 0 || left.empty()) return "";
   const std::string where = chosen == &app ? "" : absl::StrCat(chosen->get_name(), ": ");
   return absl::StrCat(where, "there is no '", left.front(), "'");
 }
@@ -70,9 +72,10 @@ std::string ChosenCommand(const CLI::App& app) {
 
 // --help and --version arrive here too, as errors with exit code 0.
 ExitCode ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() != 0) {
+  const std::string unknown = UnknownCommand(app);
+  if (error.get_exit_code() != 0 || !unknown.empty()) {
     const std::string chosen = ChosenCommand(app);
-    PrintError(absl::StrCat(UsageError(app, error), " (mallocmuzero ", chosen,
+    PrintError(absl::StrCat(unknown.empty() ? error.what() : unknown, " (mallocmuzero ", chosen,
                             chosen.empty() ? "" : " ", "--help shows the usage)"));
     return ExitCode::kBadInput;
   }
@@ -96,7 +99,9 @@ ExitCode ParseAndRun(const CommandLine& line, int argc, const char* const* argv)
       "mallocmuzero");
   app.set_version_flag("--version", Version());
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 success, 1 failure or an invalid mapping, 2 bad usage or input.");
+  app.footer(
+      "`mallocmuzero help COMMAND` shows the usage of a command.\n"
+      "Exit codes: 0 success, 1 failure or an invalid mapping, 2 bad usage or input.");
   CommandBody body;
   line.add_commands(app, body);
   RefuseEmptyValues(app);
@@ -166,7 +171,14 @@ ExitCode ExitCodeOf(const absl::Status& status) {
 }
 
 int RunCommandLine(const CommandLine& line, int argc, const char* const* argv) {
-  const ExitCode code = ParseAndRun(line, argc, argv);
+  std::vector<const char*> words(argv, argv + argc);
+  // `help bench game` stands for `bench game --help`.
+  if (words.size() > 1 && std::string_view(words[1]) == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back("--help");
+  }
+  words.push_back(nullptr);
+  const ExitCode code = ParseAndRun(line, Size32(words) - 1, words.data());
   // Only this flush reports a full disk or a closed pipe.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     PrintError("cannot write to standard output");

@@ -229,6 +229,9 @@ TEST(HumanOutput, VersionAndHelpGoToStdout) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.out, HasSubstr("--all-hbm"));
   EXPECT_THAT(help.err, IsEmpty());
+  EXPECT_EQ(RunMallocmuzero({"help", "import"}).out, help.out);
+  EXPECT_EQ(RunMallocmuzero({"help"}).out, RunMallocmuzero({"--help"}).out);
+  EXPECT_EQ(RunMallocmuzero({"help", "fly"}).exit_code, 2);
 }
 
 }  // namespace
