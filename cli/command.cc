@@ -11,6 +11,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -148,6 +149,17 @@ absl::Status CheckOutputHasPlace(const std::string& output) {
   if (!std::filesystem::is_directory(output, error)) return CheckCanWrite(output);
   return absl::FailedPreconditionError(
       absl::StrCat(output, ": cannot write: a folder; a file expected"));
+}
+
+absl::Status CheckIsSvgName(const std::string& output) {
+  const std::filesystem::path path(output);
+  const std::string extension = absl::AsciiStrToLower(path.extension().string());
+  for (const char* other : {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf"}) {
+    if (extension != other) continue;
+    return absl::InvalidArgumentError(absl::StrCat(output, ": pictures are SVG; a name such as ",
+                                                   path.stem().string(), ".svg expected"));
+  }
+  return absl::OkStatus();
 }
 
 std::filesystem::path WholePath(const std::string& path) {

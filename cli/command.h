@@ -46,6 +46,9 @@ absl::Status CheckOutputIsNotRead(const std::string& output, absl::Span<const st
 // itself. Commands ask before their work. An empty path names no file.
 absl::Status CheckOutputHasPlace(const std::string& output);
 
+// An error of bad input if the name of `output` ends as that of a picture that is no SVG.
+absl::Status CheckIsSvgName(const std::string& output);
+
 // The same path for two ways to write it, whether or not there is such a file.
 std::filesystem::path WholePath(const std::string& path);
 

@@ -90,6 +90,7 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
   if (flags.server.empty() && !flags.server_security.empty()) {
     return absl::InvalidArgumentError("--server-security: --server expected, too");
   }
+  MMZ_RETURN_IF_ERROR(CheckIsSvgName(flags.plot));
   if (!flags.plot.empty() && WholePath(flags.plot) == WholePath(flags.output)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--plot: ", flags.plot, ": another file than that of --output expected"));

@@ -103,6 +103,15 @@ TEST_F(View, RefusesWhatItCannotDraw) {
       2);
 }
 
+TEST_F(View, APictureThatIsNoSvgIsRefusedByItsName) {
+  const std::string picture = folder_.Path("memory.PNG");
+  ExpectOneErrorLine(RunMallocmuzero({"plot", "--program", program_, "--output", picture}),
+                     "memory\\.PNG: pictures are SVG; a name such as memory\\.svg expected");
+  ExpectOneErrorLine(RunMallocmuzero({"map", "--program", program_, "--budget", "10m", "--output",
+                                      folder_.Path("m.mapping"), "--plot", picture}),
+                     "memory\\.PNG: pictures are SVG");
+}
+
 TEST_F(View, AsksForAMappingIfTheProgramHasNoDefault) {
   const std::string bare = folder_.Path("bare.program");
   ASSERT_EQ(RunMallocmuzero({"import", "--all-hbm", TestData("hlo/gpt_small/all_hbm.hlo.zst"),
