@@ -106,6 +106,19 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return Decompress(std::move(content), path);
 }
 
+absl::Status CheckCanWrite(const std::string& path) {
+  if (TakesBytesOnly(path)) {
+    // Opening a pipe would wait for its reader.
+    if (access(path.c_str(), W_OK) == 0) return absl::OkStatus();
+    return ErrnoStatus(path, "cannot open", errno);
+  }
+  const absl::StatusOr<std::string> target = FollowLinks(path);
+  if (!target.ok()) return target.status();
+  const TemporaryFile temporary(*target);
+  if (temporary.error() == 0) return absl::OkStatus();
+  return ErrnoStatus(path, "cannot create", temporary.error());
+}
+
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes, bool compress) {
   std::string compressed;
   if (compress || absl::EndsWith(path, ".zst")) {

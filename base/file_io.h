@@ -28,6 +28,10 @@ bool IsNoRoom(int error);
 // ResourceExhausted if there is no room (IsNoRoom), else InvalidArgument.
 absl::Status WriteBytes(int file, const std::string& path, absl::string_view bytes);
 
+// The error that WriteFileAtomically has before it writes the first byte, such as of a folder that
+// is missing or read-only; OK if there is none. Leaves no file behind.
+absl::Status CheckCanWrite(const std::string& path);
+
 // Replaces the file atomically: a reader, even after a crash, sees either the old or the new
 // content. If the path is a link, the file that it points to is replaced. If the path is a pipe or
 // a device, the bytes are written to it. The content is compressed if `compress` is set or the path

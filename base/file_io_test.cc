@@ -166,6 +166,26 @@ TEST(FileIo, FailedWriteIsAnErrorAndLeavesNothingBehind) {
 }
 
 // A full disk is not a mistake of the caller: the same call may succeed later.
+TEST(FileIo, WhatCannotBeWrittenIsFoundBeforeTheWrite) {
+  // No file can be made in /proc, even by root.
+  for (const std::string& path : {TemporaryPath("none/file"), std::string("/proc/no_such_file")}) {
+    EXPECT_EQ(CheckCanWrite(path), WriteFileAtomically(path, "bytes")) << path;
+    EXPECT_FALSE(CheckCanWrite(path).ok()) << path;
+  }
+  EXPECT_TRUE(CheckCanWrite("/dev/null").ok());
+}
+
+TEST(FileIo, ACheckLeavesTheFolderAsItWas) {
+  const std::string folder = TemporaryPath("checked");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  EXPECT_TRUE(CheckCanWrite(folder + "/new").ok());
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  ASSERT_TRUE(WriteFileAtomically(folder + "/old", "old").ok());
+  EXPECT_TRUE(CheckCanWrite(folder + "/old").ok());
+  EXPECT_EQ(*ReadFile(folder + "/old"), "old");
+}
+
 TEST(FileIo, NoRoomIsAnErrorOfItsOwn) {
   const absl::Status full = WriteFileAtomically("/dev/full", "x");
   EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;

@@ -6,18 +6,17 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "base/file_io.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/print_report.h"
 #include "cli/table.h"
-#include "google/protobuf/stubs/logging.h"
 #include "mallocmuzero/v1/handover_report.pb.h"
 #include "mallocmuzero/v1/hardware.pb.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "mallocmuzero/xla/hlo.pb.h"
 #include "simulator/core/hardware.h"
+#include "simulator/place/place.h"
 #include "simulator/place_check/check_placed.h"
 
 namespace mallocmuzero::cli {
@@ -30,18 +29,6 @@ struct CheckPlacedFlags {
   bool allow_reordering = false;
   bool json = false;
 };
-
-absl::StatusOr<xla::HloModuleProto> LoadModule(const std::string& path) {
-  const absl::StatusOr<std::string> bytes = ReadFile(path);
-  if (!bytes.ok()) return bytes.status();
-  xla::HloModuleProto module;
-  const google::protobuf::LogSilencer silencer;  // errors are one line, and that is below
-  if (!module.ParseFromString(*bytes) || module.computations().empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": a module of the compiler (HloModuleProto, binary) expected"));
-  }
-  return module;
-}
 
 v1::PlacedCheckReport MakeReport(const PlacedCheck& check, const PlacedCheckOptions& options) {
   v1::PlacedCheckReport report;
@@ -79,9 +66,9 @@ std::string CheckText(const PlacedCheck& check, const PlacedCheckOptions& option
 absl::StatusOr<ExitCode> RunCheckPlaced(const CheckPlacedFlags& flags) {
   const absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.hardware);
   if (!hardware.ok()) return hardware.status();
-  const absl::StatusOr<xla::HloModuleProto> original = LoadModule(flags.original);
+  const absl::StatusOr<xla::HloModuleProto> original = place::LoadModule(flags.original);
   if (!original.ok()) return original.status();
-  const absl::StatusOr<xla::HloModuleProto> placed = LoadModule(flags.placed);
+  const absl::StatusOr<xla::HloModuleProto> placed = place::LoadModule(flags.placed);
   if (!placed.ok()) return placed.status();
   const PlacedCheckOptions options = {
       .fast_memory_space = hardware->fast_memory_space(),

@@ -11,11 +11,14 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/enums.h"
+#include "base/file_io.h"
 #include "base/log.h"
+#include "base/size32.h"
 #include "build_info.h"
 
 namespace mallocmuzero::cli {
@@ -47,12 +50,13 @@ std::string Version() {
   return absl::StrCat("mallocmuzero ", kVersion, " (commit ", commit, ")");
 }
 
-// Says what is wrong with the usage. CLI11 does not name a word that is no subcommand.
-std::string UsageError(const CLI::App& app, const CLI::ParseError& error) {
+// Says that a word is no subcommand; "" if none is wrong. CLI11 does not name the word, and takes
+// it for no error before --help.
+std::string UnknownCommand(const CLI::App& app) {
   const CLI::App* chosen = &app;
   while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
   const std::vector<std::string> left = app.remaining(/*recurse=*/true);
-  if (chosen->get_require_subcommand_min() == 0 || left.empty()) return error.what();
+  if (chosen->get_require_subcommand_min() == 0 || left.empty()) return "";
   const std::string where = chosen == &app ? "" : absl::StrCat(chosen->get_name(), ": ");
   return absl::StrCat(where, "there is no '", left.front(), "'");
 }
@@ -69,9 +73,10 @@ std::string ChosenCommand(const CLI::App& app) {
 
 // --help and --version arrive here too, as errors with exit code 0.
 ExitCode ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
-  if (error.get_exit_code() != 0) {
+  const std::string unknown = UnknownCommand(app);
+  if (error.get_exit_code() != 0 || !unknown.empty()) {
     const std::string chosen = ChosenCommand(app);
-    PrintError(absl::StrCat(UsageError(app, error), " (mallocmuzero ", chosen,
+    PrintError(absl::StrCat(unknown.empty() ? error.what() : unknown, " (mallocmuzero ", chosen,
                             chosen.empty() ? "" : " ", "--help shows the usage)"));
     return ExitCode::kBadInput;
   }
@@ -95,7 +100,9 @@ ExitCode ParseAndRun(const CommandLine& line, int argc, const char* const* argv)
       "mallocmuzero");
   app.set_version_flag("--version", Version());
   app.require_subcommand(1);
-  app.footer("Exit codes: 0 success, 1 failure or an invalid mapping, 2 bad usage or input.");
+  app.footer(
+      "`mallocmuzero help COMMAND` shows the usage of a command.\n"
+      "Exit codes: 0 success, 1 failure or an invalid mapping, 2 bad usage or input.");
   CommandBody body;
   line.add_commands(app, body);
   RefuseEmptyValues(app);
@@ -132,15 +139,27 @@ absl::Status CheckOutputIsNotRead(const std::string& output, absl::Span<const st
 }
 
 absl::Status CheckOutputHasPlace(const std::string& output) {
+  if (output.empty()) return absl::OkStatus();
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::path(output).parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
     return absl::NotFoundError(
         absl::StrCat(output, ": cannot write: no folder '", folder.string(), "'"));
   }
-  if (!std::filesystem::is_directory(output, error)) return absl::OkStatus();
+  if (!std::filesystem::is_directory(output, error)) return CheckCanWrite(output);
   return absl::FailedPreconditionError(
       absl::StrCat(output, ": cannot write: a folder; a file expected"));
+}
+
+absl::Status CheckIsSvgName(const std::string& output) {
+  const std::filesystem::path path(output);
+  const std::string extension = absl::AsciiStrToLower(path.extension().string());
+  for (const char* other : {".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf"}) {
+    if (extension != other) continue;
+    return absl::InvalidArgumentError(absl::StrCat(output, ": pictures are SVG; a name such as ",
+                                                   path.stem().string(), ".svg expected"));
+  }
+  return absl::OkStatus();
 }
 
 std::filesystem::path WholePath(const std::string& path) {
@@ -164,7 +183,14 @@ ExitCode ExitCodeOf(const absl::Status& status) {
 }
 
 int RunCommandLine(const CommandLine& line, int argc, const char* const* argv) {
-  const ExitCode code = ParseAndRun(line, argc, argv);
+  std::vector<const char*> words(argv, argv + argc);
+  // `help bench game` stands for `bench game --help`.
+  if (words.size() > 1 && std::string_view(words[1]) == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back("--help");
+  }
+  words.push_back(nullptr);
+  const ExitCode code = ParseAndRun(line, Size32(words) - 1, words.data());
   // Only this flush reports a full disk or a closed pipe.
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     PrintError("cannot write to standard output");

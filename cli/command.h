@@ -42,9 +42,12 @@ absl::Status OutputError(const absl::Status& status);
 // command would overwrite its input. Empty paths name no file.
 absl::Status CheckOutputIsNotRead(const std::string& output, absl::Span<const std::string> inputs);
 
-// An error of bad input if there can be no file `output`, because its folder is missing or it is a
-// folder itself. Commands ask before their work. An empty path names no file.
+// An error if there can be no file `output`: its folder is missing or read-only, or it is a folder
+// itself. Commands ask before their work. An empty path names no file.
 absl::Status CheckOutputHasPlace(const std::string& output);
+
+// An error of bad input if the name of `output` ends as that of a picture that is no SVG.
+absl::Status CheckIsSvgName(const std::string& output);
 
 // The same path for two ways to write it, whether or not there is such a file.
 std::filesystem::path WholePath(const std::string& path);

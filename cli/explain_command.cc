@@ -54,6 +54,7 @@ void AddExplainCommand(CLI::App& app, CommandBody& body) {
   command
       ->add_option("--limit", flags->limit,
                    "Lists at most this number of tensors. The default is 10.")
+      ->type_name("N")
       ->check(WholeNumber(0, kMostReasons));
   AddJsonFlag(*command, "ExplainReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunExplain(*flags); }; });

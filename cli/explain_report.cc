@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
+#include "cli/program_inputs.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/simulate.h"
@@ -44,6 +45,14 @@ std::string Subject(const v1::ExplainReport::Reason& reason) {
   return text;
 }
 
+// Whether the default has a price as compiled that reads otherwise than that of its mapping.
+bool HasOwnCompiledPrice(const v1::ExplainReport& report) {
+  if (!report.has_default_compiled_cycles()) return false;
+  const double mapped =
+      report.mapping() == kDefaultMappingName ? report.total_cycles() : report.reference_cycles();
+  return FormatCycles(mapped) != FormatCycles(report.default_compiled_cycles());
+}
+
 }  // namespace
 
 v1::ExplainReport MakeExplainReport(const Program& program, const NamedMapping& ours,
@@ -55,6 +64,10 @@ v1::ExplainReport MakeExplainReport(const Program& program, const NamedMapping& 
   report.set_reference(reference.name);
   report.set_total_cycles(Simulate(program, ours.mapping).total_cycles);
   report.set_reference_cycles(Simulate(program, reference.mapping).total_cycles);
+  if (program.baseline() != nullptr &&
+      (ours.name == kDefaultMappingName || reference.name == kDefaultMappingName)) {
+    report.set_default_compiled_cycles(program.baseline()->compiled_cycles);
+  }
   for (const view::Reason& reason :
        view::Explain(program, ours.mapping, reference.mapping, limit)) {
     v1::ExplainReport::Reason& entry = *report.add_reasons();
@@ -74,11 +87,15 @@ v1::ExplainReport MakeExplainReport(const Program& program, const NamedMapping& 
 
 std::string ExplainText(const v1::ExplainReport& report) {
   const double total = report.total_cycles();
-  std::string text =
-      FactList({{absl::StrCat("total of ", report.mapping()), FormatCycles(total)},
-                {absl::StrCat("total of ", report.reference()),
-                 absl::StrCat(FormatCycles(report.reference_cycles()), "; the first is ",
-                              FormatChange(total, report.reference_cycles()), " it")}});
+  const auto compared = [&](double cycles) {
+    return absl::StrCat(FormatCycles(cycles), "; the first is ", FormatChange(total, cycles),
+                        " it");
+  };
+  std::string text = FactList(
+      {{absl::StrCat("total of ", report.mapping()), FormatCycles(total)},
+       {absl::StrCat("total of ", report.reference()), compared(report.reference_cycles())},
+       {"default as compiled",
+        HasOwnCompiledPrice(report) ? compared(report.default_compiled_cycles()) : ""}});
   if (report.reasons().empty()) return absl::StrCat(text, "\nThe mappings do not differ.\n");
   absl::StrAppend(&text, "\nCycles gained (negative: lost), and why\n");
   for (const v1::ExplainReport::Reason& reason : report.reasons()) {

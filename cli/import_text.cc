@@ -18,12 +18,13 @@ namespace {
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
 std::string SizeAndPrices(const v1::ImportReport& report) {
-  Facts facts = {{"schedule", absl::StrCat(FormatCount(report.instructions()), " instructions, ",
-                                           FormatCount(report.accesses()), " accesses, ",
-                                           FormatCount(report.buffers()), " buffers, ",
-                                           FormatCount(report.loops()), " loops")},
-                 {"accessed", absl::StrCat(FormatMebibytes(report.bytes_accessed()), " MiB")},
-                 {"all in HBM", FormatCycles(report.all_hbm_cycles())}};
+  Facts facts = {
+      {"schedule", absl::StrCat(FormatCounted(report.instructions(), "instruction"), ", ",
+                                FormatCounted(report.accesses(), "access", "accesses"), ", ",
+                                FormatCounted(report.buffers(), "buffer"), ", ",
+                                FormatCounted(report.loops(), "loop"))},
+      {"accessed", absl::StrCat(FormatMebibytes(report.bytes_accessed()), " MiB")},
+      {"all in HBM", FormatCycles(report.all_hbm_cycles())}};
   if (report.default_cycles() > 0) {
     facts.push_back(
         {"default", absl::StrCat(FormatCycles(report.default_cycles()), ", ",

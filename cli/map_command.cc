@@ -90,6 +90,7 @@ absl::Status CheckFlags(const MapFlags& flags, const Program& program) {
   if (flags.server.empty() && !flags.server_security.empty()) {
     return absl::InvalidArgumentError("--server-security: --server expected, too");
   }
+  MMZ_RETURN_IF_ERROR(CheckIsSvgName(flags.plot));
   if (!flags.plot.empty() && WholePath(flags.plot) == WholePath(flags.output)) {
     return absl::InvalidArgumentError(
         absl::StrCat("--plot: ", flags.plot, ": another file than that of --output expected"));
@@ -156,35 +157,41 @@ void AddBound(const Program& program, absl::Duration budget, v1::MapReport& repo
 
 // "; no mapping saves more than 1.23 %" than the placement that takes `cycles`.
 std::string BoundText(const v1::MapReport& report, double cycles) {
-  return absl::StrFormat("; no mapping saves more than %.2f %%",
-                         100 * std::max(0.0, 1 - report.bound_cycles() / cycles));
+  if (cycles <= 0) return "";
+  return absl::StrCat("; no mapping saves more than ",
+                      FormatPercent(std::max(0.0, 1 - report.bound_cycles() / cycles), 2));
+}
+
+// "; ours saves 1.23 %" of the placement that takes `cycles`.
+std::string GainText(const v1::MapReport& report, double cycles) {
+  if (cycles <= 0) return "";
+  return absl::StrCat("; ours ", report.total_cycles() <= cycles ? "saves " : "loses ",
+                      FormatPercent(std::abs(1 - report.total_cycles() / cycles), 2));
 }
 
 // "SOLVER found 1.234 Mcycles in 2.0 s (5 games)", and a comparison with the default and with
 // everything in HBM.
 std::string FoundText(const v1::MapReport& report, absl::string_view spent) {
-  std::string text = absl::StrFormat("%s found %.3f Mcycles%s\n", report.solver(),
-                                     report.total_cycles() / 1e6, spent);
+  std::string text =
+      absl::StrCat(report.solver(), " found ", FormatCycles(report.total_cycles()), spent, "\n");
   const auto compare = [&](absl::string_view name, double cycles) {
-    absl::StrAppendFormat(&text, "  %-11s %.3f Mcycles; ours %s %.2f %%%s\n", name, cycles / 1e6,
-                          report.total_cycles() <= cycles ? "saves" : "loses",
-                          100 * std::abs(1 - report.total_cycles() / cycles),
-                          BoundText(report, cycles));
+    absl::StrAppend(&text, "  ", name, FormatCycles(cycles), GainText(report, cycles),
+                    BoundText(report, cycles), "\n");
   };
-  if (report.has_default_cycles()) compare("default", report.default_cycles());
-  compare("all in HBM", report.all_hbm_cycles());
+  if (report.has_default_cycles()) compare("default     ", report.default_cycles());
+  compare("all in HBM  ", report.all_hbm_cycles());
   return text;
 }
 
 // With both prices of the default: `simulate` prints that of the mapping.
 std::string DefaultKeptText(const Baseline& baseline, const v1::MapReport& report,
                             absl::string_view spent) {
-  return absl::StrFormat(
-      "nothing found%s that costs less than the compiler's own placement, which is kept\n"
-      "  as compiled %.3f Mcycles, as a mapping %.3f%s\n"
-      "  all in HBM  %.3f Mcycles\n",
-      spent, baseline.compiled_cycles / 1e6, baseline.mapped_cycles / 1e6,
-      BoundText(report, baseline.compiled_cycles), report.all_hbm_cycles() / 1e6);
+  return absl::StrCat(
+      "nothing found", spent,
+      " that costs less than the compiler's own placement, which is kept\n  as compiled ",
+      FormatCycles(baseline.compiled_cycles), ", as a mapping ",
+      FormatCycles(baseline.mapped_cycles), BoundText(report, baseline.compiled_cycles),
+      "\n  all in HBM  ", FormatCycles(report.all_hbm_cycles()), "\n");
 }
 
 std::string MapText(const MapFlags& flags, const Program& program, const v1::MapReport& report) {
@@ -222,6 +229,28 @@ absl::Status WriteOutputs(const MapFlags& flags, const Program& program, const S
   return status.ok() ? status : OutputError(status);
 }
 
+// Searches here or on a server, and shows how far it is. `agent` may be null if no network plays
+// and no server is asked.
+absl::StatusOr<Solution> Search(const MapFlags& flags, const AgentPlayer* agent,
+                                const PlayedProgram& played, absl::Duration budget,
+                                absl::Time start) {
+  const Baseline* baseline = played.program().baseline();
+  SolveProgressBar bar(start, budget, baseline != nullptr ? baseline->compiled_cycles : 0);
+  SolveOptions options;
+  options.deadline = start + budget;
+  options.threads = ThreadCount(flags.threads);
+  options.seed = flags.seed;
+  options.stop = InterruptGuard::interrupted;
+  options.progress = [&bar](const SolveProgress& progress) { bar.Show(progress); };
+  if (flags.server.empty()) return SolveHere(flags, agent, played, options);
+  return agent->ask_server({.address = flags.server,
+                            .security_file = flags.server_security,
+                            .solver = flags.solver,
+                            .budget = budget,
+                            .threads = flags.threads},
+                           played.program(), options);
+}
+
 // `agent` may be null if no network plays and no server is asked.
 absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent) {
   const absl::StatusOr<absl::Duration> budget = ParseDuration("--budget", flags.budget);
@@ -237,28 +266,12 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent)
   const absl::Time start = SteadyNow();
   absl::StatusOr<Solution> solution;
   {
+    // Also covers the files: a signal just after the end of the search must not lose its result.
     const InterruptGuard guard;
-    SolveProgressBar bar(start, *budget,
-                         program.baseline() != nullptr ? program.baseline()->compiled_cycles : 0);
-    SolveOptions options;
-    options.deadline = start + *budget;
-    options.threads = ThreadCount(flags.threads);
-    options.seed = flags.seed;
-    options.stop = InterruptGuard::interrupted;
-    options.progress = [&bar](const SolveProgress& progress) { bar.Show(progress); };
-    if (flags.server.empty()) {
-      solution = SolveHere(flags, agent, **played, options);
-    } else {
-      solution = agent->ask_server({.address = flags.server,
-                                    .security_file = flags.server_security,
-                                    .solver = flags.solver,
-                                    .budget = *budget,
-                                    .threads = flags.threads},
-                                   program, options);
-    }
+    solution = Search(flags, agent, **played, *budget, start);
+    if (!solution.ok()) return solution.status();
+    MMZ_RETURN_IF_ERROR(WriteOutputs(flags, program, *solution));
   }
-  if (!solution.ok()) return solution.status();
-  MMZ_RETURN_IF_ERROR(WriteOutputs(flags, program, *solution));
   v1::MapReport report = MakeReport(program, rules, *solution, SteadyNow() - start);
   AddBound(program, *budget, report);
   if (flags.explain) {

@@ -6,7 +6,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/file_io.h"
 #include "base/status_macros.h"
 #include "cli/command.h"
@@ -47,9 +46,10 @@ std::string ItemTable(const v1::OverridesReport& report) {
                {"gain, cycles", Table::Align::kRight}});
   for (const v1::OverridesReport::Item& item : report.items()) {
     if (item.id() == kItemsShown) break;
-    table.AddRow({item.kind(), item.instruction(), absl::StrCat(item.buffer()),
-                  FormatMebibytes(item.bytes()), FormatCount(item.accesses_size()),
-                  absl::StrFormat("%+.0f", item.gain_cycles())});
+    table.AddRow(
+        {item.kind(), item.instruction(), absl::StrCat(item.buffer()),
+         FormatMebibytes(item.bytes()), FormatCount(item.accesses_size()),
+         absl::StrCat(item.gain_cycles() > 0 ? "+" : "", FormatCount(item.gain_cycles()))});
   }
   return absl::StrCat("\nThe items that gain most, each alone\n", table.ToText());
 }
@@ -58,11 +58,10 @@ std::string OverridesText(const v1::OverridesReport& report) {
   if (report.items().empty() && report.left_out_accesses() == 0) {
     return absl::StrCat(report.program(), ": the mapping is the compiler's default\n");
   }
-  return absl::StrCat(report.program(), ": ", FormatCount(report.items_size()), " items; ",
-                      FormatCount(report.left_out_accesses()),
-                      " accesses that differ from the default (",
-                      FormatPercent(report.left_out_share()), " of their bytes) are not exported\n",
-                      ItemTable(report));
+  return absl::StrCat(
+      report.program(), ": ", FormatCounted(report.items_size(), "item"),
+      "; not exported: ", FormatCounted(report.left_out_accesses(), "access", "accesses"), " (",
+      FormatPercent(report.left_out_share()), " of the bytes that differ)\n", ItemTable(report));
 }
 
 // The mapping that --mapping names.

@@ -46,6 +46,7 @@ std::vector<std::string> PanelNames(const PlotFlags& flags, const Program& progr
 }
 
 absl::StatusOr<ExitCode> RunPlot(const PlotFlags& flags) {
+  MMZ_RETURN_IF_ERROR(CheckIsSvgName(flags.output));
   MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, {flags.program}));
   MMZ_RETURN_IF_ERROR(CheckOutputIsNotRead(flags.output, flags.mappings));
   MMZ_RETURN_IF_ERROR(CheckOutputHasPlace(flags.output));

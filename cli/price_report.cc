@@ -1,6 +1,5 @@
 #include "cli/price_report.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -8,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/largest.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/program.pb.h"
 #include "mallocmuzero/v1/report.pb.h"
@@ -18,30 +18,35 @@
 namespace mallocmuzero::cli {
 namespace {
 
-struct InstructionCost {
-  InstructionIndex index;
-  uint64_t fast_mask;
-  double cycles;  // all executions
-};
-
-// Most cycles first; at most `count`.
-std::vector<InstructionCost> CostliestFirst(const Program& program, const Mapping& mapping,
-                                            int count) {
-  std::vector<InstructionCost> costs;
-  for (const InstructionIndex i : program.instructions().indices()) {
-    const uint64_t mask = FastMask(program, i, mapping.in_fast_memory);
-    costs.push_back(
-        {i, mask, program.latency().Cycles(i, mask) * program.instructions()[i].execution_count});
-  }
-  std::stable_sort(costs.begin(), costs.end(),
-                   [](const auto& a, const auto& b) { return a.cycles > b.cycles; });
-  if (costs.size() > count) costs.resize(count);
-  return costs;
+// "3 of 5": accesses in fast memory of all accesses.
+std::string FastOfAll(const v1::PriceReport::CostlyInstruction& instruction) {
+  return absl::StrCat(instruction.fast_accesses(), " of ", instruction.accesses());
 }
 
-// "3 of 5": accesses in fast memory of all accesses.
-std::string FastOfAll(uint64_t mask, uint32_t access_count) {
-  return absl::StrCat(__builtin_popcountll(mask), " of ", access_count);
+void ListCostliest(const Program& program, const Mapping& mapping, int listed,
+                   v1::PriceReport& report) {
+  std::vector<double> cycles;
+  for (const InstructionIndex i : program.instructions().indices()) {
+    const uint64_t mask = FastMask(program, i, mapping.in_fast_memory);
+    cycles.push_back(program.latency().Cycles(i, mask) * program.instructions()[i].execution_count);
+  }
+  for (const size_t k : Largest(cycles, listed)) {
+    const InstructionIndex i(k);
+    const v1::Instruction& instruction = program.MessageOf(i);
+    const Traffic traffic = MeasureTraffic(program, mapping, i);
+    v1::PriceReport::CostlyInstruction& entry = *report.add_costliest();
+    entry.set_name(instruction.name());
+    entry.set_opcode(instruction.opcode());
+    entry.set_op_name(instruction.op_name());
+    entry.set_executions(static_cast<double>(instruction.execution_count()));
+    entry.set_cycles(cycles[k]);
+    entry.set_bytes_accessed(traffic.bytes_accessed);
+    if (traffic.bytes_accessed > 0) {
+      entry.set_hbm_share(traffic.hbm_bytes / traffic.bytes_accessed);
+    }
+    entry.set_accesses(instruction.access_count());
+    entry.set_fast_accesses(__builtin_popcountll(FastMask(program, i, mapping.in_fast_memory)));
+  }
 }
 
 // Cycles of the collectives that are no asynchronous ones, times executions.
@@ -62,7 +67,7 @@ double CollectiveCycles(const Program& program, const Mapping& mapping) {
 
 }  // namespace
 
-v1::PriceReport MakePriceReport(const Program& program, const Mapping& mapping) {
+v1::PriceReport MakePriceReport(const Program& program, const Mapping& mapping, int listed) {
   const Price price = Simulate(program, mapping);
   const Traffic traffic = MeasureTraffic(program, mapping);
   v1::PriceReport report;
@@ -84,6 +89,7 @@ v1::PriceReport MakePriceReport(const Program& program, const Mapping& mapping) 
   report.set_collective_cycles(CollectiveCycles(program, mapping) + price.collective_stall_cycles);
   report.set_instructions(program.instruction_count());
   report.set_copies(price.copies);
+  ListCostliest(program, mapping, listed, report);
   return report;
 }
 
@@ -107,9 +113,16 @@ std::string PriceText(const v1::PriceReport& report) {
   if (report.has_default_cycles()) add_reference("default", report.default_cycles());
   facts.push_back({"accessed", absl::StrCat(FormatMebibytes(report.bytes_accessed()), " MiB, ",
                                             FormatPercent(report.hbm_share()), " of it in HBM")});
-  facts.push_back({"schedule", absl::StrCat(FormatCount(report.instructions()), " instructions, ",
-                                            FormatCount(report.copies()), " copies")});
+  facts.push_back(
+      {"schedule", absl::StrCat(FormatCounted(report.instructions(), "instruction"), ", ",
+                                FormatCounted(report.copies(), "copy", "copies"))});
   return FactList(facts);
+}
+
+std::string PriceNotes(const v1::PriceReport& report) {
+  std::string text = report.notes().empty() ? "" : "\nNotes\n";
+  for (const std::string& note : report.notes()) absl::StrAppend(&text, "  ", note, "\n");
+  return text;
 }
 
 std::string ComparedCycles(double cycles, bool has_default, double default_cycles) {
@@ -118,23 +131,27 @@ std::string ComparedCycles(double cycles, bool has_default, double default_cycle
                       " the default");
 }
 
-std::string CostliestInstructions(const Program& program, const Mapping& mapping, int count) {
+std::string CostliestText(const v1::PriceReport& report) {
+  if (report.costliest().empty()) return "";
+  const bool has_accesses = report.costliest(0).has_accesses();
   Table table({{"instruction"},
                {"opcode"},
                {"times", Table::Align::kRight},
                {"Mcycles", Table::Align::kRight},
                {"share", Table::Align::kRight},
-               {"fast accesses", Table::Align::kRight},
+               {has_accesses ? "fast accesses" : "bytes in HBM", Table::Align::kRight},
                {"operation"}});
-  const double total = Simulate(program, mapping).total_cycles;
-  for (const InstructionCost& cost : CostliestFirst(program, mapping, count)) {
-    const v1::Instruction& instruction = program.MessageOf(cost.index);
-    table.AddRow({instruction.name(), instruction.opcode(),
-                  FormatCount(instruction.execution_count()), FormatMegacycles(cost.cycles),
-                  total > 0 ? FormatPercent(cost.cycles / total) : "",
-                  FastOfAll(cost.fast_mask, instruction.access_count()), instruction.op_name()});
+  const double total = report.total_cycles();
+  for (const v1::PriceReport::CostlyInstruction& instruction : report.costliest()) {
+    table.AddRow({instruction.name(), instruction.opcode(), FormatCount(instruction.executions()),
+                  FormatMegacycles(instruction.cycles()),
+                  total > 0 ? FormatPercent(instruction.cycles() / total) : "",
+                  has_accesses ? FastOfAll(instruction) : FormatPercent(instruction.hbm_share()),
+                  instruction.op_name()});
   }
-  return table.ToText();
+  return absl::StrCat("\nThe ", FormatCounted(report.costliest_size(), "instruction"),
+                      report.costliest_size() == 1 ? " that takes" : " that take",
+                      " most cycles, waiting for copies not included\n", table.ToText());
 }
 
 }  // namespace mallocmuzero::cli

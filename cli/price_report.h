@@ -11,9 +11,9 @@
 
 namespace mallocmuzero::cli {
 
-// All fields of PriceReport. default_cycles is the price of the compiled default as it stands;
-// absent if the program has no baseline.
-v1::PriceReport MakePriceReport(const Program& program, const Mapping& mapping);
+// All fields of PriceReport, with at most `listed` of the costliest instructions. default_cycles is
+// the price of the compiled default as it stands; absent if the program has no baseline.
+v1::PriceReport MakePriceReport(const Program& program, const Mapping& mapping, int listed);
 
 // Total, its parts, and how it compares with everything in HBM and with the default where known.
 std::string PriceText(const v1::PriceReport& report);
@@ -22,9 +22,11 @@ std::string PriceText(const v1::PriceReport& report);
 // default".
 std::string ComparedCycles(double cycles, bool has_default, double default_cycles);
 
-// The `count` instructions that take most cycles under `mapping`, executions included and waiting
-// for copies excluded, as a table.
-std::string CostliestInstructions(const Program& program, const Mapping& mapping, int count);
+// The notes of the report under a title; "" if there are none.
+std::string PriceNotes(const v1::PriceReport& report);
+
+// The costliest instructions of the report as a table with a title; "" if it lists none.
+std::string CostliestText(const v1::PriceReport& report);
 
 }  // namespace mallocmuzero::cli
 

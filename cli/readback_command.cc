@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <iostream>
@@ -49,23 +50,25 @@ std::string MismatchTable(const v1::ReadBackReport& report) {
                {"MiB", Table::Align::kRight},
                {"times", Table::Align::kRight},
                {"wanted in"}});
-  for (const v1::ReadBackReport::Mismatch& mismatch : report.mismatches()) {
-    if (&mismatch - &report.mismatches(0) == kMismatchesShown) break;
+  for (int k = 0; k < std::min(report.mismatches_size(), kMismatchesShown); ++k) {
+    const v1::ReadBackReport::Mismatch& mismatch = report.mismatches(k);
     table.AddRow({mismatch.instruction(), absl::StrCat(mismatch.buffer()),
                   FormatMebibytes(mismatch.bytes()), FormatCount(mismatch.executions()),
                   mismatch.wanted_fast() ? "fast memory" : "HBM"});
   }
-  return absl::StrCat("\nNot placed as wanted: ", FormatCount(report.mismatch_count()),
-                      " accesses, those that move most\n", table.ToText());
+  return absl::StrCat(
+      "\nNot placed as wanted: ", FormatCounted(report.mismatch_count(), "access", "accesses"),
+      ", those that move most\n", table.ToText());
 }
 
 std::string LateCopyTable(const v1::ReadBackReport& report) {
   if (report.late_copies().empty()) return "";
   Table table({{"before"}, {"MiB", Table::Align::kRight}, {"cycles", Table::Align::kRight}});
   double cycles = 0;
-  for (const v1::ReadBackReport::LateCopy& copy : report.late_copies()) {
+  for (int k = 0; k < report.late_copies_size(); ++k) {
+    const v1::ReadBackReport::LateCopy& copy = report.late_copies(k);
     cycles += copy.wait_cycles();
-    if (&copy - &report.late_copies(0) >= kLateCopiesShown) continue;
+    if (k >= kLateCopiesShown) continue;
     table.AddRow({copy.instruction(), FormatMebibytes(copy.bytes()),
                   FormatCount(std::llround(copy.wait_cycles()))});
   }

@@ -5,9 +5,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
+#include "cli/number_flag.h"
 #include "cli/price_report.h"
 #include "cli/print_report.h"
 #include "cli/program_inputs.h"
@@ -20,24 +22,31 @@
 namespace mallocmuzero::cli {
 namespace {
 
-constexpr int kCostliestShown = 10;
+constexpr int kMostListed = 1'000'000;
 
 struct SimulateFlags {
   std::string hlo;
   std::string hardware;
   std::string program;
   std::string mapping = kAllHbmMappingName;
+  int limit = 10;
   bool json = false;
 };
+
+// `what` says what was priced, such as "as compiled".
+absl::StatusOr<ExitCode> Print(const SimulateFlags& flags, const v1::PriceReport& report,
+                               absl::string_view what) {
+  if (flags.json) return PrintJson(report);
+  return PrintText(absl::StrCat(report.name(), " on ", report.hardware(), " ", what, "\n\n",
+                                PriceText(report), CostliestText(report), PriceNotes(report)));
+}
 
 absl::StatusOr<ExitCode> SimulateModule(const SimulateFlags& flags) {
   const absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.hardware);
   if (!hardware.ok()) return hardware.status();
-  const absl::StatusOr<v1::PriceReport> report = PriceModule(flags.hlo, *hardware);
+  const absl::StatusOr<v1::PriceReport> report = PriceModule(flags.hlo, *hardware, flags.limit);
   if (!report.ok()) return report.status();
-  if (flags.json) return PrintJson(*report);
-  return PrintText(absl::StrCat(report->name(), " on ", report->hardware(), " as compiled\n\n",
-                                PriceText(*report)));
+  return Print(flags, *report, "as compiled");
 }
 
 absl::StatusOr<ExitCode> SimulateProgram(const SimulateFlags& flags) {
@@ -45,13 +54,8 @@ absl::StatusOr<ExitCode> SimulateProgram(const SimulateFlags& flags) {
   if (!program.ok()) return program.status();
   const absl::StatusOr<Mapping> mapping = LoadMappingByName(flags.mapping, *program);
   if (!mapping.ok()) return mapping.status();
-  const v1::PriceReport report = MakePriceReport(*program, *mapping);
-  if (flags.json) return PrintJson(report);
-  return PrintText(
-      absl::StrCat(report.name(), " on ", report.hardware(), " under the mapping ", flags.mapping,
-                   "\n\n", PriceText(report), "\nThe ", kCostliestShown,
-                   " instructions that take most cycles, waiting for copies not included\n",
-                   CostliestInstructions(*program, *mapping, kCostliestShown)));
+  return Print(flags, MakePriceReport(*program, *mapping, flags.limit),
+               absl::StrCat("under the mapping ", flags.mapping));
 }
 
 }  // namespace
@@ -74,6 +78,12 @@ void AddSimulateCommand(CLI::App& app, CommandBody& body) {
                    absl::StrCat(kMappingHelp, " The default is all_hbm."))
       ->type_name("NAME|FILE")
       ->needs(program);
+  command
+      ->add_option("--limit", flags->limit,
+                   "Lists at most this number of the instructions that take most cycles. The "
+                   "default is 10.")
+      ->type_name("N")
+      ->check(WholeNumber(0, kMostListed));
   AddJsonFlag(*command, "PriceReport", flags->json);
   hlo->needs(hardware)->excludes(program);
   hardware->needs(hlo);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_format.h"
 #include "base/rounding.h"
 #include "base/steady_clock.h"
+#include "view/format.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -53,9 +54,11 @@ void SolveProgressBar::Show(const SolveProgress& progress) {
   next_ = now + (is_terminal_ ? kTerminalInterval : kLogInterval);
   shown_ = true;
   const double share = std::min(1.0, absl::FDivDuration(now - start_, budget_));
+  // A server does not say how many games it has played.
   std::string text =
-      absl::StrFormat("%3.0f s, %u games, best %.3f Mcycles", absl::ToDoubleSeconds(now - start_),
-                      progress.games, progress.best_cycles / 1e6);
+      absl::StrCat(absl::StrFormat("%3.0f s, ", absl::ToDoubleSeconds(now - start_)),
+                   progress.games > 0 ? absl::StrCat(progress.games, " games, ") : "", "best ",
+                   view::FormatCycles(progress.best_cycles));
   if (reference_cycles_ > 0) {
     const double saved = 1 - progress.best_cycles / reference_cycles_;
     absl::StrAppendFormat(&text, ", %.2f %% %s than the default", 100 * std::abs(saved),

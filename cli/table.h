@@ -51,6 +51,7 @@ std::string FactList(const std::vector<std::pair<std::string, std::string>>& fac
 using view::FormatBytes;
 using view::FormatChange;
 using view::FormatCount;
+using view::FormatCounted;
 using view::FormatCycles;
 using view::FormatMebibytes;
 using view::FormatMegacycles;

@@ -41,8 +41,9 @@ v1::ValidationReport MakeReport(const std::vector<Violation>& violations) {
 // Violations grouped by rule, in the order of Rule.
 std::string ValidationText(const std::vector<Violation>& violations, const Mapping& mapping) {
   if (violations.empty()) {
-    return absl::StrCat("valid: ", FormatCount(mapping.intervals.size()),
-                        " intervals in fast memory keep every rule\n");
+    return absl::StrCat("valid: ", FormatCounted(mapping.intervals.size(), "interval"),
+                        " in fast memory ", mapping.intervals.size() == 1 ? "keeps" : "keep",
+                        " every rule\n");
   }
   std::vector<std::vector<const Violation*>> by_rule(kRuleCount);
   for (const Violation& violation : violations) {

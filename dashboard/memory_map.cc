@@ -189,7 +189,7 @@ void AddGains(const Program& program, const Mapping& mapping, v1::DashboardMap& 
     const bool is_buffer = reason.kind == view::Reason::Kind::kBuffer;
     if (is_buffer) added.set_buffer(reason.buffer.number());
     added.set_title(is_buffer                                    ? reason.tensor
-                    : reason.kind == view::Reason::Kind::kStalls ? "waits for copies"
+                    : reason.kind == view::Reason::Kind::kStalls ? "waits"
                                                                  : "all other tensors");
     added.set_cycles_gained(Position(reason.cycles_gained));
     added.set_why(reason.why);

@@ -1,6 +1,7 @@
 #include "view/execution_plot.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -111,13 +112,21 @@ class UseColumns {
 UseColumns BandwidthOf(const Scene& scene, const Field& field) {
   UseColumns columns;
   const double rate = scene.program.hardware().hbm_bytes_per_cycle();
+  std::array<double, 2> moved = {0, 0};
   for (const InstructionIndex i : scene.trace.steps.indices()) {
     const TraceStep& step = scene.trace.steps[i];
-    columns.Add({field.X(scene.timeline.Reached(i)), field.X(scene.timeline.Running(i)), 0, 1});
+    const double reached = scene.timeline.Reached(i);
+    const double running = scene.timeline.Running(i);
+    const double collectives = step.wait_for_collectives;
+    const double begin =
+        collectives > 0 ? reached + (running - reached) * collectives / step.WaitCycles() : reached;
+    columns.Add({field.X(reached), field.X(begin), 0, CopiesDuringCollectives(moved, step, rate)});
+    // A wait for a copy leaves it the whole bandwidth.
+    columns.Add({field.X(begin), field.X(running), 0, 1});
+    moved = step.moved;
     if (!scene.program.instructions().contains(i)) break;
     const BandwidthUse use = UseWhileRunning(step, rate);
-    columns.Add({field.X(scene.timeline.Running(i)), field.X(scene.timeline.Reached(i + 1)),
-                 use.own, use.copies});
+    columns.Add({field.X(running), field.X(scene.timeline.Reached(i + 1)), use.own, use.copies});
   }
   return columns;
 }

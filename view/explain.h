@@ -16,7 +16,7 @@ namespace mallocmuzero::view {
 struct Reason {
   enum class Kind : uint8_t {
     kBuffer,  // a buffer whose accesses or copies differ
-    kStalls,  // waits for copies
+    kStalls,  // waits for copies and collectives
     kRest,    // all buffers that are not listed
   };
 

@@ -123,6 +123,24 @@ TEST(Explain, TellsHowATensorComesIntoFastMemory) {
             "value.0 to come in before fusion.1");
 }
 
+TEST(Explain, TellsWaitsForCollectivesFromWaitsForCopies) {
+  // The collective of 50 cycles starts with instruction 0, which hides 10 of them. In fast memory
+  // the instruction hides 4.
+  ProgramBuilder builder;
+  const BufferIndex weights = builder.AddBuffer(8, {.live_in = true});
+  builder.AddInstruction(10, {Read(weights, 6)});
+  builder.AddInstruction(10);
+  builder.AddCollective(0, 1, 50);
+  const Program program = builder.Build();
+  const Mapping ours =
+      InFast({1}, {{.buffer = weights, .first = 0, .last = 0, .cross_program_prefetch = true}});
+  const std::vector<Reason> reasons = Explain(program, ours, AllHbmMapping(program), kAll);
+  ASSERT_THAT(reasons, SizeIs(2));
+  EXPECT_EQ(reasons[1].kind, Reason::Kind::kStalls);
+  EXPECT_EQ(reasons[1].cycles_gained, -6);
+  EXPECT_EQ(reasons[1].why, "waits 46 cycles for collectives instead of 40 cycles");
+}
+
 TEST(Explain, ListsATensorWhoseCopiesAloneDiffer) {
   // Each instruction of 10 cycles leaves 100 bytes. If the copy of 150 bytes is queued before
   // instruction 0, it is done in time; if it is queued before instruction 1, the program waits 5

@@ -259,10 +259,19 @@ std::string BufferWords(const Comparison& comparison, const Names& names, Buffer
 }
 
 std::string StallWords(const Comparison& comparison, const Names& names) {
+  const Price& ours = comparison.ours.trace.price;
+  const Price& reference = comparison.reference.trace.price;
+  std::vector<std::string> parts;
+  const auto add = [&](double our_cycles, double reference_cycles, const char* what) {
+    if (our_cycles <= 0 && reference_cycles <= 0) return;
+    parts.push_back(absl::StrCat("waits ", Cycles(our_cycles), " for ", what, " instead of ",
+                                 Cycles(reference_cycles)));
+  };
+  add(ours.collective_stall_cycles, reference.collective_stall_cycles, "collectives");
+  add(ours.stall_cycles - ours.collective_stall_cycles,
+      reference.stall_cycles - reference.collective_stall_cycles, "copies");
   return absl::StrCat(
-      "waits ", Cycles(comparison.ours.trace.price.stall_cycles), " for copies instead of ",
-      Cycles(comparison.reference.trace.price.stall_cycles),
-      LongestWait(comparison.program, names, comparison.ours, "the"),
+      absl::StrJoin(parts, "; "), LongestWait(comparison.program, names, comparison.ours, "the"),
       LongestWait(comparison.program, names, comparison.reference, "the reference's"));
 }
 

@@ -12,6 +12,7 @@ namespace mallocmuzero::view {
 namespace {
 
 constexpr double kMega = 1e6;
+constexpr double kLeastMegacycles = 1e5;  // fewer cycles would have less than three digits
 constexpr double kKibi = 1024.0;
 constexpr double kMebi = 1024.0 * kKibi;
 constexpr double kGibi = 1024.0 * kMebi;
@@ -30,7 +31,12 @@ std::string WithThousandsSeparators(const std::string& digits) {
 }
 
 std::string FormatDecimals(double value, int decimals) {
-  return WithThousandsSeparators(absl::StrFormat("%.*f", decimals, value));
+  std::string digits = absl::StrFormat("%.*f", decimals, value);
+  // A number that is rounded to zero has no sign.
+  if (digits.starts_with('-') && digits.find_first_of("123456789") == std::string::npos) {
+    digits.erase(0, 1);
+  }
+  return WithThousandsSeparators(digits);
 }
 
 }  // namespace
@@ -43,7 +49,7 @@ std::string FormatCounted(double count, const std::string& noun, const std::stri
 }
 
 std::string FormatCycles(double cycles) {
-  if (std::abs(cycles) < 1000) return absl::StrCat(FormatCount(cycles), " cycles");
+  if (std::abs(cycles) < kLeastMegacycles) return absl::StrCat(FormatCount(cycles), " cycles");
   return absl::StrCat(FormatMegacycles(cycles), " Mcycles");
 }
 

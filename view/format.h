@@ -14,7 +14,7 @@ std::string FormatCount(double count);
 // empty, the plural is `noun` with an s.
 std::string FormatCounted(double count, const std::string& noun, const std::string& plural = "");
 
-// Cycles as "1,234.568 Mcycles"; fewer than 1,000 cycles as "12 cycles".
+// Cycles as "1,234.568 Mcycles"; fewer than 100,000 cycles as "12,345 cycles".
 std::string FormatCycles(double cycles);
 
 // Cycles in millions with three decimals, without a unit. For a column whose header names the unit.

@@ -13,8 +13,17 @@ TEST(FormatCount, SeparatesThousands) {
   EXPECT_EQ(FormatCount(1234567), "1,234,567");
 }
 
+TEST(FormatCount, ZeroHasNoSign) {
+  EXPECT_EQ(FormatCount(-0.4), "0");
+  EXPECT_EQ(FormatPercent(-0.00001, 2), "0.00 %");
+  EXPECT_EQ(FormatPercent(-0.0001, 2), "-0.01 %");
+  EXPECT_EQ(FormatCycles(-0.1), "0 cycles");
+}
+
 TEST(FormatCycles, ChoosesTheUnitBySize) {
   EXPECT_EQ(FormatCycles(12), "12 cycles");
+  EXPECT_EQ(FormatCycles(99999), "99,999 cycles");
+  EXPECT_EQ(FormatCycles(-100000), "-0.100 Mcycles");
   EXPECT_EQ(FormatCycles(1234567890), "1,234.568 Mcycles");
   EXPECT_EQ(FormatMegacycles(1500), "0.002");
 }

@@ -57,4 +57,12 @@ BandwidthUse UseWhileRunning(const TraceStep& step, double hbm_bytes_per_cycle) 
   return use;
 }
 
+double CopiesDuringCollectives(const std::array<double, 2>& moved_before, const TraceStep& step,
+                               double hbm_bytes_per_cycle) {
+  const double bytes = step.wait_for_collectives * hbm_bytes_per_cycle;
+  if (bytes <= 0) return 0;
+  const std::array<double, 2>& after = step.moved_after_collectives;
+  return std::min(1.0, (after[0] - moved_before[0] + after[1] - moved_before[1]) / bytes);
+}
+
 }  // namespace mallocmuzero::view

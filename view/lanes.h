@@ -4,6 +4,7 @@
 #ifndef MALLOCMUZERO_VIEW_LANES_H_
 #define MALLOCMUZERO_VIEW_LANES_H_
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -45,6 +46,11 @@ struct BandwidthUse {
 
 // The use of the bandwidth while an instruction runs.
 BandwidthUse UseWhileRunning(const TraceStep& step, double hbm_bytes_per_cycle);
+
+// The share of the bandwidth, 0 to 1, that copies use while the program waits for collectives at
+// the beginning of `step`. `moved_before` is TraceStep::moved of the step before.
+double CopiesDuringCollectives(const std::array<double, 2>& moved_before, const TraceStep& step,
+                               double hbm_bytes_per_cycle);
 
 }  // namespace mallocmuzero::view
 

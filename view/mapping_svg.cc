@@ -241,7 +241,7 @@ class Picture {
         {"k3", BufferKindName(BufferKind::kCarried)},
         {"hatched", "copy on its way"},
         {"xpp", "cross-program prefetch"},
-        {"stall", "waiting for a copy"},
+        {"stall", "waiting for a copy or a collective"},
         {"pale", "queued until needed"},
         {"own", "HBM: own accesses"},
         {"copies", "HBM: copies"},

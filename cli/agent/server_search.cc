@@ -1,8 +1,5 @@
 #include "cli/agent/server_search.h"
 
-#include <google/protobuf/stubs/logging.h>
-#include <google/protobuf/text_format.h>
-
 #include <filesystem>
 #include <utility>
 
@@ -11,6 +8,9 @@
 #include "base/compression.h"
 #include "base/file_io.h"
 #include "base/message_file.h"
+#include "cli/agent/run_role.h"
+#include "cluster/config_mistakes.h"
+#include "cluster/config_text.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/serve.pb.h"
 #include "rpc/channel.h"
@@ -27,11 +27,9 @@ absl::StatusOr<std::shared_ptr<const Security>> LoadServerSecurity(const std::st
   const absl::StatusOr<std::string> text = ReadFile(path);
   if (!text.ok()) return text.status();
   v1::Security config;
-  const google::protobuf::LogSilencer silencer;  // the error below says it in one line
-  if (!google::protobuf::TextFormat::ParseFromString(*text, &config)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--server-security: ", path, ": a Security expected, such as 'token_file: \"token\"'"));
-  }
+  ConfigMistakes mistakes;
+  ParseConfigText(*text, config, mistakes);
+  if (!mistakes.empty()) return TellMistakes(path, mistakes.ToStatus(path));
   return Security::Load(config, std::filesystem::path(path).parent_path().string());
 }
 

@@ -18,7 +18,8 @@ class Security;  // rpc/security.h
 namespace mallocmuzero::cli {
 
 // The certificates and the token that a file in text format names (v1.Security). An empty path
-// stands for none. Errors name the flag --server-security.
+// stands for none. Errors name the file, and of a mistake in it the line and the field; several
+// mistakes are told as TellMistakes does.
 absl::StatusOr<std::shared_ptr<const Security>> LoadServerSecurity(const std::string& path);
 
 // See AgentPlayer::ask_server. If `stop` ends the search, the answer is the best mapping that came

@@ -133,8 +133,9 @@ Mapping AllHbmMapping(const Program& program) {
 
 absl::StatusOr<Mapping> BaselineMapping(const Program& program) {
   if (program.baseline() == nullptr) {
-    return absl::NotFoundError(
-        absl::StrCat(program.proto().name(), ": the program has no default mapping"));
+    return absl::NotFoundError(absl::StrCat(program.proto().name(),
+                                            ": the program has no default mapping; a program that "
+                                            "was imported with --default expected"));
   }
   return program.baseline()->mapping;
 }

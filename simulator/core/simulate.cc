@@ -336,17 +336,21 @@ double AllFastCycles(const Program& program) {
   return Simulate(program, mapping).total_cycles;
 }
 
+Traffic MeasureTraffic(const Program& program, const Mapping& mapping, InstructionIndex index) {
+  const Instruction& instruction = program.instructions()[index];
+  const Placement placement = PlacementOf(instruction, program.accesses(), mapping.in_fast_memory);
+  int64_t bytes = instruction.fixed_hbm_bytes;
+  for (const Access& access : program.AccessesOfInstruction(index)) bytes += access.bytes_accessed;
+  return {.bytes_accessed = static_cast<double>(bytes) * instruction.execution_count,
+          .hbm_bytes = static_cast<double>(placement.hbm_bytes) * instruction.execution_count};
+}
+
 Traffic MeasureTraffic(const Program& program, const Mapping& mapping) {
   Traffic traffic;
-  for (const Instruction& instruction : program.instructions()) {
-    const Placement placement =
-        PlacementOf(instruction, program.accesses(), mapping.in_fast_memory);
-    int64_t bytes = instruction.fixed_hbm_bytes;
-    for (uint32_t k = 0; k < instruction.access_count; ++k) {
-      bytes += program.accesses()[instruction.first_access + k].bytes_accessed;
-    }
-    traffic.bytes_accessed += static_cast<double>(bytes) * instruction.execution_count;
-    traffic.hbm_bytes += static_cast<double>(placement.hbm_bytes) * instruction.execution_count;
+  for (const InstructionIndex i : program.instructions().indices()) {
+    const Traffic part = MeasureTraffic(program, mapping, i);
+    traffic.bytes_accessed += part.bytes_accessed;
+    traffic.hbm_bytes += part.hbm_bytes;
   }
   return traffic;
 }

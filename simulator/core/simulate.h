@@ -104,6 +104,9 @@ double AllFastCycles(const Program& program);
 // The traffic of one run under a mapping.
 Traffic MeasureTraffic(const Program& program, const Mapping& mapping);
 
+// The part of it that is of one instruction.
+Traffic MeasureTraffic(const Program& program, const Mapping& mapping, InstructionIndex index);
+
 // The bytes that copies can move during one execution of `instruction`: max(0, cycles x
 // hbm_bytes_per_cycle - fixed HBM bytes - bytes accessed by accesses not in `fast_mask`).
 double IdleBytes(const Program& program, InstructionIndex instruction, uint64_t fast_mask,

@@ -12,6 +12,7 @@
 #include "simulator/core/mapping.h"
 #include "simulator/core/simulate.h"
 #include "simulator/import/analysis/analyzed_module.h"
+#include "simulator/import/analysis/module_notes.h"
 #include "simulator/import/baseline/baseline.h"
 #include "simulator/import/latency/calibrate.h"
 #include "simulator/import/latency/latency_fit.h"
@@ -42,6 +43,7 @@ class Importer {
     program().set_name(options_.program_name.empty() ? std::string(all_hbm().module.name)
                                                      : ToUtf8(options_.program_name));
     NoteFastMemory();
+    NoteWrongCompile();
     for (const auto& compile : compiles_) {
       status = AddPlacement(*compile);
       if (!status.ok()) return status;
@@ -97,6 +99,18 @@ class Importer {
     program().add_notes(
         absl::StrCat("the all-HBM compile has ", fast,
                      " arrays in fast memory; was another compile given in its place?"));
+  }
+
+  // Notes what is wrong with the first compile that something is wrong with. It is mostly the same
+  // with all of them.
+  void NoteWrongCompile() {
+    for (const auto& compile : compiles_) {
+      const std::vector<std::string> notes = ModuleNotes(*compile, hardware_);
+      for (const std::string& note : notes) {
+        program().add_notes(absl::StrCat(BaseName(compile->path), ": ", note));
+      }
+      if (!notes.empty()) return;
+    }
   }
 
   // Adds what one compile says to the latency table's data. The all-HBM compile comes first and
@@ -184,6 +198,7 @@ v1::ImportReport MakeImportReport(const Program& program) {
   report.set_all_fast_cycles(AllFastCycles(program));
   if (const Baseline* baseline = program.baseline(); baseline != nullptr) {
     report.set_default_cycles(baseline->compiled_cycles);
+    report.set_default_mapped_cycles(baseline->mapped_cycles);
     report.set_default_stall_cycles(baseline->stall_cycles);
     report.set_default_packed(baseline->packed);
     const Traffic traffic = MeasureTraffic(program, baseline->mapping);

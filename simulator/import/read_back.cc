@@ -52,7 +52,8 @@ absl::StatusOr<ModuleReader> ModuleReader::Create(const Program& program,
     if (all_hbm_path.empty()) {
       return absl::InvalidArgumentError(absl::StrCat(
           program.proto().name(), ": expected a program that says which value is in which buffer, ",
-          "found one of an older import: import it again, or give its all-HBM compile"));
+          "found one of an older import: import it again, or give its all-HBM compile "
+          "(--all-hbm)"));
     }
     absl::StatusOr<hlo::Module> module = ReadModule(all_hbm_path);
     if (!module.ok()) return module.status();

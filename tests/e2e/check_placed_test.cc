@@ -64,7 +64,7 @@ TEST_F(CheckPlacedCommand, PrintsALineForEachViolationAndFails) {
 TEST_F(CheckPlacedCommand, RefusesWhatIsNoModule) {
   const std::string path = folder_.Path("text.pb");
   std::ofstream(path) << "HloModule main\n";
-  ExpectOneErrorLine(Run(path), "text.pb: a module of the compiler .* expected");
+  ExpectOneErrorLine(Run(path), "text.pb: expected a serialised HloModuleProto");
   ExpectOneErrorLine(Run(folder_.Path("none.pb")), "none.pb");
 }
 

@@ -53,6 +53,16 @@ TEST(Import, NotesAnAllHbmCompileThatUsesFastMemory) {
               HasSubstr("arrays in fast memory; was another compile given"));
 }
 
+TEST(Import, NotesACompileForAnotherChip) {
+  const TemporaryFolder folder;
+  const json report = RunForJson({"import", "--all-hbm", TestData("hlo/gpt_b16/all_hbm.hlo.zst"),
+                                  "--default", TestData("hlo/gpt_b16/default.hlo.zst"),
+                                  "--hardware", "tpu_v6e", "--output", folder.Path("p.program")});
+  EXPECT_THAT(report["notes"].dump(),
+              HasSubstr(" arrays are in memory space 3, the fast memory of "
+                        "tpu_v4, tpu_v4i; that of tpu_v6e is 1; was the module"));
+}
+
 TEST_P(RealProgram, PricesEverythingInHbmUnlessAMappingIsGiven) {
   const json price = RunForJson({"simulate", "--program", program_});
   EXPECT_EQ(price["total_cycles"], report_["all_hbm_cycles"]);
@@ -65,11 +75,43 @@ TEST_P(RealProgram, PricesEverythingInHbmUnlessAMappingIsGiven) {
                                                             price["stall_cycles"].get<double>());
 }
 
+// For a program and for a module; the table shows what the JSON has.
+TEST_P(RealProgram, ListsTheInstructionsThatTakeMostCycles) {
+  const std::string module = TestData("hlo/" + GetParam() + "/default.hlo.zst");
+  const std::vector<std::vector<std::string>> commands = {
+      {"simulate", "--program", program_, "--mapping", "default", "--limit"},
+      {"simulate", "--hlo", module, "--hardware", "tpu_v4i", "--limit"}};
+  for (std::vector<std::string> command : commands) {
+    command.push_back("1000000");
+    const json report = RunForJson(command);
+    double cycles = 0;
+    double bytes = 0;
+    for (const json& instruction : report["costliest"]) {
+      cycles += instruction["cycles"].get<double>();
+      bytes += instruction["bytes_accessed"].get<double>();
+    }
+    EXPECT_EQ(report["costliest"].size(), report["instructions"]);
+    EXPECT_NEAR(cycles,
+                report["estimated_cycles"].get<double>() + report["modelled_cycles"].get<double>(),
+                1e-9 * cycles);
+    EXPECT_NEAR(bytes, report["bytes_accessed"].get<double>(), 1e-9 * bytes);
+    command.back() = "1";
+    const std::string text = RunMallocmuzero(command).out;
+    EXPECT_THAT(text, HasSubstr("The 1 instruction that takes most cycles"));
+    EXPECT_THAT(text, HasSubstr("\n" + report["costliest"][0]["name"].get<std::string>() + "  "));
+  }
+}
+
 TEST_P(RealProgram, PricesTheDefaultAsItsCompiledModuleOrNamesTheDifference) {
   const json mapped = RunForJson({"simulate", "--program", program_, "--mapping", "default"});
   const json compiled =
       RunForJson({"simulate", "--hlo", TestData("hlo/" + GetParam() + "/default.hlo.zst"),
                   "--hardware", "tpu_v4i"});
+  EXPECT_DOUBLE_EQ(report_["default_mapped_cycles"], mapped["total_cycles"]);
+  // The compiler turned some synchronous copies of decode_b1 into asynchronous ones.
+  if (GetParam() != "decode_b1") {
+    EXPECT_EQ(mapped["copies"], compiled["copies"]);
+  }
   const double difference =
       mapped["total_cycles"].get<double>() - compiled["total_cycles"].get<double>();
   if (std::abs(difference) > 0.001 * compiled["total_cycles"].get<double>()) {
@@ -187,6 +229,9 @@ TEST(HumanOutput, VersionAndHelpGoToStdout) {
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.out, HasSubstr("--all-hbm"));
   EXPECT_THAT(help.err, IsEmpty());
+  EXPECT_EQ(RunMallocmuzero({"help", "import"}).out, help.out);
+  EXPECT_EQ(RunMallocmuzero({"help"}).out, RunMallocmuzero({"--help"}).out);
+  EXPECT_EQ(RunMallocmuzero({"help", "fly"}).exit_code, 2);
 }
 
 }  // namespace

@@ -115,6 +115,12 @@ TEST_F(MapBadInput, AMissingFolderIsNamedBeforeTheWork) {
   }
 }
 
+TEST_F(MapBadInput, AFolderThatCannotBeWrittenIsNamedBeforeTheWork) {
+  ExpectOneErrorLine(
+      RunMallocmuzero({"map", "--program", program_, "--budget", "10m", "--output", "/proc/none"}),
+      "/proc/none: cannot create: ");
+}
+
 TEST_F(MapBadInput, AChipWithoutFastMemoryIsRefused) {
   ExpectOneErrorLine(RunMallocmuzero(ImportFor(Chip("0", "1"), folder_.Path("none.program"))),
                      "chip\\.textproto: fast_memory_bytes: .*found 0");

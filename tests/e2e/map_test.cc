@@ -1,23 +1,30 @@
 // Finds the best mapping of a program through the binary.
 
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "rpc/testing/await.h"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {
 namespace {
 
+using mallocmuzero::testing::Await;
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
 using Arguments = std::vector<std::string>;
 
 constexpr char kShipped[] = MALLOCMUZERO_BINARY_DIR "/share/mallocmuzero/generalist.checkpoint";
 
-class Map : public testing::Test {
+class Map : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(RunMallocmuzero(ImportArguments("gpt_b16", program_)).exit_code, 0);
@@ -103,6 +110,22 @@ TEST_F(Map, DrawsAndExplainsWhatItFound) {
   ASSERT_EQ(found.exit_code, 0) << found.err;
   EXPECT_THAT(found.out, HasSubstr("Cycles gained"));
   EXPECT_THAT(ReadAll(picture), HasSubstr("<svg"));
+}
+
+// The picture goes into a pipe, so the search has ended and the command waits for a reader when the
+// signal comes.
+TEST_F(Map, ASignalAfterTheSearchDoesNotLoseItsResult) {
+  const std::string picture = folder_.Path("m.svg");
+  ASSERT_EQ(mkfifo(picture.c_str(), 0600), 0);
+  RunningMallocmuzero map({"map", "--program", program_, "--solver", "greedy", "--output", mapping_,
+                           "--plot", picture, "--json"});
+  ASSERT_TRUE(Await([&] { return std::filesystem::exists(mapping_); }));
+  map.Signal(SIGINT);
+  map.Signal(SIGTERM);
+  EXPECT_THAT(ReadAll(picture), EndsWith("</svg>\n"));
+  const RunResult found = map.Wait();
+  EXPECT_EQ(found.exit_code, 0) << found.err;
+  EXPECT_FALSE(json::parse(found.out)["interrupted"]);
 }
 
 TEST_F(Map, ABudgetThatIsNoTimeAboveZeroIsBadUsage) {

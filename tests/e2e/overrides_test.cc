@@ -1,5 +1,6 @@
 // Turns a mapping into compiler options, and reads a recompiled module back, through the binary.
 
+#include <algorithm>
 #include <regex>
 #include <string>
 #include <vector>
@@ -114,6 +115,13 @@ TEST_P(Loop, MismatchesComeLargestFirstAndTheMappingReadBackCanBePriced) {
   }
   const json price = RunForJson({"simulate", "--program", program_, "--mapping", output});
   EXPECT_EQ(price["total_cycles"], report["mapped_cycles"]);
+  // The text lists ten of them, after a title and two lines of header.
+  const std::string text = RunMallocmuzero(command).out + "\n";
+  const std::string table = text.substr(text.find("Not placed as wanted: "));
+  const std::string rows = table.substr(0, table.find("\n\n") + 1);
+  EXPECT_EQ(std::count(rows.begin(), rows.end(), '\n'),
+            3 + std::min<int>(10, report["mismatch_count"]))
+      << table;
 }
 
 TEST_P(Loop, AScheduleWithoutEstimatesIsReadAsAPlacement) {

@@ -56,6 +56,24 @@ TEST_F(View, ExplainsTheDefaultAgainstEverythingInHbm) {
                                 HasSubstr("other tensors")));
 }
 
+// The loop's copies make the default cheaper as a module than as a mapping. `simulate` and `map`
+// compare with the module.
+TEST_F(View, ExplainsWithBothPricesOfTheDefaultWhereTheyDiffer) {
+  const std::string program = folder_.Path("while.program");
+  ASSERT_EQ(RunMallocmuzero(ImportArguments("while_copied_in", program)).exit_code, 0);
+  const RunResult differs =
+      RunMallocmuzero({"explain", "--program", program, "--mapping", "all_hbm"});
+  EXPECT_THAT(differs.out, HasSubstr("\ndefault as compiled "));
+  const nlohmann::json report =
+      RunForJson({"explain", "--program", program, "--mapping", "all_hbm"});
+  const nlohmann::json price = RunForJson({"simulate", "--program", program});
+  EXPECT_EQ(report["default_compiled_cycles"], price["default_cycles"]);
+  EXPECT_LT(report["default_compiled_cycles"], report["reference_cycles"]);
+  const RunResult same =
+      RunMallocmuzero({"explain", "--program", program_, "--mapping", "all_hbm"});
+  EXPECT_THAT(same.out, Not(HasSubstr("default as compiled")));
+}
+
 TEST_F(View, ReasonsAsJsonAddUpToTheDifference) {
   const RunResult result = RunMallocmuzero(
       {"explain", "--program", program_, "--mapping", "default", "--against", "all_hbm", "--json"});
@@ -83,6 +101,15 @@ TEST_F(View, RefusesWhatItCannotDraw) {
       RunMallocmuzero({"explain", "--program", program_, "--mapping", "default", "--limit", "-1"})
           .exit_code,
       2);
+}
+
+TEST_F(View, APictureThatIsNoSvgIsRefusedByItsName) {
+  const std::string picture = folder_.Path("memory.PNG");
+  ExpectOneErrorLine(RunMallocmuzero({"plot", "--program", program_, "--output", picture}),
+                     "memory\\.PNG: pictures are SVG; a name such as memory\\.svg expected");
+  ExpectOneErrorLine(RunMallocmuzero({"map", "--program", program_, "--budget", "10m", "--output",
+                                      folder_.Path("m.mapping"), "--plot", picture}),
+                     "memory\\.PNG: pictures are SVG");
 }
 
 TEST_F(View, AsksForAMappingIfTheProgramHasNoDefault) {

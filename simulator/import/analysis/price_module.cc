@@ -5,12 +5,15 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "base/largest.h"
 #include "base/size32.h"
 #include "mallocmuzero/v1/program.pb.h"
 #include "simulator/core/copy_queue.h"
 #include "simulator/core/links.h"
 #include "simulator/core/roofline.h"
 #include "simulator/import/analysis/collectives.h"
+#include "simulator/import/analysis/module_notes.h"
 #include "simulator/import/analysis/traffic.h"
 
 namespace mallocmuzero {
@@ -30,6 +33,7 @@ class SchedulePricer {
 
   ModulePrice Run() && {
     size_t next_priced = 0;
+    price_.steps.resize(analyzed_.priced.size());
     FindLinkSteps();
     for (int32_t s = 0; s < analyzed_.schedule.steps.size(); ++s) {
       const Step& step = analyzed_.schedule.steps[s];
@@ -42,7 +46,8 @@ class SchedulePricer {
       }
       ReachCollectives(s);
       if (next_priced < analyzed_.priced.size() && analyzed_.priced[next_priced].step == s) {
-        Execute(analyzed_.priced[next_priced++]);
+        price_.steps[next_priced] = Execute(analyzed_.priced[next_priced]);
+        ++next_priced;
       }
     }
     ReachCollectives(Size32(analyzed_.schedule.steps));
@@ -69,7 +74,8 @@ class SchedulePricer {
       const CopyDirection direction = IsFast(source) ? CopyDirection::kOut : CopyDirection::kIn;
       tickets_[{step.instance, step.instruction}] =
           queues_.Issue(direction, static_cast<double>(hlo::ShapeByteSize(*target.shape)));
-      ++price_.copies;
+      const bool is_piece = start.opcode == hlo::Opcode::kAsyncStart;
+      if (!is_piece || sliced_.insert(analyzed_.flow.StorageOf(value)).second) ++price_.copies;
     }
   }
 
@@ -150,21 +156,25 @@ class SchedulePricer {
                      CyclesOfLinks(priced.link_bytes, hardware_)});
   }
 
-  void Execute(const PricedStep& priced) {
-    if (IsMarker(analyzed_.KindOf(priced))) return;
+  StepPrice Execute(const PricedStep& priced) {
+    if (IsMarker(analyzed_.KindOf(priced))) return {};
     const MemoryBytes bytes = BytesOf(priced);
     const auto count = static_cast<double>(priced.execution_count);
     const bool estimated = priced.instruction->estimated_cycles.has_value();
     const double cycles = estimated ? static_cast<double>(*priced.instruction->estimated_cycles)
                                     : Roofline(priced, bytes);
-    (estimated ? price_.estimated_cycles : price_.modelled_cycles) += count * cycles;
-    if (!estimated && priced.link_bytes > 0) price_.collective_cycles += count * cycles;
     const auto hbm = static_cast<double>(bytes.hbm);
-    price_.hbm_bytes += count * hbm;
-    price_.bytes_accessed += count * (hbm + static_cast<double>(bytes.fast_read) +
-                                      static_cast<double>(bytes.fast_write));
+    const StepPrice step = {.cycles = count * cycles,
+                            .bytes_accessed = count * (hbm + static_cast<double>(bytes.fast_read) +
+                                                       static_cast<double>(bytes.fast_write)),
+                            .hbm_bytes = count * hbm};
+    (estimated ? price_.estimated_cycles : price_.modelled_cycles) += step.cycles;
+    if (!estimated && priced.link_bytes > 0) price_.collective_cycles += step.cycles;
+    price_.hbm_bytes += step.hbm_bytes;
+    price_.bytes_accessed += step.bytes_accessed;
     queues_.Advance(std::max(0.0, cycles * hardware_.hbm_bytes_per_cycle() - hbm));
     links_.Advance(cycles);
+    return step;
   }
 
   const AnalyzedModule& analyzed_;
@@ -174,7 +184,26 @@ class SchedulePricer {
   std::vector<LinkEvent> link_steps_;  // points are steps of the schedule
   Links links_;
   absl::flat_hash_map<StepKey, CopyTicket> tickets_;
+  absl::flat_hash_set<int32_t> sliced_;  // the storages into which pieces are copied
 };
+
+void ListCostliest(const AnalyzedModule& analyzed, const ModulePrice& price, int listed,
+                   v1::PriceReport& report) {
+  std::vector<double> cycles;
+  for (const StepPrice& step : price.steps) cycles.push_back(step.cycles);
+  for (const size_t k : Largest(cycles, listed)) {
+    const PricedStep& priced = analyzed.priced[k];
+    const StepPrice& step = price.steps[k];
+    v1::PriceReport::CostlyInstruction& entry = *report.add_costliest();
+    entry.set_name(std::string(priced.instruction->name));
+    entry.set_opcode(std::string(priced.instruction->opcode_text));
+    entry.set_op_name(std::string(priced.instruction->op_name));
+    entry.set_executions(static_cast<double>(priced.execution_count));
+    entry.set_cycles(step.cycles);
+    entry.set_bytes_accessed(step.bytes_accessed);
+    if (step.bytes_accessed > 0) entry.set_hbm_share(step.hbm_bytes / step.bytes_accessed);
+  }
+}
 
 }  // namespace
 
@@ -182,7 +211,8 @@ ModulePrice PriceSchedule(const AnalyzedModule& analyzed, const v1::Hardware& ha
   return SchedulePricer(analyzed, hardware).Run();
 }
 
-absl::StatusOr<v1::PriceReport> PriceModule(const std::string& path, const v1::Hardware& hardware) {
+absl::StatusOr<v1::PriceReport> PriceModule(const std::string& path, const v1::Hardware& hardware,
+                                            int listed) {
   absl::StatusOr<hlo::Module> module = ReadModule(path);
   if (!module.ok()) return module.status();
   absl::StatusOr<std::unique_ptr<AnalyzedModule>> analyzed =
@@ -202,6 +232,8 @@ absl::StatusOr<v1::PriceReport> PriceModule(const std::string& path, const v1::H
   report.set_collective_cycles(price.collective_cycles);
   report.set_instructions((*analyzed)->priced.size());
   report.set_copies(price.copies);
+  ListCostliest(**analyzed, price, listed, report);
+  for (const std::string& note : ModuleNotes(**analyzed, hardware)) report.add_notes(note);
   return report;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "mallocmuzero/v1/hardware.pb.h"
@@ -13,6 +14,13 @@
 #include "simulator/import/analysis/analyzed_module.h"
 
 namespace mallocmuzero {
+
+// Cycles and bytes of one priced step, with every execution counted and without waits.
+struct StepPrice {
+  double cycles = 0;
+  double bytes_accessed = 0;
+  double hbm_bytes = 0;  // the part of them from or to HBM
+};
 
 // Cycles, bytes and copies of one run, with every execution counted.
 struct ModulePrice {
@@ -22,7 +30,9 @@ struct ModulePrice {
   double collective_cycles = 0;  // the part of modelled and stall cycles that is for collectives
   double bytes_accessed = 0;     // by instructions; copies are not counted
   double hbm_bytes = 0;          // the part of them from or to HBM
-  uint32_t copies = 0;           // without cross-program prefetches
+  // in and out; a sliced copy counts once, a cross-program prefetch does not count
+  uint32_t copies = 0;
+  std::vector<StepPrice> steps;  // one for each of AnalyzedModule::priced
 
   double total_cycles() const { return estimated_cycles + modelled_cycles + stall_cycles; }
 };
@@ -31,8 +41,10 @@ struct ModulePrice {
 // queued at its start, and the walk waits for it at its done. A cross-program prefetch is free.
 ModulePrice PriceSchedule(const AnalyzedModule& analyzed, const v1::Hardware& hardware);
 
-// Reads a file (as ReadModule does) and prices the module. Errors name file, line and column.
-absl::StatusOr<v1::PriceReport> PriceModule(const std::string& path, const v1::Hardware& hardware);
+// Reads a file (as ReadModule does) and prices the module. The report lists at most `listed` of the
+// costliest instructions. Errors name file, line and column.
+absl::StatusOr<v1::PriceReport> PriceModule(const std::string& path, const v1::Hardware& hardware,
+                                            int listed = 0);
 
 }  // namespace mallocmuzero
 

@@ -6,6 +6,7 @@
 #include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "simulator/core/hardware.h"
 #include "simulator/core/testing/program_builder.h"
 #include "simulator/import/testing/modules.h"
 
@@ -13,7 +14,9 @@ namespace mallocmuzero {
 namespace {
 
 using testing::Cycles;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using testing::MustAnalyze;
 using testing::SmallHardware;
 
@@ -83,7 +86,7 @@ TEST(PriceModule, SlicesOfACopyAreQueuedOneByOne) {
       "%d0 = f32[50]{0:S(3)} slice-done(%s0)\n%d1 = f32[50]{0:S(3)} slice-done(%s1)\n"
       "ROOT %x = f32[100]{0:S(3)} custom-call(%d0, %d1), custom_call_target=\"ConcatBitcast\"")));
   EXPECT_DOUBLE_EQ(price.stall_cycles, 10);
-  EXPECT_EQ(price.copies, 2);
+  EXPECT_EQ(price.copies, 1);                  // as in the mapping that stands for it
   EXPECT_DOUBLE_EQ(price.modelled_cycles, 0);  // joining the pieces costs nothing
 }
 
@@ -215,6 +218,46 @@ TEST(PriceModule, ReportsAFile) {
   EXPECT_DOUBLE_EQ(report->hbm_share(), 0);
   EXPECT_EQ(report->copies(), 1);
   EXPECT_EQ(report->instructions(), 1);
+}
+
+TEST(PriceModule, ListsTheCostliestInstructionsFirst) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/costliest.hlo");
+  // An f32[8] has 32 bytes. %y reads one of HBM and writes one of fast memory.
+  const std::string loop =
+      testing::LoopModule(5, absl::StrCat("%y = f32[8]{0:S(3)} negate(%x)", Cycles(9),
+                                          "\n%state = f32[8] negate(%y)", Cycles(7)));
+  ASSERT_TRUE(WriteFileAtomically(path, loop).ok());
+  const auto report = PriceModule(path, SmallHardware(), 2);
+  ASSERT_TRUE(report.ok()) << report.status();
+  ASSERT_EQ(report->costliest_size(), 2);
+  const auto& first = report->costliest(0);
+  EXPECT_EQ(first.name(), "y");
+  EXPECT_EQ(first.opcode(), "negate");
+  EXPECT_EQ(first.executions(), 5);
+  EXPECT_DOUBLE_EQ(first.cycles(), 5 * 9);
+  EXPECT_DOUBLE_EQ(first.bytes_accessed(), 5 * (32 + 32));
+  EXPECT_DOUBLE_EQ(first.hbm_share(), 0.5);
+  EXPECT_FALSE(first.has_accesses());
+  EXPECT_EQ(report->costliest(1).name(), "state");
+  EXPECT_DOUBLE_EQ(report->costliest(1).cycles(), 5 * 7);
+  EXPECT_TRUE(PriceModule(path, SmallHardware())->costliest().empty());
+}
+
+TEST(PriceModule, NotesArraysInTheFastMemoryOfOtherChips) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/other_chip.hlo");
+  ASSERT_TRUE(WriteFileAtomically(path, Lines(Compute(5) + "ROOT %x = f32[100] copy(%c)")).ok());
+  EXPECT_THAT(PriceModule(path, *LoadHardware("tpu_v4i"))->notes(), IsEmpty());
+  EXPECT_THAT(
+      PriceModule(path, *LoadHardware("tpu_v6e"))->notes(),
+      ElementsAre("2 arrays are in memory space 3, the fast memory of tpu_v4, tpu_v4i; that "
+                  "of tpu_v6e is 1; was the module compiled for another chip?"));
+}
+
+TEST(PriceModule, NotesThatThereAreNoEstimates) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/no_estimates.hlo");
+  ASSERT_TRUE(WriteFileAtomically(path, Lines("ROOT %x = f32[100] negate(%a)")).ok());
+  EXPECT_THAT(PriceModule(path, *LoadHardware("tpu_v4i"))->notes(),
+              ElementsAre(HasSubstr("no instruction has the compiler's estimate")));
 }
 
 TEST(PriceModule, NamesTheFileItCannotRead) {
