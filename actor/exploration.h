@@ -31,6 +31,11 @@ class Exploration {
   // explored at access `until` or behind it.
   Exploration(const Program& program, float rate, AccessIndex until, uint64_t seed);
 
+  // Whether the access lies in the stretch of the program that is explored.
+  bool InStretch(AccessIndex access) const {
+    return access.number() >= first_ && access.number() < end_ && access < until_;
+  }
+
   // How to take the decision about an access. Call it once for each decision, in their order.
   ExplorationKind Next(AccessIndex access);
 

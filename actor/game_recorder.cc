@@ -41,6 +41,13 @@ void GameRecorder::Apply(Game& game, Action action, absl::Span<const float> poli
   trajectory_.add_rewards(game.Apply(action));
 }
 
+void GameRecorder::NoteOwnDecision() {
+  const uint32_t next = trajectory_.accesses_size();
+  v1::Trajectory::Window& window = *trajectory_.mutable_window();
+  if (window.end() == 0) window.set_begin(next);
+  window.set_end(next + 1);
+}
+
 std::string TrajectoryId(uint64_t run, uint64_t iteration, uint64_t game) {
   const uint64_t numbers[] = {run, iteration, game};
   return Sha256(absl::string_view(reinterpret_cast<const char*>(numbers), sizeof(numbers)))

@@ -33,6 +33,14 @@ class GameRecorder {
   void Apply(Game& game, Action action, absl::Span<const float> policy = {},
              std::optional<NetworkValue> value = std::nullopt);
 
+  // Notes that the player takes only the decisions that NoteOwnDecision announces. Call it before
+  // the first decision.
+  void StartWindow() { trajectory_.mutable_window(); }
+
+  // Notes that the player takes the next decision. Decisions between two such ones count as its
+  // own.
+  void NoteOwnDecision();
+
   v1::Trajectory Finish() && { return std::move(trajectory_); }
 
  private:

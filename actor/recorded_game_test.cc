@@ -70,6 +70,10 @@ TEST_F(RecordedGame, IsRefusedWithTheFieldThatIsWrong) {
               HasSubstr("rewards[0]"));
   EXPECT_THAT(Error([](auto& t) { t.set_initial_return(t.initial_return() + 1e-3); }),
               HasSubstr("initial_return"));
+  EXPECT_EQ(Error([](auto& t) { t.mutable_window()->set_end(t.accesses_size()); }), "");
+  EXPECT_THAT(Error([](auto& t) { t.mutable_window(); }), HasSubstr("window"));
+  EXPECT_THAT(Error([](auto& t) { t.mutable_window()->set_end(t.accesses_size() + 1); }),
+              HasSubstr("window"));
   // Their sum is right, but each of them would be learned from.
   EXPECT_THAT(Error([](auto& t) {
                 t.set_rewards(0, t.rewards(0) + 1e5);

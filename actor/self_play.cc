@@ -132,6 +132,7 @@ struct SelfPlay::Seat {
                  game_task.again == nullptr ? v1::Trajectory::SELF_PLAY : game_task.again->source(),
                  network_step) {
     recorder.Start(game);
+    if (task->incumbent != nullptr) recorder.StartWindow();
   }
 
   const GameTask* task;
@@ -206,9 +207,10 @@ void SelfPlay::PlayAll(absl::Span<const GameTask> tasks, uint64_t network_step,
         seats_[s] = std::make_unique<Seat>(tasks[next], next, network_step);
         ++next;
       }
-      if (seats_[s] != nullptr && !seats_[s]->searched) deciding.push_back(s);
+      if (seats_[s] == nullptr || seats_[s]->searched) continue;
+      if (FollowIncumbent(s, played)) deciding.push_back(s);
     }
-    if ((deciding.empty() && searching.empty()) || (stop && stop())) break;
+    if ((deciding.empty() && searching.empty() && next == tasks.size()) || (stop && stop())) break;
     const Evaluations roots = EvaluateRoots(deciding);
     for (size_t row = 0; row < deciding.size(); ++row) {
       PlanDecision(deciding[row], row, roots);
@@ -234,6 +236,29 @@ SelfPlayStats SelfPlay::TakeStats() {
   stats.tree_seconds = searched.tree_seconds;
   batched_.ResetStats();
   return stats;
+}
+
+bool SelfPlay::FollowIncumbent(uint32_t s, absl::Span<v1::Trajectory> played) {
+  Seat& seat = *seats_[s];
+  if (seat.task->incumbent == nullptr) return true;
+  const Stopwatch watch(stats_.game_seconds);
+  while (!seat.game.finished()) {
+    const AccessIndex access = seat.game.access();
+    if (seat.exploration.InStretch(access)) {
+      seat.recorder.NoteOwnDecision();
+      return true;
+    }
+    const ActionSet legal = seat.game.legal_actions();
+    const Action action = seat.exploration.Next(access) == ExplorationKind::kAction
+                              ? seat.exploration.Act(access, legal)
+                              : Choose((*seat.task->incumbent)[access], legal);
+    seat.recorder.Apply(seat.game, action);
+    ++stats_.decisions;
+  }
+  ++stats_.games;
+  played[seat.task_index] = std::move(seat.recorder).Finish();
+  seats_[s] = nullptr;
+  return false;
 }
 
 Evaluations SelfPlay::EvaluateRoots(absl::Span<const uint32_t> seats) {

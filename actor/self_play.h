@@ -16,6 +16,7 @@
 #include "actor/search/batched_search.h"
 #include "actor/search/search.h"
 #include "env/program_set.h"
+#include "env/solvers/plan.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "model/latent_model.h"
@@ -40,6 +41,11 @@ struct GameTask {
 
   // Nothing is explored at this access or behind it.
   AccessIndex explored_until = std::numeric_limits<int32_t>::max();
+
+  // If set, the player takes only the decisions in the stretch that may be explored, which is the
+  // window of the trajectory. The others follow this plan or repeat explored actions, and need no
+  // network.
+  std::shared_ptr<const Plan> incumbent;
 
   // A game whose decisions are taken again, whatever the search finds; null: none. The new
   // trajectory has its id. It must be a whole game of `program`: a game from elsewhere must have
@@ -95,6 +101,10 @@ class SelfPlay {
   // Plays the tasks and moves finished games to the places of their tasks in `played`.
   void PlayAll(absl::Span<const GameTask> tasks, uint64_t network_step,
                const std::function<bool()>& stop, absl::Span<v1::Trajectory> played);
+
+  // Takes the decisions that are not the player's, up to the next one that is. Returns false if the
+  // game ends before; then it moves to the place of its task in `played`.
+  bool FollowIncumbent(uint32_t seat, absl::Span<v1::Trajectory> played);
 
   // Evaluates the seats' positions with the network, one row for each.
   Evaluations EvaluateRoots(absl::Span<const uint32_t> seats);

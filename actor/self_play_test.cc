@@ -1,6 +1,8 @@
 #include "actor/self_play.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -17,10 +19,12 @@
 #include "absl/types/span.h"
 #include "actor/testing/fixed_model.h"
 #include "base/testing/index_matching.h"
+#include "env/action.h"
 #include "env/game.h"
 #include "env/observation_layout.h"
 #include "env/players.h"
 #include "env/program_set.h"
+#include "env/solvers/plan.h"
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -269,6 +273,50 @@ TEST(SelfPlay, SearchesAgainAlongAStoredGame) {
                 1e-5);
     EXPECT_FALSE(std::isnan(again.root_values(d)));
   }
+}
+
+TEST(SelfPlay, OutsideItsWindowAGameFollowsTheIncumbentWithoutTheNetwork) {
+  const auto programs = SomePrograms(1);
+  const auto incumbent = std::make_shared<const Plan>(
+      static_cast<size_t>(programs[0]->rules().access_count()), Action::kDrop);
+  std::vector<GameTask> tasks = Tasks(programs, 40, 0, 0);
+  for (GameTask& task : tasks) task.incumbent = incumbent;
+  const auto self_play = MakeSelfPlay(4);
+  const std::vector<v1::Trajectory> games = *self_play->Play(tasks, 0, nullptr);
+  ASSERT_THAT(games, SizeIs(40));
+  size_t own = 0;
+  size_t decisions = 0;
+  for (const v1::Trajectory& game : games) {
+    for (uint32_t d = 0; d < game.actions().size(); ++d) {
+      const auto legal = static_cast<ActionSet>(game.legal_actions()[d]);
+      const bool in_window = d >= game.window().begin() && d < game.window().end();
+      EXPECT_EQ(static_cast<Action>(game.actions()[d]),
+                in_window ? EagerAction(legal) : Choose(Action::kDrop, legal));
+    }
+    own += OwnDecisions(game);
+    decisions += game.actions().size();
+  }
+  EXPECT_GT(own, 0);
+  EXPECT_LT(own, decisions);
+  EXPECT_EQ(self_play->TakeStats().batches.rows(), own);
+}
+
+TEST(SelfPlay, AnExploredActionIsRepeatedBehindTheWindow) {
+  const auto programs = SomePrograms(1);
+  const auto incumbent = std::make_shared<const Plan>(
+      static_cast<size_t>(programs[0]->rules().access_count()), Action::kDrop);
+  std::vector<GameTask> tasks = Tasks(programs, 100, 1, 1);
+  for (GameTask& task : tasks) task.incumbent = incumbent;
+  const std::vector<v1::Trajectory> games = *MakeSelfPlay(4)->Play(tasks, 0, nullptr);
+  int repeated = 0;
+  for (const v1::Trajectory& game : games) {
+    for (uint32_t d = game.window().end(); d < game.actions().size(); ++d) {
+      EXPECT_TRUE(std::isnan(game.root_values(d)));
+      const auto legal = static_cast<ActionSet>(game.legal_actions()[d]);
+      repeated += static_cast<Action>(game.actions()[d]) != Choose(Action::kDrop, legal) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(repeated, 0);
 }
 
 TEST(SelfPlay, StopsWhenAskedAndStartsAnew) {

@@ -5,10 +5,23 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/types/span.h"
+#include "env/action.h"
+#include "env/solvers/plan.h"
 
 namespace mallocmuzero {
+namespace {
+
+Plan PlanOf(const ProgramRules& rules, const v1::Trajectory& game) {
+  std::vector<Action> actions;
+  for (const char action : game.actions()) actions.push_back(static_cast<Action>(action));
+  const std::vector<AccessIndex> decided(game.accesses().begin(), game.accesses().end());
+  return mallocmuzero::PlanOf(PlayActions(rules, actions), decided);
+}
+
+}  // namespace
 
 GameTask& TaskMaker::Add(const PlayedProgram& program, float explored, float searched) {
   tasks_.push_back(
@@ -23,6 +36,16 @@ void TaskMaker::AddEvaluation(const PlayedProgram& program) {
 void TaskMaker::AddSelfPlay(const PlayedProgram& program) {
   const float explored = settings_.explored_decisions / static_cast<float>(program.decisions());
   Add(program, explored, settings_.searches ? settings_.searched_share : 0).id = next_id_();
+}
+
+void TaskMaker::AddWindow(const PlayedProgram& program, const v1::Trajectory& best) {
+  std::shared_ptr<const Plan>& incumbent = incumbents_[best.id()];
+  if (incumbent == nullptr) {
+    incumbent = std::make_shared<const Plan>(PlanOf(program.rules(), best));
+  }
+  AddSelfPlay(program);
+  tasks_.back().searched = settings_.searches ? 1 : 0;
+  tasks_.back().incumbent = incumbent;
 }
 
 void TaskMaker::AddReanalysis(const PlayedProgram& program,

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "actor/self_play.h"
 #include "base/random.h"
 #include "env/program_set.h"
+#include "env/solvers/plan.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 
 namespace mallocmuzero {
@@ -40,6 +42,10 @@ class TaskMaker {
   // A game to learn from, with explored decisions.
   void AddSelfPlay(const PlayedProgram& program);
 
+  // A game to learn from that decides one stretch of `best` anew, and searches each decision there.
+  // `best` must be a whole game of the program.
+  void AddWindow(const PlayedProgram& program, const v1::Trajectory& best);
+
   // A stored game of the program, whose decisions are searched again.
   void AddReanalysis(const PlayedProgram& program, std::shared_ptr<const v1::Trajectory> game);
 
@@ -53,6 +59,7 @@ class TaskMaker {
   const std::function<std::string()> next_id_;
   Random& random_;
   std::vector<GameTask> tasks_;
+  std::map<std::string, std::shared_ptr<const Plan>, std::less<>> incumbents_;  // by id of the game
 };
 
 // The index of a program, drawn with these weights; all are equally likely unless the weights are

@@ -67,6 +67,10 @@ absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory&
   if (!std::isfinite(trajectory.initial_return())) {
     return Wrong(program, "initial_return", "a finite number");
   }
+  if (trajectory.has_window() && (trajectory.window().begin() >= trajectory.window().end() ||
+                                  trajectory.window().end() > static_cast<uint32_t>(decisions))) {
+    return Wrong(program, "window", "one or more of the decisions");
+  }
   for (int d = 0; d < decisions; ++d) {
     if (!std::isfinite(trajectory.rewards(d))) {
       return Wrong(program, "rewards", "finite numbers");

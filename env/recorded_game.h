@@ -13,7 +13,8 @@ namespace mallocmuzero {
 // this program, the version of these rules, an id of 16 bytes and at least one decision. Every
 // other field must have one entry for each decision. Policies must sum to 1 or be all 0, and other
 // numbers must be finite. Those of root_values and searched_returns must be at most 1e30. At a
-// decision whose root value is NaN, the searched return may be anything. Otherwise InvalidArgument,
+// decision whose root value is NaN, the searched return may be anything. A window must have one of
+// the decisions or more. Otherwise InvalidArgument,
 // with the program and the field.
 absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory& trajectory);
 

@@ -40,6 +40,11 @@ HbmShare TotalReturn(const v1::Trajectory& trajectory) {
                                   trajectory.initial_return()));
 }
 
+size_t OwnDecisions(const v1::Trajectory& trajectory) {
+  if (!trajectory.has_window()) return trajectory.actions().size();
+  return trajectory.window().end() - trajectory.window().begin();
+}
+
 TrajectoryBuffer::TrajectoryBuffer(const v1::ReplayOptions& options)
     : options_(options),
       weights_(options.max_decisions()),

@@ -28,6 +28,9 @@ namespace mallocmuzero {
 // What a game brought.
 HbmShare TotalReturn(const v1::Trajectory& trajectory);
 
+// The number of decisions that the player took: those of the window, or all if there is none.
+size_t OwnDecisions(const v1::Trajectory& trajectory);
+
 // Names a decision of a stored game. `serial` numbers the inserts from 0 and is never used again.
 struct PositionKey {
   uint64_t serial = 0;

@@ -142,6 +142,16 @@ TEST(TrajectoryBuffer, NewPositionsEnterWithTheHighestPriority) {
   EXPECT_EQ(buffer.priority({1, 0}), 7);
 }
 
+TEST(OwnDecisions, AreThoseOfTheWindowOrAll) {
+  v1::Trajectory game = MakeGame(1, 50, 0);
+  EXPECT_EQ(OwnDecisions(game), 50);
+  game.mutable_window();
+  EXPECT_EQ(OwnDecisions(game), 0);
+  game.mutable_window()->set_begin(20);
+  game.mutable_window()->set_end(23);
+  EXPECT_EQ(OwnDecisions(game), 3);
+}
+
 TEST(TrajectoryBuffer, SurprisesOfLongAgoDoNotRaiseNewPositions) {
   TrajectoryBuffer buffer(Options());
   ASSERT_TRUE(buffer.Insert(Shared(MakeGame(1, 10, 0))));

@@ -22,6 +22,7 @@ void SetSelfPlay(v1::SelfPlayOptions& self_play) {
   self_play.set_explored_decisions(4);
   self_play.set_searched_share(0.25F);
   self_play.set_reanalysed_share(0.1F);
+  self_play.set_window_share(0.9F);
 }
 
 void SetReplay(v1::ReplayOptions& replay) {
@@ -60,6 +61,8 @@ absl::Status CheckSelfPlay(const v1::SelfPlayOptions& options) {
                                  "a share from 0 to 1"));
   MMZ_RETURN_IF_ERROR(CheckField(IsShare(options.reanalysed_share()), "self_play.reanalysed_share",
                                  "a share from 0 to 1"));
+  MMZ_RETURN_IF_ERROR(
+      CheckField(IsShare(options.window_share()), "self_play.window_share", "a share from 0 to 1"));
   return CheckField(options.threads() <= 1024, "self_play.threads", "1024 or less");
 }
 

@@ -40,6 +40,8 @@ TEST(TrainConfig, NamesTheFieldThatIsWrong) {
        [](v1::TrainConfig& c) { c.mutable_self_play()->set_games_per_iteration(0); }},
       {"self_play.searched_share",
        [](v1::TrainConfig& c) { c.mutable_self_play()->set_searched_share(2); }},
+      {"self_play.window_share",
+       [](v1::TrainConfig& c) { c.mutable_self_play()->set_window_share(-1); }},
       {"replay.max_decisions",
        [](v1::TrainConfig& c) { c.mutable_replay()->set_max_decisions(0); }},
       {"replay.max_decisions: 1 to 134217728 expected",

@@ -123,8 +123,16 @@ std::vector<GameTask> TrainingRun::MakeTasks() const {
   }
   const std::vector<double> weights = ProgramWeights(records_->Standings());
   Random programs(RandomOf(kPrograms)());
+  const auto windows = static_cast<uint32_t>(
+      std::lround(options.window_share() * static_cast<float>(options.games_per_iteration())));
   for (uint32_t g = 0; g < options.games_per_iteration(); ++g) {
-    maker.AddSelfPlay(programs_[DrawProgram(weights, programs_.size(), programs)]);
+    const PlayedProgram& program = programs_[DrawProgram(weights, programs_.size(), programs)];
+    const absl::Span<const SharedTrajectory> best = replay_.BestGames(program.sha256());
+    if (g < windows && !best.empty()) {
+      maker.AddWindow(program, *best.front());
+    } else {
+      maker.AddSelfPlay(program);
+    }
   }
   if (replay_.games() == 0 || config_.search().simulations() == 0) return std::move(maker).Take();
   std::mt19937_64 random = RandomOf(kReanalysis);
@@ -211,6 +219,8 @@ std::vector<std::optional<HbmShare>> TrainingRun::TakeGames(std::vector<v1::Traj
       if (valid) replay_.Replace(std::make_shared<const v1::Trajectory>(std::move(games[i])));
       continue;
     }
+    const size_t own = OwnDecisions(games[i]);
+    if (own == 0) continue;  // the best game once more
     const HbmShare value = TotalReturn(games[i]);
     if (i < evaluations) {
       records_->SetPolicyReturn(p, value);
@@ -227,7 +237,7 @@ std::vector<std::optional<HbmShare>> TrainingRun::TakeGames(std::vector<v1::Traj
       continue;
     }
     state_.set_draws_due(state_.draws_due() +
-                         config_.learner().samples_per_insert() * static_cast<double>(decisions));
+                         config_.learner().samples_per_insert() * static_cast<double>(own));
   }
   records_->Refresh();
   std::vector<std::optional<HbmShare>> means(programs_.size());

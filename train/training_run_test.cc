@@ -123,6 +123,12 @@ void ExpectExactResume(const v1::TrainConfig& config) {
 
 TEST(TrainingRun, StoppedTwiceItEndsWhereTheUnbrokenOneDoes) { ExpectExactResume(SmallConfig()); }
 
+TEST(TrainingRun, StoppedTwiceItEndsWhereTheUnbrokenOneDoesWithoutWindows) {
+  v1::TrainConfig config = SmallConfig();
+  config.mutable_self_play()->set_window_share(0);
+  ExpectExactResume(config);
+}
+
 TEST(TrainingRun, StoppedTwiceItEndsWhereTheUnbrokenOneDoesWithConsistency) {
   v1::TrainConfig config = SmallConfig();
   config.mutable_learner()->set_consistency_weight(2);
@@ -216,6 +222,22 @@ TEST(TrainingRun, GamesThatAreNotStoredAreNotDrawnForEither) {
   const double decisions = metrics[3].decisions() - metrics[2].decisions();
   EXPECT_GT(run->updates(), 0);
   EXPECT_LE(static_cast<double>(run->updates()) * config.learner().batch_size(), decisions);
+}
+
+TEST(TrainingRun, OnlyTheDecisionsOfWindowsAreDrawnFor) {
+  v1::TrainConfig config = SmallConfig();
+  config.mutable_self_play()->set_reanalysed_share(0);
+  config.mutable_self_play()->set_window_share(1);
+  const std::unique_ptr<TrainingRun> run = StartRun(NewFolder("windows"), config);
+  ASSERT_TRUE(run->Run({.iterations = 6}, nullptr).ok());
+  const std::vector<v1::TrainMetrics> metrics = *run->directory().ReadMetrics();
+  // The first iteration knows no best game. From the second one on all but evaluation games have a
+  // window, so that fewer positions are drawn than decisions are played.
+  const double decisions = metrics[4].decisions() - metrics[0].decisions();
+  const double drawn =
+      (metrics[5].updates() - metrics[1].updates()) * config.learner().batch_size();
+  EXPECT_GT(drawn, 0);
+  EXPECT_LT(drawn, 0.75 * decisions);
 }
 
 TEST(TrainingRun, StopsBetweenTwoUpdates) {

@@ -35,6 +35,7 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     "4 simulations": ("search.simulations=4",),
     "50 simulations": ("search.simulations=50",),
     "no search": ("search.simulations=0",),
+    "no windows": ("self_play.window_share=0",),
     "no reanalysis": ("self_play.reanalysed_share=0",),
     "no best games": ("learner.best_share=0",),
     "demonstrations": ("demonstration_seconds=3",),
