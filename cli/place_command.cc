@@ -41,8 +41,8 @@ absl::Status CheckMapping(const PlaceFlags& flags, const Program& program, const
   const std::vector<Violation> violations = Validate(program, mapping);
   if (violations.empty()) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat(flags.mapping, ": breaks ", violations.size(), " rules, the first ",
-                   RuleName(violations[0].rule), ": ", violations[0].message));
+      absl::StrCat(flags.mapping, ": breaks the rule ", RuleName(violations[0].rule), ": ",
+                   violations[0].message, " (violation 1 of ", violations.size(), ")"));
 }
 
 v1::PlaceReport MakeReport(const Program& program, const Mapping& mapping,

@@ -22,8 +22,8 @@ absl::StatusOr<place::PlacedModule> PlaceAndCheck(const Program& program, const 
   const PlacedCheck check = ExaminePlaced(all_hbm, placed->module, options);
   if (check.violations.empty()) return placed;
   return absl::InternalError(absl::StrCat(
-      path, ": the placed module breaks ", check.violations.size(), " rules, the first ",
-      PlacedRuleName(check.violations[0].rule), ": ", check.violations[0].message));
+      path, ": the placed module breaks the rule ", PlacedRuleName(check.violations[0].rule), ": ",
+      check.violations[0].message, " (violation 1 of ", check.violations.size(), ")"));
 }
 
 }  // namespace mallocmuzero
