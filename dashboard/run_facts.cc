@@ -27,6 +27,9 @@ constexpr double kUnknown = Gains::kUnknown;
 constexpr double kLearns = 0.05;
 constexpr double kGetsWorse = -0.3;
 
+// The share of the time of both from which one half of an iteration takes most of it.
+constexpr double kMostOfTheTime = 0.6;
+
 // A run needs this number of points before its direction can be told.
 constexpr int kFewestPoints = 8;
 
@@ -155,9 +158,10 @@ std::optional<v1::DashboardFinding> WhichHalfIsSlower(Iterations iterations) {
   }
   if (playing <= 0 || playing + learning <= 0) return std::nullopt;
   const double share = playing / (playing + learning);
-  const char* verdict = share > 0.65   ? "Playing takes most of the time."
-                        : share < 0.35 ? "Learning takes most of the time."
-                                       : "Playing and learning take about the same time.";
+  const char* verdict = share > kMostOfTheTime       ? "Playing takes most of the time."
+                        : share < 1 - kMostOfTheTime ? "Learning takes most of the time."
+                                                     : "Playing and learning take about the same "
+                                                       "time.";
   return Finding(v1::DashboardFinding::NEUTRAL, "Bottleneck",
                  absl::StrFormat("%s Of the time of both, %.0f %% is playing and %.0f %% is "
                                  "learning in the latest iterations.",

@@ -144,6 +144,19 @@ TEST(RunFacts, SaysWhenTheBestGamesWereFound) {
               HasSubstr("found 10 seconds before the latest iteration."));
 }
 
+TEST(RunFacts, SaysWhichHalfOfAnIterationIsSlower) {
+  const auto verdict = [](double playing) {
+    std::vector<v1::TrainMetrics> run = RunOf({0.5});
+    run[0].set_play_seconds(playing);
+    run[0].set_learn_seconds(1 - playing);
+    return MakeFindings(run, MakeMeanGains(run)).back().text();
+  };
+  EXPECT_THAT(verdict(0.36), HasSubstr("Learning takes most of the time. Of the time of both, 36 % "
+                                       "is playing and 64 % is learning"));
+  EXPECT_THAT(verdict(0.45), HasSubstr("about the same time"));
+  EXPECT_THAT(verdict(0.61), HasSubstr("Playing takes most of the time"));
+}
+
 TEST(RunFacts, SaysThatItIsTooEarlyToTell) {
   EXPECT_EQ(FirstFinding(RunOf({0.5, 0.6})).title(), "Starting");
   EXPECT_EQ(FirstFinding({}).title(), "Starting");
