@@ -53,7 +53,7 @@ struct AgentGames {
 // Plays rounds of games on the calling thread. Each round has as many games as there is time for
 // (RoundPacer). The first round and every second one after it play by the policy alone, the others
 // with search. In each round one game does not explore, and the others explore some decisions. The
-// program must leave something to decide. Errors are those of SelfPlay::Create.
+// program must leave something to decide. Errors are those of SelfPlay::Create and Play.
 absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program, const AgentNetwork& network,
                                      const AgentOptions& options);
 

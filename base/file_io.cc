@@ -22,13 +22,6 @@
 namespace mallocmuzero {
 namespace {
 
-absl::Status ErrnoStatus(const std::string& path, absl::string_view action, int error) {
-  const std::string message = ErrnoMessage(path, action, error);
-  if (error == ENOENT) return absl::NotFoundError(message);
-  if (IsNoRoom(error)) return absl::ResourceExhaustedError(message);
-  return absl::InvalidArgumentError(message);
-}
-
 // True for pipes, devices and the like, which can only be written to, not replaced.
 bool TakesBytesOnly(const std::string& path) {
   struct stat found = {};
@@ -80,6 +73,13 @@ absl::Status WriteBytes(int file, const std::string& path, absl::string_view byt
     bytes.remove_prefix(written);
   }
   return absl::OkStatus();
+}
+
+absl::Status ErrnoStatus(absl::string_view path, absl::string_view action, int error) {
+  const std::string message = ErrnoMessage(path, action, error);
+  if (error == ENOENT) return absl::NotFoundError(message);
+  if (IsNoRoom(error)) return absl::ResourceExhaustedError(message);
+  return absl::InvalidArgumentError(message);
 }
 
 bool IsNoRoom(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }

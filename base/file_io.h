@@ -20,6 +20,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path);
 // errno.
 std::string ErrnoMessage(absl::string_view path, absl::string_view action, int error);
 
+// The error of a call that has failed, with this message: NotFound if there is no such file or
+// folder, ResourceExhausted if there is no room (IsNoRoom), else InvalidArgument.
+absl::Status ErrnoStatus(absl::string_view path, absl::string_view action, int error);
+
 // Whether a call has failed because there is no room on the disk or in the quota, or because the
 // file may not grow. `error` is an errno. A later call may succeed.
 bool IsNoRoom(int error);

@@ -5,15 +5,14 @@
 #include <system_error>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
+#include "base/file_io.h"
 
 namespace mallocmuzero {
 
 absl::Status MakeFolder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (!error) return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(path, ": cannot make this folder: ", error.message()));
+  return error ? ErrnoStatus(path, "cannot make this folder", error.value()) : absl::OkStatus();
 }
 
 }  // namespace mallocmuzero

@@ -9,8 +9,8 @@
 
 namespace mallocmuzero {
 
-// Makes the folder and those that it is in, if they do not exist. Internal, naming the folder, if
-// that fails.
+// Makes the folder and those that it is in, if they do not exist. Errors are those of ErrnoStatus
+// (base/file_io.h) and name the folder.
 absl::Status MakeFolder(const std::string& path);
 
 }  // namespace mallocmuzero

@@ -26,11 +26,13 @@ inline int64_t PercentileIndex(double share, int64_t count) {
   return std::clamp<int64_t>(rank, 1, count) - 1;
 }
 
-// The percentile of values in any order; 0 if there is none.
+// The percentile of values in any order; 0 if there is none. NaN, as a damaged file may hold it,
+// counts as greater than every number.
 inline double Percentile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   const auto place = values.begin() + PercentileIndex(share, std::ssize(values));
-  std::nth_element(values.begin(), place, values.end());
+  std::nth_element(values.begin(), place, values.end(),
+                   [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
   return *place;
 }
 

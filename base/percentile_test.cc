@@ -1,5 +1,6 @@
 #include "base/percentile.h"
 
+#include <cmath>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -24,6 +25,13 @@ TEST(Percentile, OfNoneAndOfAllAreTheLeastAndTheGreatestValue) {
   EXPECT_EQ(Percentile({3, 1, 2}, 1), 3);
   EXPECT_EQ(Percentile({7}, 0), 7);
   EXPECT_EQ(Percentile({7}, 1), 7);
+}
+
+TEST(Percentile, TakesNaNForTheGreatestValue) {
+  const double nan = std::nan("");
+  EXPECT_EQ(Percentile({nan, 1, nan, 3, 2, nan}, 0.5), 3);
+  EXPECT_EQ(Percentile({2, nan, 1}, 0), 1);
+  EXPECT_TRUE(std::isnan(Percentile({2, nan, 1}, 1)));
 }
 
 TEST(Percentile, OfNoValuesIsZero) { EXPECT_EQ(Percentile({}, 0.5), 0); }

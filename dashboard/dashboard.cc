@@ -18,20 +18,6 @@
 namespace mallocmuzero {
 namespace {
 
-// The usual time between two of the latest iterations, in seconds.
-std::optional<double> UsualInterval(const std::vector<v1::TrainMetrics>& iterations) {
-  constexpr size_t kLatest = 20;
-  std::vector<double> seconds;
-  for (size_t i = std::max<size_t>(1, iterations.size() - std::min(iterations.size(), kLatest));
-       i < iterations.size(); ++i) {
-    seconds.push_back(iterations[i].seconds() - iterations[i - 1].seconds());
-  }
-  if (seconds.empty()) return std::nullopt;
-  const auto middle = seconds.begin() + seconds.size() / 2;
-  std::nth_element(seconds.begin(), middle, seconds.end());
-  return *middle;
-}
-
 std::string FolderName(const std::string& path) {
   const std::filesystem::path normal = std::filesystem::path(path).lexically_normal();
   return normal.has_filename() ? normal.filename().string()

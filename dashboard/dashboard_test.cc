@@ -123,6 +123,28 @@ TEST(Dashboard, ShowsEveryMappingOfAProgram) {
   }
 }
 
+TEST(Dashboard, FollowsAnotherRunInTheSameFolder) {
+  const std::string path = NewFolder("again");
+  std::filesystem::copy(DemoRun(), path, std::filesystem::copy_options::recursive);
+  const auto dashboard = OpenDashboard({.run = path});
+  const auto versions = [&] {
+    return Ask<v1::DashboardProgram>(*dashboard, About("program", kLargeProgram)).versions();
+  };
+  const auto before = versions();
+  ASSERT_EQ(before.size(), 5);
+  // The new run finds at once what the other one found last.
+  const std::string history =
+      RunDirectory::Open(path)->HistoryFolder("small", kLargeProgram) + "/00000";
+  std::filesystem::rename(history + "3.mapping", history + "1.mapping");
+  std::filesystem::last_write_time(history + "1.mapping",
+                                   std::filesystem::file_time_type::clock::now());
+  std::filesystem::remove(history + "2.mapping");
+  const auto after = versions();
+  ASSERT_EQ(after.size(), 3);
+  EXPECT_EQ(after[2].title(), "best #1, found by local_search");
+  EXPECT_EQ(after[2].cycles(), before[4].cycles());
+}
+
 TEST(Dashboard, TakesProgramsOfFiles) {
   const std::string path = NewFolder("without_programs");
   std::filesystem::copy(DemoRun(), path, std::filesystem::copy_options::recursive);

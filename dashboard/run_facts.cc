@@ -6,9 +6,12 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/percentile.h"
 #include "view/format.h"
 #include "view/gains.h"
 
@@ -23,6 +26,9 @@ constexpr double kUnknown = Gains::kUnknown;
 // Changes of the mean gain, in percentage points, from which a run learns or gets worse.
 constexpr double kLearns = 0.05;
 constexpr double kGetsWorse = -0.3;
+
+// The share of the time of both from which one half of an iteration takes most of it.
+constexpr double kMostOfTheTime = 0.6;
 
 // A run needs this number of points before its direction can be told.
 constexpr int kFewestPoints = 8;
@@ -131,12 +137,13 @@ std::optional<v1::DashboardFinding> WhenTheBestWasFound(Iterations iterations,
       found == mean.best_size() - 1 ? "in the latest iteration"
       : seconds < 120 ? absl::StrFormat("%.0f seconds before the latest iteration", seconds)
                       : absl::StrFormat("%.0f minutes before the latest iteration", seconds / 60);
-  return Finding(
-      v1::DashboardFinding::NEUTRAL, "Best games",
-      absl::StrFormat("The best games save %.2f %% in the mean of %s. The last better game was "
-                      "found %s.",
-                      best, view::FormatCounted(iterations.back().programs_size(), "program"),
-                      when));
+  const int programs = iterations.back().programs_size();
+  const std::string saved = programs == 1
+                                ? absl::StrFormat("The best game saves %.2f %%.", best)
+                                : absl::StrFormat("The best games save %.2f %% in the mean of %s.",
+                                                  best, view::FormatCounted(programs, "program"));
+  return Finding(v1::DashboardFinding::NEUTRAL, "Best games",
+                 absl::StrCat(saved, " The last better game was found ", when, "."));
 }
 
 // Only for runs that play and learn in one process.
@@ -151,9 +158,10 @@ std::optional<v1::DashboardFinding> WhichHalfIsSlower(Iterations iterations) {
   }
   if (playing <= 0 || playing + learning <= 0) return std::nullopt;
   const double share = playing / (playing + learning);
-  const char* verdict = share > 0.65   ? "Playing takes most of the time."
-                        : share < 0.35 ? "Learning takes most of the time."
-                                       : "Playing and learning take about the same time.";
+  const char* verdict = share > kMostOfTheTime       ? "Playing takes most of the time."
+                        : share < 1 - kMostOfTheTime ? "Learning takes most of the time."
+                                                     : "Playing and learning take about the same "
+                                                       "time.";
   return Finding(v1::DashboardFinding::NEUTRAL, "Bottleneck",
                  absl::StrFormat("%s Of the time of both, %.0f %% is playing and %.0f %% is "
                                  "learning in the latest iterations.",
@@ -172,8 +180,19 @@ std::vector<size_t> PointsOf(size_t count) {
 
 double Rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
-  const double scale = std::pow(10.0, 5 - std::floor(std::log10(std::abs(value))));
+  const double scale = std::pow(10.0, 7 - std::floor(std::log10(std::abs(value))));
   return std::isfinite(scale) && scale > 0 ? std::round(value * scale) / scale : value;
+}
+
+std::optional<double> UsualInterval(Iterations iterations) {
+  constexpr size_t kLatest = 20;
+  std::vector<double> seconds;
+  for (size_t i = std::max<size_t>(1, iterations.size() - std::min(iterations.size(), kLatest));
+       i < iterations.size(); ++i) {
+    seconds.push_back(iterations[i].seconds() - iterations[i - 1].seconds());
+  }
+  if (seconds.empty()) return std::nullopt;
+  return Percentile(std::move(seconds), 0.5);
 }
 
 v1::DashboardCurves MakeCurves(Iterations iterations) {

@@ -4,6 +4,7 @@
 #define MALLOCMUZERO_DASHBOARD_RUN_FACTS_H_
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -19,8 +20,13 @@ inline constexpr size_t kMostPoints = 1000;
 // The indices of at most kMostPoints of `count` iterations, evenly spaced, with the last one.
 std::vector<size_t> PointsOf(size_t count);
 
-// `value` with six significant digits, which makes JSON short.
+// `value` with eight significant digits, which makes JSON short. Six would be too few: a page
+// rounds the result again, to hundredths of a percent.
 double Rounded(double value);
+
+// The usual time between two of the latest iterations, in seconds: the median. Empty if there is
+// only one iteration.
+std::optional<double> UsualInterval(absl::Span<const v1::TrainMetrics> iterations);
 
 v1::DashboardCurves MakeCurves(absl::Span<const v1::TrainMetrics> iterations);
 

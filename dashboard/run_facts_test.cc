@@ -1,9 +1,11 @@
 #include "dashboard/run_facts.h"
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -48,11 +50,25 @@ TEST(RunFacts, PointsAreFewAndEndWithTheLast) {
   EXPECT_EQ(points.back(), 12344);
 }
 
-TEST(RunFacts, RoundsToSixDigits) {
-  EXPECT_EQ(Rounded(1234567.8), 1234570);
-  EXPECT_DOUBLE_EQ(Rounded(-0.00012345678), -0.000123457);
+TEST(RunFacts, RoundsToEightDigits) {
+  EXPECT_EQ(Rounded(123456789.8), 123456790);
+  EXPECT_DOUBLE_EQ(Rounded(-0.00012345678912), -0.00012345679);
+  // All pages show 10.495003 % as 10.50 %. With six digits it would be 10.495, and then 10.49.
+  EXPECT_EQ(absl::StrFormat("%.2f", Rounded(10.495003)), "10.50");
   EXPECT_EQ(Rounded(0), 0);
   EXPECT_TRUE(std::isnan(Rounded(NAN)));
+}
+
+TEST(RunFacts, TheUsualIntervalIsTheMedianOfTheLatest) {
+  EXPECT_EQ(UsualInterval({}), std::nullopt);
+  EXPECT_EQ(UsualInterval(RunOf({0.5})), std::nullopt);
+  std::vector<v1::TrainMetrics> run = RunOf(std::vector<double>(21, 0.5));
+  EXPECT_EQ(UsualInterval(run), 10);
+  // A damaged line makes two intervals unknown. The tenth of nine of 10 s, nine of 30 s and these
+  // two has 30 s.
+  run[10].set_seconds(std::nan(""));
+  for (size_t i = 11; i < run.size(); ++i) run[i].set_seconds(run[9].seconds() + 30.0 * (i - 10.0));
+  EXPECT_EQ(UsualInterval(run), 30);
 }
 
 TEST(RunFacts, GainsAreAgainstTheDefault) {
@@ -121,11 +137,24 @@ TEST(RunFacts, SaysWhenTheBestGamesWereFound) {
   std::vector<v1::TrainMetrics> run = RunOf({0.5, 0.5, 0.5});
   run[2].mutable_programs(0)->set_best_return(0.61);
   EXPECT_THAT(MakeFindings(run, MakeMeanGains(run))[1].text(),
-              HasSubstr("22.00 % in the mean of 1 program. The last better game was found in the "
-                        "latest iteration."));
+              HasSubstr("The best game saves 22.00 %. The last better game was found in the latest "
+                        "iteration."));
   run[1].mutable_programs(0)->set_best_return(0.61);
   EXPECT_THAT(MakeFindings(run, MakeMeanGains(run))[1].text(),
               HasSubstr("found 10 seconds before the latest iteration."));
+}
+
+TEST(RunFacts, SaysWhichHalfOfAnIterationIsSlower) {
+  const auto verdict = [](double playing) {
+    std::vector<v1::TrainMetrics> run = RunOf({0.5});
+    run[0].set_play_seconds(playing);
+    run[0].set_learn_seconds(1 - playing);
+    return MakeFindings(run, MakeMeanGains(run)).back().text();
+  };
+  EXPECT_THAT(verdict(0.36), HasSubstr("Learning takes most of the time. Of the time of both, 36 % "
+                                       "is playing and 64 % is learning"));
+  EXPECT_THAT(verdict(0.45), HasSubstr("about the same time"));
+  EXPECT_THAT(verdict(0.61), HasSubstr("Playing takes most of the time"));
 }
 
 TEST(RunFacts, SaysThatItIsTooEarlyToTell) {

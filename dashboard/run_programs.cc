@@ -1,6 +1,8 @@
 #include "dashboard/run_programs.h"
 
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +21,12 @@ constexpr char kBestId[] = "best";
 
 // The rewards of a game and the price of its mapping differ by less than this share.
 constexpr double kRounding = 1e-9;
+
+// When the file was written last; the least time if there is none.
+std::filesystem::file_time_type WriteTime(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::last_write_time(path, error);
+}
 
 // The first iteration whose best game is at least as good as this return; null if there is none.
 const v1::TrainMetrics* WhenFound(absl::Span<const v1::TrainMetrics> iterations,
@@ -54,19 +62,24 @@ absl::StatusOr<RunPrograms> RunPrograms::Create(RunDirectory directory,
     absl::StatusOr<Program> program = LoadProgram(path);
     if (!program.ok()) return program.status();
     const Key key = {program->hardware().name(), program->proto().name()};
-    programs.programs_[key] = std::make_shared<const Program>(*std::move(program));
+    programs.given_[key] = std::make_shared<const Program>(*std::move(program));
   }
   return programs;
 }
 
 absl::StatusOr<std::shared_ptr<const Program>> RunPrograms::Find(const std::string& chip,
                                                                  const std::string& name) {
-  const auto found = programs_.find({chip, name});
-  if (found != programs_.end()) return found->second;
-  absl::StatusOr<Program> program = LoadProgram(directory_.ProgramPath(chip, name));
+  const Key key = {chip, name};
+  const auto given = given_.find(key);
+  if (given != given_.end()) return given->second;
+  const std::string path = directory_.ProgramPath(chip, name);
+  const std::filesystem::file_time_type written = WriteTime(path);
+  const auto loaded = loaded_.find(key);
+  if (loaded != loaded_.end() && loaded->second.written == written) return loaded->second.value;
+  absl::StatusOr<Program> program = LoadProgram(path);
   if (!program.ok()) return program.status();
   auto shared = std::make_shared<const Program>(*std::move(program));
-  programs_[{chip, name}] = shared;
+  loaded_[key] = {written, shared};
   return shared;
 }
 
@@ -101,10 +114,12 @@ std::vector<v1::DashboardVersion> RunPrograms::Versions(
   for (const auto& [id, path] : BestFiles(wanted.hardware(), wanted.name())) {
     const absl::StatusOr<Mapping> mapping = LoadMapping(path, program);
     if (!mapping.ok()) continue;
-    const auto known = id == kBestId ? cycles_.end() : cycles_.find(path);
-    const double cycles =
-        known != cycles_.end() ? known->second : Simulate(program, *mapping).total_cycles;
-    cycles_[path] = cycles;
+    const std::filesystem::file_time_type written = WriteTime(path);
+    const auto known = cycles_.find(path);
+    const double cycles = known != cycles_.end() && known->second.written == written
+                              ? known->second.value
+                              : Simulate(program, *mapping).total_cycles;
+    cycles_[path] = {written, cycles};
     v1::DashboardVersion& version =
         versions.emplace_back(Version(id, BestTitle(id, mapping->solver), cycles));
     const v1::TrainMetrics* found = WhenFound(iterations, wanted, 1 - cycles / all_hbm);

@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_DASHBOARD_RUN_PROGRAMS_H_
 #define MALLOCMUZERO_DASHBOARD_RUN_PROGRAMS_H_
 
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,7 +28,8 @@ struct NamedMapping {
   bool has_addresses = true;
 };
 
-// Reads programs and mappings when they are first needed, and keeps them. Thread-compatible.
+// Reads programs and mappings when they are first needed, and keeps them. Reads a file again if it
+// has changed, as when another run begins in the same folder. Thread-compatible.
 class RunPrograms {
  public:
   // Looks for a program among the files `paths` first, then in the run's folder. Errors are those
@@ -55,6 +57,13 @@ class RunPrograms {
  private:
   using Key = std::pair<std::string, std::string>;  // chip and name
 
+  // Something that was read from a file, and the write time that the file had.
+  template <typename T>
+  struct OfFile {
+    std::filesystem::file_time_type written;
+    T value;
+  };
+
   explicit RunPrograms(RunDirectory directory) : directory_(std::move(directory)) {}
 
   // The files of the program's best mappings by id, oldest first.
@@ -62,8 +71,9 @@ class RunPrograms {
                                                              const std::string& name) const;
 
   RunDirectory directory_;
-  std::map<Key, std::shared_ptr<const Program>> programs_;
-  std::map<std::string, double> cycles_;  // of mappings, by path; files of a history never change
+  std::map<Key, std::shared_ptr<const Program>> given_;           // of `paths`
+  std::map<Key, OfFile<std::shared_ptr<const Program>>> loaded_;  // of the folder
+  std::map<std::string, OfFile<double>> cycles_;                  // of mappings, by path
 };
 
 }  // namespace mallocmuzero

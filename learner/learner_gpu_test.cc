@@ -129,7 +129,10 @@ TEST_F(LearnerOnGpu, ItsNetworkPlaysOnBothDevices) {
   for (const int d : {0, 1}) {
     const auto snapshot = gpu.network->Snapshot({.device = d == 0 ? Device::kCuda : Device::kCpu});
     ASSERT_TRUE(snapshot.ok()) << snapshot.status();
-    (*snapshot)->Evaluate(batch.observations, absl::MakeSpan(values[d]), absl::MakeSpan(logits[d]));
+    ASSERT_TRUE(
+        (*snapshot)
+            ->Evaluate(batch.observations, absl::MakeSpan(values[d]), absl::MakeSpan(logits[d]))
+            .ok());
   }
   EXPECT_THAT(values[0], ::testing::Pointwise(::testing::FloatNear(1e-4F), values[1]));
   EXPECT_THAT(logits[0], ::testing::Pointwise(::testing::FloatNear(1e-3F), logits[1]));

@@ -58,7 +58,7 @@ bool HoldsFiles(const std::string& folder) {
 }
 
 absl::Status CannotWrite(const std::string& path) {
-  return absl::InternalError(ErrnoMessage(path, "cannot write", errno));
+  return ErrnoStatus(path, "cannot write", errno);
 }
 
 // Returns a file name that cannot lead out of its folder. Different names give different results.

@@ -44,9 +44,7 @@ absl::StatusOr<RunLock> RunLock::Acquire(const std::string& folder) {
   const std::string path = folder + "/lock";
   // The file is never removed: a process that waits for the old file would not see a new one.
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) {
-    return absl::InternalError(ErrnoMessage(path, "cannot write", errno));
-  }
+  if (fd < 0) return ErrnoStatus(path, "cannot write", errno);
   RunLock lock(fd, path);
   if (!LockFile(fd, path)) {
     const std::string holder = ReadHolder(fd);
@@ -55,9 +53,7 @@ absl::StatusOr<RunLock> RunLock::Acquire(const std::string& folder) {
                      holder, holder.empty() ? "" : ")", "; end it first"));
   }
   lock.holder_ = NameOfThisProcess();
-  if (!WriteHolder(fd, lock.holder_)) {
-    return absl::InternalError(ErrnoMessage(path, "cannot write", errno));
-  }
+  if (!WriteHolder(fd, lock.holder_)) return ErrnoStatus(path, "cannot write", errno);
   return lock;
 }
 

@@ -16,9 +16,10 @@ namespace mallocmuzero {
 class RunLock {
  public:
   // Makes the folder and the file if they do not exist, and writes this process's host, id and
-  // start into the file. FailedPrecondition if any process holds the lock already; the message
-  // names that process. Internal if the file cannot be made. Both name the folder. On a file system
-  // without locks several processes can acquire it, and Check tells the earlier ones.
+  // start into the file. FailedPrecondition, naming the folder, if any process holds the lock
+  // already; the message names that process. Errors of MakeFolder and ErrnoStatus if the folder or
+  // the file cannot be made. On a file system without locks several processes can acquire it, and
+  // Check tells the earlier ones.
   static absl::StatusOr<RunLock> Acquire(const std::string& folder);
 
   // FailedPrecondition, with the name of the other process, if another process has acquired the

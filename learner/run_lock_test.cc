@@ -60,7 +60,9 @@ TEST(RunLock, OfOneRunIsNotOfAnother) {
 }
 
 TEST(RunLock, NamesAFolderThatCannotBe) {
-  EXPECT_THAT(RunLock::Acquire("/dev/null/run").status().message(), HasSubstr("/dev/null/run: "));
+  const absl::Status status = RunLock::Acquire("/dev/null/run").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("/dev/null/run: "));
 }
 
 }  // namespace

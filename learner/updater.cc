@@ -13,6 +13,24 @@
 #include "learner/data_parallel.h"
 
 namespace mallocmuzero {
+namespace {
+
+// The numbers whose maxima the processes agree on.
+struct Agreement {
+  double lacks_batch = 1;  // 0 if there is a batch
+  double largest_weight = 0;
+};
+
+constexpr Agreement kNoBatch;
+
+absl::Status Join(DataParallel& group, Agreement& agreement) {
+  double numbers[] = {agreement.lacks_batch, agreement.largest_weight};
+  MMZ_RETURN_IF_ERROR(group.Maximum(absl::MakeSpan(numbers)));
+  agreement = {.lacks_batch = numbers[0], .largest_weight = numbers[1]};
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 absl::StatusOr<bool> Updater::Fetch(absl::Duration timeout) {
   if (!batch_.has_value()) {
@@ -24,12 +42,17 @@ absl::StatusOr<bool> Updater::Fetch(absl::Duration timeout) {
 }
 
 absl::StatusOr<bool> Updater::Agree(DataParallel* group) {
-  // The first number is 0 if all have a batch.
-  double numbers[] = {batch_.has_value() ? 0.0 : 1.0,
-                      batch_.has_value() ? batch_->LargestWeight() : 0.0};
-  if (group != nullptr) MMZ_RETURN_IF_ERROR(group->Maximum(absl::MakeSpan(numbers)));
-  largest_weight_ = numbers[1];
-  return numbers[0] == 0;
+  Agreement agreement = batch_.has_value()
+                            ? Agreement{.lacks_batch = 0, .largest_weight = batch_->LargestWeight()}
+                            : kNoBatch;
+  if (group != nullptr) MMZ_RETURN_IF_ERROR(Join(*group, agreement));
+  largest_weight_ = agreement.largest_weight;
+  return agreement.lacks_batch == 0;
+}
+
+absl::Status Updater::Decline(DataParallel& group) {
+  Agreement agreement = kNoBatch;
+  return Join(group, agreement);
 }
 
 absl::StatusOr<Updater::Done> Updater::Update(DataParallel* group) {

@@ -49,6 +49,10 @@ class Updater {
   // counts. Errors are those of the group.
   absl::StatusOr<bool> Agree(DataParallel* group);
 
+  // Takes part in one Agree of the other processes, as a process without a batch. Errors are those
+  // of the group.
+  static absl::Status Decline(DataParallel& group);
+
   // An update and the batch that it was made from.
   struct Done {
     LearningBatch batch;

@@ -27,7 +27,9 @@ struct Evaluations {
 };
 
 // Latent states are in numbered slots, so that a tree holds indices and a batch is one gather. Not
-// thread-safe: each thread has its own model over shared weights.
+// thread-safe: each thread has its own model over shared weights. The evaluations throw what
+// LibTorch throws, so that a search need not ask after each batch; OnDevice (model/on_device.h)
+// makes an error of it.
 class LatentModel {
  public:
   virtual ~LatentModel() = default;

@@ -69,9 +69,9 @@ class NetworkSnapshot {
       const std::shared_ptr<const NetworkSnapshot>& snapshot, uint32_t slots);
 
   // The policy's logits [batch, actions] and the values [batch] of observations
-  // [batch, observation_size], without a search.
-  void Evaluate(absl::Span<const float> observations, absl::Span<float> values,
-                absl::Span<float> logits) const;
+  // [batch, observation_size], without a search. Errors are those of OnDevice.
+  absl::Status Evaluate(absl::Span<const float> observations, absl::Span<float> values,
+                        absl::Span<float> logits) const;
 
   const Weights& weights() const { return *weights_; }
 

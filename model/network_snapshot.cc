@@ -19,6 +19,7 @@
 #include "model/bin_means.h"
 #include "model/modules.h"
 #include "model/network.h"
+#include "model/on_device.h"
 
 namespace mallocmuzero {
 namespace {
@@ -344,13 +345,15 @@ absl::StatusOr<std::unique_ptr<LatentModel>> NetworkSnapshot::MakeLatentModel(
   }
 }
 
-void NetworkSnapshot::Evaluate(absl::Span<const float> observations, absl::Span<float> values,
-                               absl::Span<float> logits) const {
+absl::Status NetworkSnapshot::Evaluate(absl::Span<const float> observations,
+                                       absl::Span<float> values, absl::Span<float> logits) const {
   assert(observations.size() == values.size() * config().observation_size());
-  if (values.empty()) return;
-  const c10::InferenceMode inference;
-  weights_->Predict(weights_->Represent(observations),
-                    {.values = values, .rewards = {}, .logits = logits});
+  if (values.empty()) return absl::OkStatus();
+  return OnDevice(absl::StrCat("the values of ", values.size(), " positions"), [&] {
+    const c10::InferenceMode inference;
+    weights_->Predict(weights_->Represent(observations),
+                      {.values = values, .rewards = {}, .logits = logits});
+  });
 }
 
 absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> Network::Snapshot(

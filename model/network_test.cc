@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "absl/base/config.h"
+#include "base/testing/memory_limit.h"
 #include "env/observation_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -140,8 +142,10 @@ TEST_F(NetworkTest, AccessesThatAreNotThereCountForNothing) {
   Results before(1, 3);
   Results after(1, 3);
   const auto evaluate = [&](Results& results) {
-    snapshot->Evaluate(observations, absl::MakeSpan(results.values),
-                       absl::MakeSpan(results.logits));
+    EXPECT_TRUE(
+        snapshot
+            ->Evaluate(observations, absl::MakeSpan(results.values), absl::MakeSpan(results.logits))
+            .ok());
   };
   last[observation::kIsThere] = 0;
   evaluate(before);
@@ -232,9 +236,28 @@ TEST_F(NetworkTest, EvaluateGivesWhatRootsGive) {
   const auto model = NetworkSnapshot::MakeLatentModel(snapshot, 5).value();
   const Results roots = EvaluateRoots(*model, observations, FirstSlots(5));
   Results plain(5, 3);
-  snapshot->Evaluate(observations, absl::MakeSpan(plain.values), absl::MakeSpan(plain.logits));
+  ASSERT_TRUE(
+      snapshot->Evaluate(observations, absl::MakeSpan(plain.values), absl::MakeSpan(plain.logits))
+          .ok());
   EXPECT_EQ(plain.values, roots.values);
   EXPECT_EQ(plain.logits, roots.logits);
+}
+
+TEST_F(NetworkTest, EvaluateSaysThatMemoryIsShort) {
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
+  GTEST_SKIP() << "sanitizers take more address space than any limit leaves";
+#endif
+  constexpr size_t kRows = 20'000;  // 246 MB of observations, and more of what follows from them
+  const auto network = testing::MakeRandomNetwork(Tiny(), 3);
+  const auto snapshot = network->Snapshot({}).value();
+  const std::vector<float> observations(kRows * kObservationSize);
+  Results results(kRows, 3);
+  const MemoryLimit limit(uint64_t{50} << 20);
+  const absl::Status status = snapshot->Evaluate(observations, absl::MakeSpan(results.values),
+                                                 absl::MakeSpan(results.logits));
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(status.message(), HasSubstr("the values of 20000 positions: "));
+  EXPECT_THAT(status.message(), HasSubstr("memory"));
 }
 
 TEST_F(NetworkTest, SnapshotKeepsTheWeightsItWasMadeOf) {

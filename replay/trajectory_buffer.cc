@@ -75,7 +75,6 @@ bool TrajectoryBuffer::Insert(SharedTrajectory trajectory) {
     EvictOldest();
   }
   RememberIfBest(trajectory);
-  inserted_decisions_ += length;
   Append(std::move(trajectory), bytes, highest_priority_);
   return true;
 }
@@ -208,7 +207,6 @@ v1::ReplayState TrajectoryBuffer::Save() const {
   }
   state.set_highest_priority(highest_priority_);
   state.set_inserted_games(next_serial_);
-  state.set_inserted_decisions(inserted_decisions_);
   state.set_latest_games(games_.size());
   return state;
 }
@@ -258,7 +256,6 @@ absl::Status TrajectoryBuffer::Restore(const v1::ReplayState& state,
     left -= length;
     priorities.remove_prefix(length);
   }
-  inserted_decisions_ = state.inserted_decisions();
   return absl::OkStatus();
 }
 

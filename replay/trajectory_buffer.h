@@ -74,9 +74,8 @@ class TrajectoryBuffer {
   size_t decisions() const { return decisions_; }
   size_t bytes() const { return bytes_; }  // of the latest games, serialized
 
-  // Games and decisions inserted since the run began.
+  // The games inserted since the run began.
   uint64_t inserted_games() const { return next_serial_; }
-  uint64_t inserted_decisions() const { return inserted_decisions_; }
 
   // The latest games by age, oldest first. Indices are valid until the next change.
   SharedTrajectory game(size_t index) const { return games_[index].trajectory; }
@@ -126,7 +125,6 @@ class TrajectoryBuffer {
   size_t decisions_ = 0;
   size_t bytes_ = 0;
   uint64_t next_serial_ = 0;
-  uint64_t inserted_decisions_ = 0;
   double highest_priority_ = 1;
 };
 

@@ -24,8 +24,8 @@ struct PlayedGames {
 
 // Plays tasks on `threads` threads. Each thread has its own share of the tasks and up to
 // `max_in_flight` of them in flight. The thread that plays a game influences only the rounding in
-// its batches. Blocks until all games are played or `stop` is true. Errors are those of
-// SelfPlay::Create and Play.
+// its batches. Blocks until all games are played or `stop`, which may be null, is true. Errors are
+// those of SelfPlay::Create and Play.
 absl::StatusOr<PlayedGames> PlayOnThreads(absl::Span<const GameTask> tasks,
                                           const SearchConfig& search, uint32_t threads,
                                           uint32_t max_in_flight,

@@ -9,6 +9,7 @@
 #include "actor/self_play.h"
 #include "base/check_field.h"
 #include "base/status_macros.h"
+#include "base/thread_count.h"
 #include "learner/learner.h"
 #include "model/network_config.h"
 
@@ -63,7 +64,8 @@ absl::Status CheckSelfPlay(const v1::SelfPlayOptions& options) {
                                  "a share from 0 to 1"));
   MMZ_RETURN_IF_ERROR(
       CheckField(IsShare(options.window_share()), "self_play.window_share", "a share from 0 to 1"));
-  return CheckField(options.threads() <= 1024, "self_play.threads", "1024 or less");
+  return CheckField(options.threads() <= kMostThreads, "self_play.threads",
+                    absl::StrCat(kMostThreads, " or less"));
 }
 
 absl::Status CheckReplay(const v1::ReplayOptions& options) {

@@ -35,6 +35,10 @@ TEST(TrainConfig, NamesTheFieldThatIsWrong) {
        [](v1::TrainConfig& c) {
          c.mutable_self_play()->set_explored_decisions(std::numeric_limits<float>::infinity());
        }},
+      {"search: simulations is 99999999, not in [1, 2^24]",
+       [](v1::TrainConfig& c) { c.mutable_search()->set_simulations(99'999'999); }},
+      {"self_play.threads: 1024 or less expected",
+       [](v1::TrainConfig& c) { c.mutable_self_play()->set_threads(1025); }},
       {"value_floor", [](v1::TrainConfig& c) { c.mutable_search()->set_value_floor(-1); }},
       {"self_play.games_per_iteration",
        [](v1::TrainConfig& c) { c.mutable_self_play()->set_games_per_iteration(0); }},

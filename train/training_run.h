@@ -1,5 +1,4 @@
-// One training run in one process: self-play and learning take turns. A run can be stopped and
-// resumed.
+// One training run in one process, which plays and learns. A run can be stopped and resumed.
 
 #ifndef MALLOCMUZERO_TRAIN_TRAINING_RUN_H_
 #define MALLOCMUZERO_TRAIN_TRAINING_RUN_H_
@@ -63,8 +62,8 @@ class TrainingRun {
                                                              ProgramSet programs, Device device);
 
   // Plays and learns until a limit, then saves. Calls `on_iteration` after each iteration. The
-  // results of an iteration that `stop` or the deadline interrupts are not saved. Call Run only
-  // once; to go on, use Resume.
+  // results of an iteration that `stop` or the deadline interrupts are not saved, but some of them
+  // stay in this object: then do not call Run again, but Resume the run.
   absl::Status Run(const RunLimits& limits,
                    const std::function<void(const v1::TrainMetrics&)>& on_iteration);
 

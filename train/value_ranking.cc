@@ -12,6 +12,7 @@
 #include "actor/game_recorder.h"
 #include "actor/self_play.h"
 #include "base/random.h"
+#include "base/status_macros.h"
 #include "env/game.h"
 #include "env/observation.h"
 #include "google/protobuf/repeated_field.h"
@@ -98,10 +99,12 @@ size_t DecisionOf(const v1::Trajectory& game, AccessIndex access) {
   return std::min<size_t>(late, std::lower_bound(begin, end, access.number()) - begin);
 }
 
-// Predicts all games at that access. Each game must have a decision.
-std::vector<GamePrediction> PredictAll(const PlayedProgram& program, const NetworkSnapshot& network,
-                                       const ReturnBaseline& baseline,
-                                       absl::Span<const v1::Trajectory> games, AccessIndex access) {
+// Predicts all games at that access. Each game must have a decision. Errors are those of OnDevice.
+absl::StatusOr<std::vector<GamePrediction>> PredictAll(const PlayedProgram& program,
+                                                       const NetworkSnapshot& network,
+                                                       const ReturnBaseline& baseline,
+                                                       absl::Span<const v1::Trajectory> games,
+                                                       AccessIndex access) {
   std::vector<GamePrediction> predictions;
   std::vector<float> observation(kObservationSize);
   std::vector<float> logits(kActionCount);
@@ -110,7 +113,8 @@ std::vector<GamePrediction> PredictAll(const PlayedProgram& program, const Netwo
     GamePrediction prediction =
         StartPrediction(program, game, decision, absl::MakeSpan(observation));
     float value = 0;
-    network.Evaluate(observation, absl::MakeSpan(&value, 1), absl::MakeSpan(logits));
+    MMZ_RETURN_IF_ERROR(
+        network.Evaluate(observation, absl::MakeSpan(&value, 1), absl::MakeSpan(logits)));
     const uint32_t decided = game.accesses(decision);
     prediction.mean_to_go = baseline.At(decided).share();
     prediction.value = baseline.FromNetwork(NetworkValue(value), decided).share();
@@ -195,30 +199,33 @@ absl::Status RankGames(const PlayedProgram& program,
   if (!to_the_end.ok()) return to_the_end.status();
   const ReturnBaseline own = BaselineOf(program, *to_the_end);
   const ReturnBaseline& measure = baseline == nullptr ? own : *baseline;
-  const auto count = [&](absl::Span<const GamePrediction> predictions, const char* explored,
-                         double at) {
-    Count(predictions, options, FindPoint(explored, at, *report.mutable_points()));
+  // `followed` has the same games, which follow the policy from `access` on; empty if there are
+  // none.
+  const auto count = [&](const char* explored, double at, AccessIndex access,
+                         absl::Span<const v1::Trajectory> games,
+                         absl::Span<const v1::Trajectory> followed) -> absl::Status {
+    absl::StatusOr<std::vector<GamePrediction>> predictions =
+        PredictAll(program, *network, measure, games, access);
+    if (!predictions.ok()) return predictions.status();
+    for (size_t g = 0; g < followed.size(); ++g) {
+      (*predictions)[g].if_policy_followed = TotalReturn(followed[g]).share();
+    }
+    Count(*predictions, options, FindPoint(explored, at, *report.mutable_points()));
     Point& total = FindPoint(explored, 0, *report.mutable_totals());
-    Count(predictions, options, total);
+    Count(*predictions, options, total);
     // Some points do not have it.
     total.clear_whole_by_policy();
+    return absl::OkStatus();
   };
   for (const double share : kShares) {
     const AccessIndex access = AccessAt(program, share);
     const absl::StatusOr<std::vector<v1::Trajectory>> to_the_point =
         PlayGames(program, network, options, access);
     if (!to_the_point.ok()) return to_the_point.status();
-    count(PredictAll(program, *network, measure, *to_the_point, access), kToThePoint, share);
-    std::vector<GamePrediction> predictions =
-        PredictAll(program, *network, measure, *to_the_end, access);
-    for (size_t g = 0; g < predictions.size(); ++g) {
-      predictions[g].if_policy_followed = TotalReturn((*to_the_point)[g]).share();
-    }
-    count(predictions, kToTheEnd, share);
+    MMZ_RETURN_IF_ERROR(count(kToThePoint, share, access, *to_the_point, {}));
+    MMZ_RETURN_IF_ERROR(count(kToTheEnd, share, access, *to_the_end, *to_the_point));
   }
-  count(PredictAll(program, *network, measure, *to_the_end, program.rules().end_access()),
-        kToTheEnd, 1);
-  return absl::OkStatus();
+  return count(kToTheEnd, 1, program.rules().end_access(), *to_the_end, {});
 }
 
 }  // namespace mallocmuzero

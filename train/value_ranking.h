@@ -36,7 +36,7 @@ struct ValueRankingOptions {
 // and 64 decisions by turns, as self-play does. Adds to all points and totals of the report.
 // `baseline` converts the network's values. If it is null, the baseline is made of the games that
 // explore as many decisions as self-play does by default. Ranked values need no baseline and
-// predict no return to go. ResourceExhausted if memory is short.
+// predict no return to go. Errors are those of SelfPlay::Create and of OnDevice.
 absl::Status RankGames(const PlayedProgram& program,
                        const std::shared_ptr<const NetworkSnapshot>& network,
                        const ReturnBaseline* baseline, const ValueRankingOptions& options,

@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/percentile.h"
 #include "view/format.h"
 #include "view/gains.h"
 #include "view/line_chart.h"
@@ -78,19 +79,14 @@ Chart SingleLine(std::string title, std::string x_label, std::string y_label,
 }
 
 // The shortest time between two iterations, in seconds, from which a speed is computed: three
-// quarters of the median time. A cluster's learner adds a last iteration when it stops, after the
-// actors have ended.
+// quarters of the median time. The last interval is left out of the median, because a cluster's
+// learner adds a last iteration when it stops, after the actors have ended.
 double ShortestInterval(Iterations iterations) {
   std::vector<double> seconds;
-  for (size_t i = 1; i < iterations.size(); ++i) {
+  for (size_t i = 1; i + 1 < iterations.size(); ++i) {
     seconds.push_back(iterations[i].seconds() - iterations[i - 1].seconds());
   }
-  if (seconds.empty()) return 0;
-  const auto middle = seconds.begin() + seconds.size() / 2;
-  // A damaged file may hold NaN, which needs an order for the sort.
-  std::nth_element(seconds.begin(), middle, seconds.end(),
-                   [](double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; });
-  return 0.75 * *middle;
+  return 0.75 * Percentile(std::move(seconds), 0.5);
 }
 
 // The last two folders of the run's path, because a longer path does not fit on the page.
@@ -148,7 +144,7 @@ std::string LossesSvg(absl::string_view run, Iterations iterations) {
       chart("policy loss", "cross-entropy, nats", &Losses::policy),
       chart("value loss", "cross-entropy, nats", &Losses::value),
       chart("reward loss", "cross-entropy, nats", &Losses::reward),
-      chart("value error", "|predicted - target|, baseline scale", &Losses::value_error),
+      chart("value error", "|predicted - target|, units of the baseline", &Losses::value_error),
   };
   return ChartsSvg(TitleOf(run, "losses"), Facts(iterations), charts);
 }

@@ -237,21 +237,23 @@ TEST(SpeedSvg, DividesByTheTimeBetweenIterations) {
                                          "playing / (playing + learning), %"}));
 }
 
-// Lines of a cluster's learner. It adds the last line when it stops, after the actors have ended.
-std::vector<v1::TrainMetrics> MakeClusterRun() {
-  std::vector<v1::TrainMetrics> run = MakeRun(4, 1);
+// `count` lines of a cluster's learner, 3 or more. It adds the last line when it stops, after the
+// actors have ended.
+std::vector<v1::TrainMetrics> MakeClusterRun(int count) {
+  std::vector<v1::TrainMetrics> run = MakeRun(count, 1);
   for (v1::TrainMetrics& metrics : run) {
     metrics.clear_play_seconds();
     metrics.clear_batch_fill();
   }
-  run[3].set_games(run[2].games());
-  run[3].set_simulations(0);
-  run[3].set_seconds(run[2].seconds() + 1);
+  v1::TrainMetrics& last = run.back();
+  last.set_games(run[count - 2].games());
+  last.set_simulations(0);
+  last.set_seconds(run[count - 2].seconds() + 1);
   return run;
 }
 
 TEST(SpeedSvg, LeavesOutWhatAClusterDoesNotKnow) {
-  const testing::Element root = Parsed(SpeedSvg("run", MakeClusterRun()));
+  const testing::Element root = Parsed(SpeedSvg("run", MakeClusterRun(4)));
   EXPECT_EQ(root.Find("g", "chart").size(), 2);
   EXPECT_THAT(Texts(root),
               AllOf(IsSupersetOf({"games", "simulations of all actors"}),
@@ -259,12 +261,16 @@ TEST(SpeedSvg, LeavesOutWhatAClusterDoesNotKnow) {
 }
 
 TEST(SpeedSvg, DoesNotTakeTheMomentAfterTheActorsForASpeed) {
-  // 30 games in 60 s make two points. The last second, without games, makes none.
-  const testing::Element root = Parsed(SpeedSvg("run", MakeClusterRun()));
-  const std::vector<const testing::Element*> lines = root.Find("path", "line blue");
+  // 30 games in 60 s make a point for each iteration after the first. The last second, without
+  // games, makes none.
+  const testing::Element two_points = Parsed(SpeedSvg("run", MakeClusterRun(4)));
+  const std::vector<const testing::Element*> lines = two_points.Find("path", "line blue");
   ASSERT_FALSE(lines.empty());
   const std::string& path = lines[0]->attributes.at("d");
   EXPECT_EQ(std::count(path.begin(), path.end(), 'L'), 1);
+  const testing::Element one_point = Parsed(SpeedSvg("run", MakeClusterRun(3)));
+  EXPECT_TRUE(one_point.Find("path", "line blue").empty());
+  EXPECT_EQ(one_point.Find("path", "line dot blue").size(), 2);  // games and simulations
 }
 
 TEST(LearningCurves, AreEmptyPagesWithoutIterations) {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "actor/search/gumbel_rule.h"
 #include "actor/search/noise.h"
 #include "actor/search/puct_rule.h"
@@ -20,7 +20,8 @@ namespace {
 constexpr uint32_t kMaxSimulations = 1U << 24;  // visits are counted in floats
 
 absl::Status Refuse(absl::string_view field, double value, absl::string_view want) {
-  return absl::InvalidArgumentError(absl::StrCat("search: ", field, " is ", value, ", not ", want));
+  return absl::InvalidArgumentError(
+      absl::StrFormat("search: %s is %.10g, not %s", field, value, want));
 }
 
 absl::Status CheckPuct(const SearchConfig& config) {

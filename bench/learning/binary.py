@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -28,6 +29,37 @@ def make_parser(command: str, description: str | None) -> argparse.ArgumentParse
         help="default: build/bin/mallocmuzero",
     )
     return parser
+
+
+def count(text: str) -> int:
+    """Returns the number that an argument gives, 1 or more."""
+    number = int(text) if text.isascii() and text.isdigit() else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"'{text}', a whole number of 1 or more expected")
+    return number
+
+
+def positive_minutes(text: str) -> float:
+    """Returns the time that an argument gives, above zero."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"'{text}', a number of minutes above 0 expected")
+    return number
+
+
+def output_folder(text: str) -> pathlib.Path:
+    """Makes the folder that an argument names, and returns it."""
+    folder = pathlib.Path(text)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise argparse.ArgumentTypeError(
+            f"{folder}: cannot make this folder: {error.strerror}"
+        ) from error
+    return folder
 
 
 def run_json(binary: pathlib.Path, *arguments: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import tempfile
 from statistics import median
 from typing import Any
 
-from binary import ROOT, make_parser, map_program, run_json
+from binary import ROOT, count, make_parser, map_program, run_json
 
 # Shares of the cycles: players closer than EQUAL count as equal, closer than CLOSE as nearly equal.
 EQUAL = 5e-6
@@ -104,7 +104,7 @@ def parse_arguments() -> argparse.Namespace:
         help="default: test",
     )
     parser.add_argument("--budget", default="1s", help="of each player; default: 1s")
-    parser.add_argument("--seeds", type=int, default=3, help="default: 3")
+    parser.add_argument("--seeds", type=count, default=3, help="default: 3")
     parser.add_argument(
         "--fast-memory", type=float, default=1, help="share of what the chip has; default: 1"
     )

@@ -6,6 +6,7 @@ import pathlib
 import subprocess
 from collections.abc import Callable
 
+import pytest
 from binary import ROOT
 
 
@@ -30,6 +31,25 @@ def train(done: Callable[[list[str]], bool], script: str, *arguments: str) -> li
 
 def count(text: str) -> int:
     return int(text.replace(",", ""))
+
+
+@pytest.mark.parametrize(
+    ("flags", "fault"),
+    [
+        (("--seeds", "0"), "--seeds: '0', a whole number of 1 or more expected"),
+        (("--programs", "two"), "--programs: 'two', a whole number of 1 or more expected"),
+        (("--minutes", "nan"), "--minutes: 'nan', a number of minutes above 0 expected"),
+        (("/dev/null/runs",), "output: /dev/null/runs: cannot make this folder: Not a directory"),
+    ],
+)
+def test_tiny_names_a_wrong_argument(
+    tmp_path: pathlib.Path, flags: tuple[str, ...], fault: str
+) -> None:
+    output = () if flags[0].startswith("/") else (str(tmp_path),)
+    command = [str(ROOT / "scripts" / "learning-tiny"), *output, *flags]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"error: argument {fault}\n")
 
 
 def cells(row: str) -> list[str]:

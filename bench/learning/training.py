@@ -11,6 +11,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from binary import count, output_folder, positive_minutes
+
 Run = TypeVar("Run")
 
 # A run with less than this time left counts as finished.
@@ -19,15 +21,17 @@ SLACK_SECONDS = 5.0
 
 def add_run_options(parser: argparse.ArgumentParser, seeds: int) -> None:
     """Adds the options of a command that makes many runs; `seeds` is a default."""
-    parser.add_argument("output", type=pathlib.Path, help="folder of the runs")
-    parser.add_argument("--minutes", type=float, default=60, help="of each run; default: 60")
+    parser.add_argument("output", type=output_folder, help="folder of the runs")
     parser.add_argument(
-        "--seeds", type=int, default=seeds, help=f"number of seeds; default: {seeds}"
+        "--minutes", type=positive_minutes, default=60, help="of each run; default: 60"
+    )
+    parser.add_argument(
+        "--seeds", type=count, default=seeds, help=f"number of seeds; default: {seeds}"
     )
     parser.add_argument(
         "--threads", type=int, default=0, help="of each run; default: 0, one a core"
     )
-    parser.add_argument("--jobs", type=int, default=1, help="runs at a time; default: 1")
+    parser.add_argument("--jobs", type=count, default=1, help="runs at a time; default: 1")
     parser.add_argument("--table", action="store_true", help="train nothing, print the table")
 
 

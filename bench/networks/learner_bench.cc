@@ -104,7 +104,6 @@ absl::StatusOr<v1::LearnerBenchReport> BenchLearner(const LearnerBenchOptions& o
   const absl::StatusOr<std::unique_ptr<Network>> network = Network::Create(config->network(), 0);
   if (!network.ok()) return network.status();
   SetComputeThreads(static_cast<int>(options.threads));
-  KeepFreedMemory();
   const absl::StatusOr<std::unique_ptr<Learner>> learner =
       Learner::Create(**network, OptionsOf(options, config->learner()), *device);
   if (!learner.ok()) return learner.status();

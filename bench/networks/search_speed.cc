@@ -22,6 +22,7 @@
 #include "base/status_macros.h"
 #include "bench/networks/sampled_times.h"
 #include "model/latent_model.h"
+#include "model/on_device.h"
 #include "model/tensors.h"
 #include "view/format.h"
 
@@ -139,18 +140,21 @@ LoopSpeed Repeat(Loop& loop, double seconds) {
   return speed;
 }
 
-// One loop a thread, all at the same time.
+// One loop a thread, all at the same time. Errors are those of OnDevice.
 template <class Loop>
-LoopSpeed RepeatOnThreads(std::vector<std::unique_ptr<Loop>>& loops, double seconds) {
+absl::StatusOr<LoopSpeed> RepeatOnThreads(std::vector<std::unique_ptr<Loop>>& loops,
+                                          double seconds) {
   std::vector<LoopSpeed> speeds(loops.size());
+  std::vector<absl::Status> statuses(loops.size());
   const auto repeat = [&](size_t t) {
     SetComputeThreads(1);
-    speeds[t] = Repeat(*loops[t], seconds);
+    statuses[t] = OnDevice("a batch of searches", [&] { speeds[t] = Repeat(*loops[t], seconds); });
   };
   std::vector<std::thread> others;
   for (size_t t = 1; t < loops.size(); ++t) others.emplace_back(repeat, t);
   repeat(0);
   for (std::thread& other : others) other.join();
+  for (const absl::Status& status : statuses) MMZ_RETURN_IF_ERROR(status);
   LoopSpeed sum;
   for (const LoopSpeed& speed : speeds) {
     sum.batches_per_second += speed.batches_per_second;
@@ -184,9 +188,10 @@ absl::Status CheckMemory(const SearchSpeedOptions& options) {
                        searches * sizeof(float) * options.network.observation_size();
   if (bytes <= kMost) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      "a --batch of ", options.batch, " with ", options.simulations, " simulations on ",
-      options.threads, " threads may take ", view::FormatBytes(bytes), ", at most ",
-      view::FormatBytes(kMost), " are used; make one of them smaller"));
+      "a --batch of ", options.batch, " with ",
+      view::FormatCounted(options.simulations, "simulation"), " on ",
+      view::FormatCounted(options.threads, "thread"), " may take ", view::FormatBytes(bytes),
+      ", at most ", view::FormatBytes(kMost), " are used; make one of them smaller"));
 }
 
 // One loop a thread, each with a model of its own.
@@ -196,7 +201,9 @@ absl::StatusOr<LoopSpeed> Measure(const SearchSpeedOptions& options, const MakeM
   for (uint32_t t = 0; t < options.threads; ++t) {
     absl::StatusOr<std::unique_ptr<LatentModel>> model = make_model();
     if (!model.ok()) return model.status();
-    loops.push_back(std::make_unique<Loop>(options, *std::move(model)));
+    MMZ_RETURN_IF_ERROR(OnDevice("the trees of a batch of searches", [&] {
+      loops.push_back(std::make_unique<Loop>(options, *std::move(model)));
+    }));
   }
   return RepeatOnThreads(loops, options.seconds);
 }
@@ -214,7 +221,6 @@ absl::StatusOr<SearchSpeed> MeasureSearchSpeed(const SearchSpeedOptions& options
       (*network)->Snapshot(options.evaluation);
   if (!snapshot.ok()) return snapshot.status();
 
-  KeepFreedMemory();
   const uint32_t slots = options.batch * (options.simulations + 1);
   const auto real = [&] { return NetworkSnapshot::MakeLatentModel(*snapshot, slots); };
   const auto trivial = [&]() -> absl::StatusOr<std::unique_ptr<LatentModel>> {

@@ -32,8 +32,8 @@ struct SearchSpeed {
 };
 
 // Searches with random weights, from random observations. InvalidArgument, one line, if there is no
-// such search or device, or if the search takes more memory than a measurement should;
-// ResourceExhausted if there is no such memory.
+// such search or device, or if the search takes more memory than a measurement should; otherwise
+// errors are those of Network and of OnDevice.
 absl::StatusOr<SearchSpeed> MeasureSearchSpeed(const SearchSpeedOptions& options);
 
 }  // namespace mallocmuzero::bench

@@ -14,6 +14,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+#include "base/percentile.h"
 #include "bench/replay/replay_bench.h"
 #include "bench/replay/rocksdb_storage.h"
 #include "mallocmuzero/v1/bench.pb.h"
@@ -39,9 +40,7 @@ std::vector<Candidate> Candidates(bool sync) {
 
 std::string MedianAndRange(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  const size_t half = values.size() / 2;
-  const double median =
-      values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+  const double median = Percentile(values, 0.5);
   char text[80];
   std::snprintf(text, sizeof(text), "%.0f (%.0f to %.0f)", median, values.front(), values.back());
   return text;

@@ -16,6 +16,7 @@
 #include "env/program_set.h"
 #include "mallocmuzero/v1/bench.pb.h"
 #include "train/value_ranking.h"
+#include "view/format.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -56,9 +57,11 @@ std::string ReportText(const v1::ValueBenchReport& report) {
   }
   for (const v1::ValueBenchReport::Point& total : report.totals()) add(total, "all");
   return absl::StrCat(
-      absl::StrFormat("%d games of each of %d programs and ways of exploring; pairs that differ by "
+      absl::StrFormat("%s of each program and each way of exploring, %s; pairs that differ by "
                       "%.2f %% of the all-HBM cycles or more\n\n",
-                      report.games(), report.programs(), 100 * report.least_difference()),
+                      view::FormatCounted(report.games(), "game"),
+                      view::FormatCounted(report.programs(), "program"),
+                      100 * report.least_difference()),
       table.ToText());
 }
 

@@ -78,15 +78,16 @@ Facts FactsOf(const v1::RunReport& report) {
   const auto loss = [](bool known, double value) {
     return known ? absl::StrFormat("%.4f", value) : "";
   };
-  return {{"time", absl::StrFormat("%.1f minutes", report.seconds() / 60)},
-          {"iterations", FormatCount(report.iterations())},
-          {"games", FormatCount(report.games())},
-          {"decisions", FormatCount(report.decisions())},
-          {"updates", FormatCount(report.updates())},
-          {"policy loss", loss(report.has_policy_loss(), report.policy_loss())},
-          {"value loss", loss(report.has_value_loss(), report.value_loss())},
-          {"reward loss", loss(report.has_reward_loss(), report.reward_loss())},
-          {"value error", loss(report.has_value_error(), report.value_error())}};
+  return {
+      {"time", absl::StrFormat("%.1f minutes", report.seconds() / 60)},
+      {"iterations", FormatCount(report.iterations())},
+      {"games", FormatCount(report.games())},
+      {"decisions", FormatCount(report.decisions())},
+      {"updates", FormatCount(report.updates())},
+      {"policy loss, nats", loss(report.has_policy_loss(), report.policy_loss())},
+      {"value loss, nats", loss(report.has_value_loss(), report.value_loss())},
+      {"reward loss, nats", loss(report.has_reward_loss(), report.reward_loss())},
+      {"value error, units of the baseline", loss(report.has_value_error(), report.value_error())}};
 }
 
 }  // namespace

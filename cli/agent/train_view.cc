@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "base/steady_clock.h"
 #include "cli/table.h"
+#include "view/format.h"
 #include "view/gains.h"
 #include "view/learning_curves.h"
 
@@ -129,10 +130,11 @@ std::string ProgramLines(const v1::TrainMetrics& metrics, int most) {
 
 std::string TrainText(const v1::TrainReport& report) {
   std::string text = absl::StrFormat(
-      "%s: %u iterations, %.0f games, %.0f updates in %.0f s%s\n\n"
+      "%s: %s, %s, %s in %.0f s%s\n\n"
       "cycles saved against the default, or all in HBM where there is none:\n",
-      report.run(), report.iterations(), report.games(), report.updates(), report.seconds(),
-      report.interrupted() ? ", interrupted; --resume goes on" : "");
+      report.run(), view::FormatCounted(report.iterations(), "iteration"),
+      view::FormatCounted(report.games(), "game"), view::FormatCounted(report.updates(), "update"),
+      report.seconds(), report.interrupted() ? ", interrupted; --resume goes on" : "");
   Table table({{"program", Table::Align::kLeft},
                {"default Mcycles", Table::Align::kRight},
                {"all in HBM", Table::Align::kRight},

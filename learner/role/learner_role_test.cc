@@ -348,6 +348,28 @@ TEST_F(Cluster, ADiskThatHangsWhileTheLearnerSavesShowsWithinTenSeconds) {
   EXPECT_TRUE(Await([&] { return learner_->health().ok(); }));
 }
 
+TEST_F(Cluster, ASaveThatTakesLongLosesNoProcess) {
+  config_.mutable_learner()->set_processes(2);
+  config_.mutable_learner()->set_rendezvous_address("127.0.0.1:38518");
+  StartShard();
+  StartLearner();
+  const std::unique_ptr<ActorRole> actor = StartActor(0);
+  prometheus::Registry registry;
+  auto second = LearnerRole::Start(config_, 1, security_, registry);
+  ASSERT_TRUE(second.ok()) << second.status();
+  ASSERT_TRUE(Learns(8));
+  // The disk hangs for seven seconds, and the processes would lose each other after four.
+  disk_faults::Hang(folder_ + "/run");
+  const absl::Cleanup release = [] { disk_faults::Release(); };
+  ASSERT_TRUE(Await([&] { return !learner_->health().ok(); }));
+  disk_faults::Release();
+  EXPECT_TRUE(Learns(8));
+  for (const LearnerRole* process : {learner_.get(), second->get()}) {
+    for (const PeerState& peer : process->peers()) EXPECT_EQ(peer.losses, 0) << peer.last_loss;
+  }
+  EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
+}
+
 TEST_F(Cluster, TwoProcessesTrainTogetherAndMeetAgain) {
   config_.mutable_learner()->set_processes(2);
   config_.mutable_learner()->set_rendezvous_address("127.0.0.1:38517");

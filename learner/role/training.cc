@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
+#include "learner/role/group_keeper.h"
 #include "learner/run_metrics.h"
 
 namespace mallocmuzero {
@@ -65,6 +66,9 @@ absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop)
   Updater updater(trained_->learner(), batches);
   while (!stop.HasBeenNotified()) {
     MMZ_RETURN_IF_ERROR(SaveWhenDue());
+    if (const absl::Status kept = std::exchange(kept_group_, absl::OkStatus()); !kept.ok()) {
+      MMZ_RETURN_IF_ERROR(LeaveAfterLoss(kept, stop));
+    }
     if (config_.processes() > 1 && group_ == nullptr) {
       const absl::Status joined = Join(meeting);
       if (absl::IsInvalidArgument(joined)) return joined;
@@ -97,9 +101,17 @@ absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop)
   return absl::OkStatus();
 }
 
-void Training::NoteSavingSince(absl::Time since) {
-  const absl::MutexLock lock(&mutex_);
-  figures_.saving_since = since;
+absl::Status Training::Write(absl::FunctionRef<absl::Status()> write) {
+  const auto note = [this](absl::Time since) {
+    const absl::MutexLock lock(&mutex_);
+    figures_.saving_since = since;
+  };
+  note(SteadyNow());
+  GroupKeeper keeper(group_.get());
+  absl::Status written = write();
+  kept_group_.Update(keeper.End());
+  note(absl::InfiniteFuture());
+  return written;
 }
 
 // Returns an error only if this process must not write any more. The figures tell other errors, and
@@ -118,9 +130,7 @@ absl::Status Training::SaveWhenDue() {
 void Training::SaveMetrics() {
   metrics_due_ = SteadyNow() + kMetricsInterval;
   state_.set_iteration(state_.iteration() + 1);
-  NoteSavingSince(SteadyNow());
-  const absl::Status status = AppendMetrics();
-  NoteSavingSince(absl::InfiniteFuture());
+  const absl::Status status = Write([this] { return AppendMetrics(); });
   if (status.ok()) return;
   const absl::MutexLock lock(&mutex_);
   figures_.save_error = std::string(status.message());

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -152,7 +153,9 @@ class Training {
   void NoteUpdate(const Updater::Done& done);
   void NoteApart(absl::string_view why);
   absl::Status LeaveAfterLoss(const absl::Status& why, const absl::Notification& stop);
-  void NoteSavingSince(absl::Time since);
+  // Calls `write`, which writes files, and returns its result. Meanwhile the figures tell that it
+  // takes long, and the group is kept: its errors go to kept_group_.
+  absl::Status Write(absl::FunctionRef<absl::Status()> write);
   absl::Status SaveWhenDue();
   void SaveMetrics();
   void Spend(double TrainingTimes::*where, absl::Time since);
@@ -166,6 +169,7 @@ class Training {
   std::unique_ptr<DataParallel> group_;    // null if alone or while not connected
   v1::TrainState state_;                   // of the last Restore, and the present iteration
   uint64_t noted_updates_ = 0;             // number of updates in the losses of figures_
+  absl::Status kept_group_;                // of group_, while files were written
   bool book_shared_ = false;               // ShareBook was called since the processes connected
   bool device_failed_ = false;             // the weights may have changed in part
   double noted_simulations_ = 0;           // in this process's lines of metrics so far

@@ -118,9 +118,7 @@ absl::Status Training::RestoreFromDirectory() {
 absl::Status Training::Save() {
   const absl::Time start = SteadyNow();
   save_due_ = SteadyNow() + absl::Seconds(config_.checkpoint_seconds());
-  NoteSavingSince(start);
-  const absl::Status status = SaveFiles();
-  NoteSavingSince(absl::InfiniteFuture());
+  const absl::Status status = Write([this] { return SaveFiles(); });
   Spend(&TrainingTimes::saving, start);
   const absl::MutexLock lock(&mutex_);
   figures_.save_error = std::string(status.message());
@@ -145,14 +143,12 @@ void Training::KeepScored() {
   if (config_.scored_checkpoints() == 0) return;
   for (const ScoredCheckpoint& scored : all) {
     const absl::Time start = SteadyNow();
-    NoteSavingSince(start);
-    absl::Status status = hooks_.may_write();
-    if (status.ok()) {
-      status = KeepCheckpoint(
+    const absl::Status status = Write([&] {
+      MMZ_RETURN_IF_ERROR(hooks_.may_write());
+      return KeepCheckpoint(
           *directory_, scored.manifest, *scored.bytes,
           {.number = config_.scored_checkpoints(), .bytes = config_.scored_checkpoint_bytes()});
-    }
-    NoteSavingSince(absl::InfiniteFuture());
+    });
     Spend(&TrainingTimes::saving, start);
     if (status.ok()) continue;
     const absl::MutexLock lock(&mutex_);

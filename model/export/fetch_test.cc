@@ -2,10 +2,12 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/checkpoint.h"
@@ -17,6 +19,7 @@ namespace mallocmuzero {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 class CheckExportTest : public ::testing::Test {
@@ -65,6 +68,23 @@ TEST_F(CheckExportTest, RefusesFilesOutsideOfTheFolder) {
       << R"({"header": {"message": "mallocmuzero.v1.ExportManifest", "version": 1},)"
       << R"( "files": [{"file": "../checkpoint"}]})";
   EXPECT_THAT(Error(), HasSubstr("\"../checkpoint\" is not in the folder"));
+}
+
+TEST_F(CheckExportTest, FetchSaysWhatRcloneSaidLast) {
+  fs::create_directories(root_ / "bin");
+  const std::string rclone = root_ / "bin/rclone";
+  std::ofstream(rclone) << "#!/bin/sh\n"
+                        << "echo '2026/11/26 21:45:53 ERROR : Attempt 3/3 failed' >&2\n"
+                        << "echo '2026/11/26 21:45:54 Failed to lsf: NoCredentialProviders' >&2\n"
+                        << "printf '\\tFor verbose messaging see CredentialsChain\\n' >&2\n"
+                        << "exit 1\n";
+  fs::permissions(rclone, fs::perms::owner_all);
+  setenv("PATH", absl::StrCat((root_ / "bin").string(), ":/usr/bin:/bin").c_str(), 1);
+  const absl::Status status = FetchExport("s3://bucket/name", root_ / "fetched").status();
+  EXPECT_THAT(std::string(status.message()),
+              EndsWith(": Failed to lsf: NoCredentialProviders For verbose messaging see "
+                       "CredentialsChain"));
+  EXPECT_FALSE(fs::exists(root_ / "fetched"));
 }
 
 TEST_F(CheckExportTest, FetchRefusesAUrlWithoutAName) {

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "model/graph.h"
 #include "model/tensors.h"
 
 namespace mallocmuzero {
@@ -28,6 +30,10 @@ class NetworkWeights {
  private:
   absl::flat_hash_map<std::string, NamedTensor> tensors_;
 };
+
+// OutOfRange, naming the network, if its weights alone exceed the 2 GiB that a file of an export
+// has room for. Reads no weights.
+absl::Status CheckFileHasRoom(const Graph& graph);
 
 }  // namespace mallocmuzero
 

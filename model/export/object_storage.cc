@@ -34,6 +34,8 @@ constexpr int kNoSuchFolder = 3;
 constexpr int kNoSuchFile = 4;
 constexpr int kNoSuchProgram = 127;
 
+constexpr size_t kTimeBytes = 20;  // "2026/11/26 21:45:53 "
+
 std::string Variable(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? "" : value;
@@ -59,11 +61,22 @@ std::vector<std::string> Options() {
   return options;
 }
 
-// The last line of what rclone printed.
-std::string LastLine(const std::string& output) {
+// Whether a line begins with a time, as in "2026/11/26 21:45:53 Failed to ...". Other lines
+// continue the one before them.
+bool BeginsRecord(absl::string_view line) {
+  return line.size() > kTimeBytes && line[4] == '/' && line[7] == '/' && line[10] == ' ' &&
+         line[13] == ':';
+}
+
+// The last record that rclone printed, in one line.
+std::string LastRecord(const std::string& output) {
   std::string last;
-  for (const absl::string_view line : absl::StrSplit(output, '\n')) {
-    if (!absl::StripAsciiWhitespace(line).empty()) last = std::string(line);
+  for (const absl::string_view line : absl::StrSplit(output, '\n', absl::SkipWhitespace())) {
+    if (BeginsRecord(line)) {
+      last = std::string(line.substr(kTimeBytes));
+    } else {
+      absl::StrAppend(&last, last.empty() ? "" : " ", absl::StripAsciiWhitespace(line));
+    }
   }
   return last;
 }
@@ -96,7 +109,7 @@ absl::StatusOr<std::string> Rclone(const std::vector<std::string>& arguments,
     case kNoSuchFile:
       return absl::NotFoundError(absl::StrCat(url, ": there is no such object"));
     default:
-      return absl::UnavailableError(absl::StrCat(url, ": rclone ", how, ": ", LastLine(output)));
+      return absl::UnavailableError(absl::StrCat(url, ": rclone ", how, ": ", LastRecord(output)));
   }
 }
 

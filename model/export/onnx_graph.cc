@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
+#include "base/status_macros.h"
 #include "build_info.h"
 #include "onnx/onnx.pb.h"
 
@@ -283,6 +284,7 @@ void OnnxWriter::WriteNumber(const Graph::Output& output, const ValueCodec& code
 
 absl::StatusOr<std::string> OnnxModel(const Graph& graph, const NetworkWeights& weights,
                                       const ValueCodec& codec) {
+  MMZ_RETURN_IF_ERROR(CheckFileHasRoom(graph));
   onnx::ModelProto model;
   model.set_ir_version(kOnnxIrVersion);
   model.set_producer_name("mallocmuzero");

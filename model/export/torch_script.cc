@@ -16,7 +16,9 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "base/status_macros.h"
 #include "model/modules.h"
+#include "model/torch_errors.h"
 
 namespace mallocmuzero {
 namespace {
@@ -144,6 +146,7 @@ std::string TorchScriptSource(const Graph& graph, const ValueCodec& codec) {
 
 absl::StatusOr<std::string> TorchScriptModule(const Graph& graph, const NetworkWeights& weights,
                                               const ValueCodec& codec) {
+  MMZ_RETURN_IF_ERROR(CheckFileHasRoom(graph));
   try {
     torch::jit::Module module(std::string(absl::StripSuffix(graph.name(), ".")));
     for (const LinearLayer& layer : graph.layers()) {
@@ -162,8 +165,9 @@ absl::StatusOr<std::string> TorchScriptModule(const Graph& graph, const NetworkW
     module.save(file);
     return file.str();
   } catch (const std::exception& error) {
-    return absl::InternalError(
-        absl::StrCat("LibTorch cannot make the module ", graph.name(), ": ", error.what()));
+    return absl::InternalError(absl::StrCat("LibTorch cannot make the module of network ",
+                                            absl::StripSuffix(graph.name(), "."), ": ",
+                                            FirstLine(error)));
   }
 }
 

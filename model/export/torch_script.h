@@ -14,7 +14,7 @@ namespace mallocmuzero {
 
 // The bytes of the module's file. `forward` takes the graph's inputs in their order, and returns a
 // tuple of its outputs in their order. Logits of a number are followed by the number itself.
-// Internal if LibTorch refuses the module.
+// Errors are those of CheckFileHasRoom, or Internal if LibTorch refuses the module.
 absl::StatusOr<std::string> TorchScriptModule(const Graph& graph, const NetworkWeights& weights,
                                               const ValueCodec& codec);
 

@@ -21,7 +21,10 @@
 namespace mallocmuzero {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class TorchScript : public ::testing::Test {
  protected:
@@ -76,6 +79,20 @@ TEST_F(TorchScript, GivesWhatTheModulesGiveForEveryBatch) {
       EXPECT_LT((exported - expected).abs().max().item<float>(), 1e-5F) << batch;
     }
   }
+}
+
+TEST_F(TorchScript, RefusesANetworkThatAFileHasNoRoomFor) {
+  // 17 blocks of two layers of 4,096 x 4,096 floats take 17 x 2 x 64 MiB = 2,176 MiB. No weight is
+  // looked up.
+  v1::NetworkConfig large = config_;
+  large.set_latent(4096);
+  large.set_dynamics_blocks(17);
+  const Architecture architecture(large);
+  const absl::Status status =
+      TorchScriptModule(architecture.dynamics(), NetworkWeights({}), ValueCodec(large)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(StartsWith("network dynamics has "), EndsWith("has room for 2 GiB")));
 }
 
 TEST_F(TorchScript, TheSourceTakesTheInputsByName) {

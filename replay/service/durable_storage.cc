@@ -26,6 +26,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/file_io.h"
+#include "base/make_folder.h"
 #include "base/status_at.h"
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
@@ -48,16 +49,6 @@ constexpr absl::Duration kMeasureInterval = absl::Seconds(1);
 
 // The reserve is at most the disk's size divided by this.
 constexpr uint64_t kReservedPart = 20;
-
-absl::Status MakeFolder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!error) return absl::OkStatus();
-  const std::string message = absl::StrCat("data_dir: ", folder, ": ", error.message());
-  // A full disk is a passing condition: the shard may find room when it is started again.
-  if (IsNoRoom(error.value())) return absl::ResourceExhaustedError(message);
-  return absl::InvalidArgumentError(message);
-}
 
 // Makes the names of a data folder, of what it contains and of the folders above it survive a power
 // cut. Leaves out folders on other disks, and folders that only other users may read.
@@ -280,7 +271,7 @@ std::string DurableStorageImpl::trouble() const {
 
 absl::Status DurableStorageImpl::CopyInto(const std::string& folder) {
   const std::string segment_folder = absl::StrCat(folder, "/segments");
-  MMZ_RETURN_IF_ERROR(MakeFolder(segment_folder));
+  MMZ_RETURN_IF_ERROR(StatusAt("data_dir", MakeFolder(segment_folder)));
   segments_->Pin();
   const absl::Cleanup unpin = [this] { segments_->Unpin(); };
   // The records are copied first. Every segment that they name is then linked, because no segment
@@ -312,7 +303,7 @@ absl::StatusOr<std::unique_ptr<Storage>> DurableStorage::Open(DurableStorageOpti
   if (!folder.has_filename()) folder = folder.parent_path();
   options.folder = folder.string();
   const std::string segment_folder = absl::StrCat(options.folder, "/segments");
-  MMZ_RETURN_IF_ERROR(MakeFolder(segment_folder));
+  MMZ_RETURN_IF_ERROR(StatusAt("data_dir", MakeFolder(segment_folder)));
   // The database is opened first, because its lock keeps other processes out of the folder.
   absl::StatusOr<std::unique_ptr<ItemDatabase>> database =
       ItemDatabase::Open(absl::StrCat(options.folder, "/database"), options.sync);

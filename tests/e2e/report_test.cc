@@ -108,7 +108,7 @@ TEST_F(Report, TakesIterationsThatSayLittleAndALineCutShort) {
 TEST_F(Report, SaysThatItCannotWrite) {
   const std::string file = folder_.Write("file", "");
   const std::string run = FakeRun("{\"iteration\":1}\n");
-  ExpectError(RunReport(run, file), 1, "file: cannot make this folder");
+  ExpectError(RunReport(run, file), 2, "file: cannot make this folder");
   std::filesystem::create_directories(output_ + "/losses.svg");
   ExpectError(RunReport(run, output_), 1, "losses.svg: cannot replace");
 }

@@ -139,6 +139,12 @@ TEST_F(Train, ARunThatHasLostItsCheckpointIsRefusedInOneLine) {
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1);
 }
 
+TEST_F(Train, RefusesAFolderThatCannotBeMade) {
+  const std::string run = folder_.Write("file", "") + "/run";
+  ExpectOneErrorLine(RunMallocmuzero({"train", "--program", program_, "--output", run}),
+                     "file/run: cannot make this folder: Not a directory");
+}
+
 TEST_F(Train, RefusesNoIterations) {
   const RunResult result = RunTrain({"--iterations", "0"});
   EXPECT_EQ(result.exit_code, 2);

@@ -71,6 +71,12 @@ def test_check_samples_notices_what_is_no_number(export: Export, tmp_path: Path)
     assert done.returncode == 1, done.stdout
 
 
+def test_check_samples_names_a_folder_that_is_no_export(export: Export, tmp_path: Path) -> None:
+    done = run_example(Export(export.format, tmp_path, export.python), "check_samples.py")
+    assert done.returncode == 1
+    assert done.stderr == f"{tmp_path}: a folder that `mallocmuzero export` wrote expected\n"
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_the_python_example_plays_the_game_of_the_agent(export: Export, program: Path) -> None:
     expected = agents_game(program)

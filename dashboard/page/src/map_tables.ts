@@ -158,12 +158,13 @@ export class TensorTable {
 }
 
 export class ReasonList {
-  private readonly body = make("tbody");
+  // The roles are written out, because on a narrow page the style makes a grid of each row.
+  private readonly body = make("tbody", { attributes: { role: "rowgroup" } });
   private readonly title = make("h3");
   readonly element = make("section", { class: "card", attributes: { "aria-label": "Reasons" } }, [
     make("div", { class: "card-head" }, [this.title]),
     make("div", { class: "scroll", attributes: { tabindex: "0", role: "region", "aria-label": "Table of reasons" } },
-         [make("table", { class: "reasons" }, [this.body])]),
+         [make("table", { class: "reasons", attributes: { role: "table" } }, [this.body])]),
   ]);
 
   constructor(private readonly choose: (buffer: number) => void) {}
@@ -177,15 +178,16 @@ export class ReasonList {
     const most = Math.max(...reasons.map((reason) => (reason.buffer === undefined ? 0 : Math.abs(reason.cycles_gained))), 1);
     this.body.replaceChildren(...reasons.map((reason) => {
       const bar = make("meter", { class: reason.cycles_gained < 0 ? "loss" : "gain", attributes: {
-        min: "0", max: String(most), value: String(Math.abs(reason.cycles_gained)), "aria-hidden": "true" } });
+        min: "0", max: String(most), value: String(Math.abs(reason.cycles_gained)) } });
       const name = reason.buffer === undefined ? reason.title
         : make("button", { class: "link", text: reason.title, attributes: { type: "button" },
                            on: { click: () => this.choose(reason.buffer!) } });
-      return make("tr", {}, [
-        make("th", { attributes: { scope: "row" } }, [name]),
-        make("td", { class: "number", text: `${reason.cycles_gained > 0 ? "+" : ""}${formatPercent(100 * reason.cycles_gained / total)}` }),
-        make("td", { class: "bar" }, [bar]),
-        make("td", { class: "wide", text: reason.why }),
+      return make("tr", { attributes: { role: "row" } }, [
+        make("th", { attributes: { scope: "row", role: "rowheader" } }, [name]),
+        make("td", { class: "number", text: `${reason.cycles_gained > 0 ? "+" : ""}${formatPercent(100 * reason.cycles_gained / total)}`,
+                     attributes: { role: "cell" } }),
+        make("td", { class: "bar", attributes: { "aria-hidden": "true" } }, [bar]),
+        make("td", { class: "wide", text: reason.why, attributes: { role: "cell" } }),
       ]);
     }));
   }

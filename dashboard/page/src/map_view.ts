@@ -94,6 +94,7 @@ export class MapView {
     this.message.hidden = !this.body.hidden;
     if (this.body.hidden) {
       this.message.textContent = row === undefined ? "The run has no program with a memory map yet." : row.no_map;
+      this.key = "";  // another run may begin in the folder
       return;
     }
     const key = `${chip}\n${name}\n${row!.versions}`;

@@ -142,6 +142,14 @@ test("a mapping that the slider did not get is asked for again", async () => {
   await close();
 });
 
+test("a narrow page shows each reason without scrolling sideways", async () => {
+  const { page, close } = await demo.openMap({ viewport: { width: 375, height: 812 } });
+  const reason = await page.locator(".reasons td.wide").first().boundingBox();
+  assert.ok(reason.x >= 0 && reason.x + reason.width <= 375, `from ${reason.x} px, ${reason.width} px wide`);
+  assert.match(await page.locator("section[aria-label=Reasons]").ariaSnapshot(), /row "\S+ [+−]\d/);
+  await close();
+});
+
 test("another program has no marked instruction", async () => {
   const { page, close } = await demo.openMap();
   const note = page.locator("section[aria-label=Tensors] .note");

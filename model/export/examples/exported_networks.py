@@ -76,6 +76,8 @@ class TorchScriptNetworks:
 def load_export(folder: str | Path) -> Networks:
     """Loads the networks of a folder that `mallocmuzero export` wrote."""
     path = Path(folder)
+    if not (path / "manifest.json").is_file():
+        raise SystemExit(f"{path}: a folder that `mallocmuzero export` wrote expected")
     manifest = json.loads((path / "manifest.json").read_text("utf-8"))
     if manifest["format"] == "onnx":
         return OnnxNetworks(path, manifest)

@@ -1,0 +1,38 @@
+#include "bench/networks/search_speed.h"
+
+#include <cstdint>
+
+#include "absl/base/config.h"
+#include "absl/status/status.h"
+#include "base/testing/memory_limit.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "model/network_config.h"
+
+namespace mallocmuzero::bench {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(SearchSpeed, SaysThatMemoryIsShort) {
+#if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
+  GTEST_SKIP() << "sanitizers take more address space than any limit leaves";
+#endif
+  const SearchSpeedOptions options = {.network = *NetworkPreset("tiny"),
+                                      .evaluation = {},
+                                      .simulations = 1,
+                                      .batch = 20'000,
+                                      .threads = 2,
+                                      .seconds = 0.01};
+  // Observations take 246 MB a thread and what the network makes of them more. At the lower limit
+  // there is no room for the trees, at the higher one none for a batch.
+  for (const uint64_t megabytes : {100, 700}) {
+    const MemoryLimit limit(megabytes * 1'000'000);
+    const absl::Status status = MeasureSearchSpeed(options).status();
+    EXPECT_FALSE(status.ok()) << megabytes;
+    EXPECT_THAT(status.message(), HasSubstr("of searches: ")) << megabytes;
+  }
+}
+
+}  // namespace
+}  // namespace mallocmuzero::bench
