@@ -255,9 +255,7 @@ bool SelfPlay::FollowIncumbent(uint32_t s, absl::Span<v1::Trajectory> played) {
     seat.recorder.Apply(seat.game, action);
     ++stats_.decisions;
   }
-  ++stats_.games;
-  played[seat.task_index] = std::move(seat.recorder).Finish();
-  seats_[s] = nullptr;
+  FinishGame(s, played);
   return false;
 }
 
@@ -313,9 +311,12 @@ void SelfPlay::Decide(uint32_t s, absl::Span<v1::Trajectory> played) {
   }
   seat.recorder.Apply(seat.game, action, policy, value);
   seat.searched = false;
-  if (!seat.game.finished()) return;
+  if (seat.game.finished()) FinishGame(s, played);
+}
+
+void SelfPlay::FinishGame(uint32_t s, absl::Span<v1::Trajectory> played) {
   ++stats_.games;
-  played[seat.task_index] = std::move(seat.recorder).Finish();
+  played[seats_[s]->task_index] = std::move(seats_[s]->recorder).Finish();
   seats_[s] = nullptr;
 }
 

@@ -103,7 +103,7 @@ class SelfPlay {
                const std::function<bool()>& stop, absl::Span<v1::Trajectory> played);
 
   // Takes the decisions that are not the player's, up to the next one that is. Returns false if the
-  // game ends before; then it moves to the place of its task in `played`.
+  // game ends before, after a call of FinishGame.
   bool FollowIncumbent(uint32_t seat, absl::Span<v1::Trajectory> played);
 
   // Evaluates the seats' positions with the network, one row for each.
@@ -113,8 +113,11 @@ class SelfPlay {
   // searched.
   void PlanDecision(uint32_t seat, size_t row, const Evaluations& roots);
 
-  // Takes the planned decision. If the game ends, it moves to the place of its task in `played`.
+  // Takes the planned decision, and calls FinishGame if it ends the game.
   void Decide(uint32_t seat, absl::Span<v1::Trajectory> played);
+
+  // Moves a game that has ended to the place of its task in `played`, and frees its seat.
+  void FinishGame(uint32_t seat, absl::Span<v1::Trajectory> played);
 
   Search search_;
   std::unique_ptr<LatentModel> model_;
