@@ -94,6 +94,16 @@ std::vector<GameTask> Tasks(const std::vector<std::unique_ptr<PlayedProgram>>& p
   return tasks;
 }
 
+// Tasks of the first program whose incumbent drops every value.
+std::vector<GameTask> WindowTasks(const std::vector<std::unique_ptr<PlayedProgram>>& programs,
+                                  int count, float explored, float searched) {
+  const auto incumbent = std::make_shared<const Plan>(
+      static_cast<size_t>(programs[0]->rules().access_count()), Action::kDrop);
+  std::vector<GameTask> tasks = Tasks(programs, count, explored, searched);
+  for (GameTask& task : tasks) task.incumbent = incumbent;
+  return tasks;
+}
+
 TEST(SelfPlay, PlaysEveryTaskToItsEnd) {
   const auto programs = SomePrograms(3);
   const auto self_play = MakeSelfPlay(4);
@@ -277,12 +287,9 @@ TEST(SelfPlay, SearchesAgainAlongAStoredGame) {
 
 TEST(SelfPlay, OutsideItsWindowAGameFollowsTheIncumbentWithoutTheNetwork) {
   const auto programs = SomePrograms(1);
-  const auto incumbent = std::make_shared<const Plan>(
-      static_cast<size_t>(programs[0]->rules().access_count()), Action::kDrop);
-  std::vector<GameTask> tasks = Tasks(programs, 40, 0, 0);
-  for (GameTask& task : tasks) task.incumbent = incumbent;
   const auto self_play = MakeSelfPlay(4);
-  const std::vector<v1::Trajectory> games = *self_play->Play(tasks, 0, nullptr);
+  const std::vector<v1::Trajectory> games =
+      *self_play->Play(WindowTasks(programs, 40, 0, 0), 0, nullptr);
   ASSERT_THAT(games, SizeIs(40));
   size_t own = 0;
   size_t decisions = 0;
@@ -303,11 +310,8 @@ TEST(SelfPlay, OutsideItsWindowAGameFollowsTheIncumbentWithoutTheNetwork) {
 
 TEST(SelfPlay, AnExploredActionIsRepeatedBehindTheWindow) {
   const auto programs = SomePrograms(1);
-  const auto incumbent = std::make_shared<const Plan>(
-      static_cast<size_t>(programs[0]->rules().access_count()), Action::kDrop);
-  std::vector<GameTask> tasks = Tasks(programs, 100, 1, 1);
-  for (GameTask& task : tasks) task.incumbent = incumbent;
-  const std::vector<v1::Trajectory> games = *MakeSelfPlay(4)->Play(tasks, 0, nullptr);
+  const std::vector<v1::Trajectory> games =
+      *MakeSelfPlay(4)->Play(WindowTasks(programs, 100, 1, 1), 0, nullptr);
   int repeated = 0;
   for (const v1::Trajectory& game : games) {
     for (uint32_t d = game.window().end(); d < game.actions().size(); ++d) {
