@@ -45,10 +45,9 @@ std::string VariantText(const Program& before, const Program& after) {
                     FormatCount(before.access_count()), "\n");
   }
   if (after.hardware().fast_memory_bytes() != before.hardware().fast_memory_bytes()) {
-    absl::StrAppend(&text, after.proto().name(), ": ",
-                    FormatMebibytes(after.hardware().fast_memory_bytes()),
-                    " MiB of fast memory instead of ",
-                    FormatMebibytes(before.hardware().fast_memory_bytes()), "\n");
+    absl::StrAppend(
+        &text, after.proto().name(), ": ", FormatBytes(after.hardware().fast_memory_bytes()),
+        " of fast memory instead of ", FormatBytes(before.hardware().fast_memory_bytes()), "\n");
   }
   return text;
 }

@@ -46,6 +46,11 @@ TEST_F(Variant, WithLessFastMemoryTheProgramIsSlower) {
   EXPECT_GT(GreedyCycles(variant_), GreedyCycles(program_));
 }
 
+TEST_F(Variant, NamesASmallFastMemoryInItsUnit) {
+  const RunResult made = MakeVariant("0.001");
+  EXPECT_THAT(made.out, HasSubstr("128.0 KiB of fast memory instead of 128.0 MiB")) << made.err;
+}
+
 TEST_F(Variant, RefusesWhatIsNoSize) {
   for (const char* share : {"0", "-1", "nan", "inf", "much", "1e-12"}) {
     SCOPED_TRACE(share);
