@@ -1,7 +1,5 @@
 // Searches and models with which self-play cannot start.
 
-#include <sys/resource.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "actor/self_play.h"
 #include "actor/testing/fixed_model.h"
+#include "base/testing/resource_limits.h"
 #include "env/action.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -82,13 +81,8 @@ TEST(SelfPlay, TreesThatDoNotFitInMemoryAreAnError) {
 #endif
   // Trees of 64 x 4,000,000 nodes of 128 bytes take 33 GB.
   const ModelMaker make_model = Claiming(64 * 4'000'001, kActionCount);
-  rlimit before;
-  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
-  rlimit small = before;
-  small.rlim_cur = rlim_t{16} << 30;
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &small), 0);
+  const MemoryLimit limit(uint64_t{16} << 30);
   const absl::Status status = CreateStatus(4'000'000, 64, make_model);
-  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(status.message(),
             "search: no memory for the trees of 64 games with 4000000 simulations each");

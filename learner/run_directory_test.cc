@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "base/message_file.h"
-#include "base/testing/file_size_limit.h"
+#include "base/testing/resource_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/best_history.h"

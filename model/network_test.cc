@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/base/config.h"
-#include "base/testing/memory_limit.h"
+#include "base/testing/resource_limits.h"
 #include "env/observation_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

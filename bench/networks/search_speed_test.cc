@@ -4,7 +4,7 @@
 
 #include "absl/base/config.h"
 #include "absl/status/status.h"
-#include "base/testing/memory_limit.h"
+#include "base/testing/resource_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/network_config.h"

@@ -6,7 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "actor/role/actor_role.h"
-#include "base/testing/file_size_limit.h"
+#include "base/testing/resource_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/role/testing/small_cluster.h"

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "base/testing/file_size_limit.h"
+#include "base/testing/resource_limits.h"
 #include "gtest/gtest.h"
 #include "replay/wire/item.h"
 

@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/testing/resource_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
@@ -196,24 +197,13 @@ TEST_F(ShardCopies, WhatInterruptedOnesHaveLeftIsRemovedAtTheStart) {
   EXPECT_THAT(FoldersBeside(), IsEmpty());
 }
 
-// While this object lives, the process can have one more file open.
-class OneMoreFile {
- public:
-  OneMoreFile() {
-    const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    EXPECT_GE(next, 0);
-    close(next);
-    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before_), 0);
-    const rlimit small{.rlim_cur = static_cast<rlim_t>(next) + 1, .rlim_max = before_.rlim_max};
-    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &small), 0);
-  }
-  ~OneMoreFile() { EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before_), 0); }
-  OneMoreFile(const OneMoreFile&) = delete;
-  OneMoreFile& operator=(const OneMoreFile&) = delete;
-
- private:
-  rlimit before_{};
-};
+// The number of the file that is opened next.
+rlim_t NextFile() {
+  const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  EXPECT_GE(next, 0);
+  close(next);
+  return next;
+}
 
 // Another one is a folder of a copy that an operator removes at the same time.
 TEST_F(ShardCopies, AFolderThatCannotBeOpenedDoesNotEndTheShard) {
@@ -224,7 +214,7 @@ TEST_F(ShardCopies, AFolderThatCannotBeOpenedDoesNotEndTheShard) {
     std::ofstream(path + "/database/file") << "content";
   }
   {
-    const OneMoreFile limit;
+    const ResourceLimit one_more(RLIMIT_NOFILE, NextFile() + 1);
     EXPECT_THAT(RemoveOldCopies(folder_, {.copies = 1}), ElementsAre(older));
   }
   RemoveUnfinishedCopies(folder_);
