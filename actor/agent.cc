@@ -13,6 +13,7 @@
 #include "actor/self_play.h"
 #include "base/random.h"
 #include "base/steady_clock.h"
+#include "env/recorded_game.h"
 #include "model/network_config.h"
 #include "replay/trajectory_buffer.h"
 
@@ -84,10 +85,7 @@ absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program, const AgentNe
     pacer.Add(round, absl::ToDoubleSeconds(SteadyNow() - start));
   }
   result.simulations = (*self_play)->TakeStats().simulations;
-  for (const auto& [value, actions] : best) {
-    std::vector<Action>& game = result.games.emplace_back();
-    for (const char action : actions) game.push_back(static_cast<Action>(action));
-  }
+  for (const auto& [value, actions] : best) result.games.push_back(ActionsOf(actions));
   return result;
 }
 

@@ -52,8 +52,7 @@ ExplorationKind Exploration::Next(AccessIndex access) {
   // All numbers are drawn even if they are not needed, so that one choice does not change the next.
   const double draw = random_.Unit();
   if (FindHeld(access) != nullptr) return ExplorationKind::kAction;
-  const double position = access.number();
-  if (position < first_ || position >= end_ || draw >= rate_) return ExplorationKind::kNone;
+  if (!InStretch(access) || draw >= rate_) return ExplorationKind::kNone;
   return draw < kActionShare * rate_ ? ExplorationKind::kAction : ExplorationKind::kNoise;
 }
 

@@ -8,17 +8,15 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "env/action.h"
+#include "env/recorded_game.h"
 #include "env/solvers/plan.h"
 
 namespace mallocmuzero {
 namespace {
 
 Plan PlanOf(const ProgramRules& rules, const v1::Trajectory& game) {
-  std::vector<Action> actions;
-  for (const char action : game.actions()) actions.push_back(static_cast<Action>(action));
   const std::vector<AccessIndex> decided(game.accesses().begin(), game.accesses().end());
-  return mallocmuzero::PlanOf(PlayActions(rules, actions), decided);
+  return mallocmuzero::PlanOf(PlayActions(rules, ActionsOf(game.actions())), decided);
 }
 
 }  // namespace

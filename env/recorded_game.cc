@@ -45,6 +45,12 @@ bool IsPolicy(const v1::Trajectory& trajectory, int decision) {
 
 }  // namespace
 
+std::vector<Action> ActionsOf(absl::string_view bytes) {
+  std::vector<Action> actions;
+  for (const char byte : bytes) actions.push_back(static_cast<Action>(byte));
+  return actions;
+}
+
 absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory& trajectory) {
   if (trajectory.program_sha256() != program.sha256()) {
     return Wrong(program, "program_sha256", "that of this program");

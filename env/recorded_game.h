@@ -1,21 +1,27 @@
-// Checks of recorded games, which may come from another process.
+// The actions of recorded games, and checks of games that may come from another process.
 
 #ifndef MALLOCMUZERO_ENV_RECORDED_GAME_H_
 #define MALLOCMUZERO_ENV_RECORDED_GAME_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "env/action.h"
 #include "env/program_set.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 
 namespace mallocmuzero {
+
+// The actions of Trajectory.actions. A byte that is no action stays what it is.
+std::vector<Action> ActionsOf(absl::string_view bytes);
 
 // OK if the learner can use the trajectory without further checks. It must have the fingerprint of
 // this program, the version of these rules, an id of 16 bytes and at least one decision. Every
 // other field must have one entry for each decision. Policies must sum to 1 or be all 0, and other
 // numbers must be finite. Those of root_values and searched_returns must be at most 1e30. At a
 // decision whose root value is NaN, the searched return may be anything. A window must have one of
-// the decisions or more. Otherwise InvalidArgument,
-// with the program and the field.
+// the decisions or more. Otherwise InvalidArgument, with the program and the field.
 absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory& trajectory);
 
 // CheckTrajectory, and plays the decisions: they must be a whole game with the recorded rewards.

@@ -17,6 +17,7 @@
 #include "base/status_macros.h"
 #include "env/game.h"
 #include "env/program_rules.h"
+#include "env/recorded_game.h"
 #include "env/solvers/solve.h"
 #include "replay/trajectory_buffer.h"
 
@@ -31,12 +32,6 @@ bool IsWholeGame(const ProgramRules& rules, absl::Span<const Action> actions) {
     game.Apply(action);
   }
   return game.finished();
-}
-
-std::vector<Action> ToActions(const std::string& bytes) {
-  std::vector<Action> actions;
-  for (const char byte : bytes) actions.push_back(static_cast<Action>(byte));
-  return actions;
 }
 
 }  // namespace
@@ -91,7 +86,7 @@ void ProgramRecords::NoteGame(const v1::Trajectory& game, const std::string& pla
   if (!progress.best_actions.empty() && value <= progress.best_return) return;
   progress.best_return = value;
   progress.best_player = player;
-  progress.best_actions = ToActions(game.actions());
+  progress.best_actions = ActionsOf(game.actions());
   is_improved_[p] = true;
 }
 
@@ -168,7 +163,7 @@ v1::TrainState::Program ProgramRecords::Save(size_t p) const {
 
 bool ProgramRecords::Restore(size_t p, const v1::TrainState::Program& saved) {
   ProgramProgress& progress = progress_[p];
-  std::vector<Action> actions = ToActions(saved.best_actions());
+  std::vector<Action> actions = ActionsOf(saved.best_actions());
   if (saved.sha256() != progress.program->sha256()) return false;
   // The game will be played to make its mapping, so it must be legal.
   if (!actions.empty() && actions != progress.best_actions &&

@@ -123,8 +123,10 @@ std::vector<GameTask> TrainingRun::MakeTasks() const {
   }
   const std::vector<double> weights = ProgramWeights(records_->Standings());
   Random programs(RandomOf(kPrograms)());
-  const auto windows = static_cast<uint32_t>(
-      std::lround(options.window_share() * static_cast<float>(options.games_per_iteration())));
+  const auto games_of = [&](float share) -> size_t {
+    return std::lround(share * static_cast<float>(options.games_per_iteration()));
+  };
+  const size_t windows = games_of(options.window_share());
   for (uint32_t g = 0; g < options.games_per_iteration(); ++g) {
     const PlayedProgram& program = programs_[DrawProgram(weights, programs_.size(), programs)];
     const absl::Span<const SharedTrajectory> best = replay_.BestGames(program.sha256());
@@ -136,8 +138,7 @@ std::vector<GameTask> TrainingRun::MakeTasks() const {
   }
   if (replay_.games() == 0 || config_.search().simulations() == 0) return std::move(maker).Take();
   std::mt19937_64 random = RandomOf(kReanalysis);
-  const size_t again =
-      std::lround(options.reanalysed_share() * static_cast<float>(options.games_per_iteration()));
+  const size_t again = games_of(options.reanalysed_share());
   for (size_t i = 0; i < again; ++i) {
     const SharedTrajectory game =
         replay_.game(std::uniform_int_distribution<size_t>(0, replay_.games() - 1)(random));

@@ -62,8 +62,8 @@ class TrainingRun {
                                                              ProgramSet programs, Device device);
 
   // Plays and learns until a limit, then saves. Calls `on_iteration` after each iteration. The
-  // results of an iteration that `stop` or the deadline interrupts are not saved, but some of them
-  // stay in this object: then do not call Run again, but Resume the run.
+  // results of an iteration that `stop` or the deadline interrupts are not saved. Some of them stay
+  // in this object, so do not call Run again then: Resume the run.
   absl::Status Run(const RunLimits& limits,
                    const std::function<void(const v1::TrainMetrics&)>& on_iteration);
 
