@@ -252,10 +252,20 @@ def parse_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def unusable(binary: pathlib.Path) -> str:
+    """Returns why the roles cannot be started with this executable, or an empty string."""
+    if not binary.is_file():
+        return f"no {binary}; build it or give --binary"
+    # It may lack the other executables that its commands start.
+    help_of_role = [binary, "actor", "--help"]
+    ran = subprocess.run(help_of_role, capture_output=True, check=False, text=True)
+    return "" if ran.returncode == 0 else ran.stderr.strip()
+
+
 def main() -> int:
     arguments = parse_arguments()
-    if not arguments.binary.is_file():
-        print(f"faults: no {arguments.binary}; build it or give --binary", file=sys.stderr)
+    if why := unusable(arguments.binary):
+        print(f"faults: {why}", file=sys.stderr)
         return 2
     folder = pathlib.Path(tempfile.mkdtemp(prefix="mallocmuzero-faults-"))
     print(f"faults: logs in {folder}", file=sys.stderr)

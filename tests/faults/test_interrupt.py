@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,6 +67,17 @@ def test_an_interrupted_run_leaves_no_process_and_no_mount(
             os.kill(pid, signal.SIGKILL)
         for line in mounts_of(tmp_path):
             subprocess.run(["umount", "-l", line.split()[1]], check=False)
+
+
+def test_a_binary_that_cannot_start_the_roles_is_refused(tmp_path: pathlib.Path) -> None:
+    alone = pathlib.Path(shutil.copy(BINARY, tmp_path))
+    for binary, why in ((alone, "needs the executable mallocmuzero-agent"), (tmp_path, "no ")):
+        ran = subprocess.run(
+            [*COMMAND, "--binary", str(binary)], capture_output=True, check=False, text=True
+        )
+        assert ran.returncode == 2
+        assert why in ran.stderr
+        assert len(ran.stderr.splitlines()) == 1
 
 
 def test_an_unknown_kind_of_fault_is_refused() -> None:
