@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tomllib
@@ -214,3 +215,38 @@ def test_a_storage_server_that_was_built_in_part_is_built_again(tree: Tree) -> N
     ran = tree.run("tests/export/build_s3_server")
     assert ran.returncode == 0
     assert pathlib.Path(ran.stdout.strip()).read_text() == "whole\n"
+
+
+@pytest.fixture
+def python_tree(tree: Tree) -> Tree:
+    """A tree whose type checks and tests in Python all pass, except those of tests/docs."""
+    tree.add("scripts/test-python")
+    script = (tree.root / "scripts/test-python").read_text()
+    for folder in re.findall(r'cd "\$root/([^"]+)"', script):
+        (tree.root / folder).mkdir(parents=True, exist_ok=True)
+    for name in ("test-wheel", "test-gym"):
+        tree.tool(tree.root / "scripts" / name, f"echo {name} has run")
+    for name in ("mypy", "pytest", "python"):
+        tree.tool(tree.venv / name, 'echo "${0##*/} in ${PWD#*checkout/}"; [[ "$PWD" != */docs ]]')
+    return tree
+
+
+def test_test_python_runs_all_parts_and_names_those_that_fail(python_tree: Tree) -> None:
+    ran = python_tree.run("scripts/test-python")
+    assert ran.returncode != 0
+    assert [line for line in ran.stdout.splitlines() if "failed" in line] == [
+        "test-python: docs failed"
+    ]
+    for line in ("test-wheel has run", "test-gym has run", "pytest in tools/xla", "== scripts"):
+        assert line in ran.stdout
+    assert "pytest in tests/docs" not in ran.stdout  # its type check has failed before
+
+
+def test_test_python_runs_the_parts_that_are_named(python_tree: Tree) -> None:
+    ran = python_tree.run("scripts/test-python", "gym", "workloads")
+    assert ran.returncode == 0
+    assert ran.stdout == "== gym\ntest-gym has run\n== workloads\npytest in workloads\n"
+    ran = python_tree.run("scripts/test-python", "gym", "nosuch")
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert "no part nosuch; one of wheel gym tools_xla" in ran.stderr
