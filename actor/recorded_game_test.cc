@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
 namespace {
@@ -50,6 +52,21 @@ class RecordedGame : public ::testing::Test {
 
 TEST_F(RecordedGame, IsAcceptedAsItWasPlayed) {
   EXPECT_EQ(CheckRecordedGame(*program_, game_), absl::OkStatus());
+}
+
+TEST_F(RecordedGame, ItsActionsPlayItAgain) {
+  std::vector<Action> actions = ActionsOf(game_.actions());
+  EXPECT_EQ(BytesOf(actions), game_.actions());
+  const std::optional<Game> again = PlayWhole(program_->rules(), actions);
+  ASSERT_TRUE(again.has_value());
+  EXPECT_NEAR(again->total_return(), TotalReturn(game_).share(), 1e-12);
+  const Action last = actions.back();
+  actions.back() = static_cast<Action>(77);
+  EXPECT_FALSE(PlayWhole(program_->rules(), actions).has_value());
+  actions.pop_back();
+  EXPECT_FALSE(PlayWhole(program_->rules(), actions).has_value());
+  actions.insert(actions.end(), {last, last});
+  EXPECT_FALSE(PlayWhole(program_->rules(), actions).has_value());
 }
 
 TEST_F(RecordedGame, IsRefusedWithTheFieldThatIsWrong) {

@@ -8,18 +8,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "env/recorded_game.h"
 #include "env/solvers/plan.h"
 
 namespace mallocmuzero {
-namespace {
-
-Plan PlanOf(const ProgramRules& rules, const v1::Trajectory& game) {
-  const std::vector<AccessIndex> decided(game.accesses().begin(), game.accesses().end());
-  return mallocmuzero::PlanOf(PlayActions(rules, ActionsOf(game.actions())), decided);
-}
-
-}  // namespace
 
 GameTask& TaskMaker::Add(const PlayedProgram& program, float explored, float searched) {
   tasks_.push_back(
@@ -36,14 +27,10 @@ void TaskMaker::AddSelfPlay(const PlayedProgram& program) {
   Add(program, explored, settings_.searches ? settings_.searched_share : 0).id = next_id_();
 }
 
-void TaskMaker::AddWindow(const PlayedProgram& program, const v1::Trajectory& best) {
-  std::shared_ptr<const Plan>& incumbent = incumbents_[best.id()];
-  if (incumbent == nullptr) {
-    incumbent = std::make_shared<const Plan>(PlanOf(program.rules(), best));
-  }
+void TaskMaker::AddWindow(const PlayedProgram& program, std::shared_ptr<const Plan> incumbent) {
   AddSelfPlay(program);
   tasks_.back().searched = settings_.searches ? 1 : 0;
-  tasks_.back().incumbent = incumbent;
+  tasks_.back().incumbent = std::move(incumbent);
 }
 
 void TaskMaker::AddReanalysis(const PlayedProgram& program,

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -42,9 +41,9 @@ class TaskMaker {
   // A game to learn from, with explored decisions.
   void AddSelfPlay(const PlayedProgram& program);
 
-  // A game to learn from that decides one stretch of `best` anew, and searches each decision there.
-  // `best` must be a whole game of the program.
-  void AddWindow(const PlayedProgram& program, const v1::Trajectory& best);
+  // A game to learn from that decides one stretch of the incumbent's game anew, and searches each
+  // decision there.
+  void AddWindow(const PlayedProgram& program, std::shared_ptr<const Plan> incumbent);
 
   // A stored game of the program, whose decisions are searched again.
   void AddReanalysis(const PlayedProgram& program, std::shared_ptr<const v1::Trajectory> game);
@@ -59,7 +58,6 @@ class TaskMaker {
   const std::function<std::string()> next_id_;
   Random& random_;
   std::vector<GameTask> tasks_;
-  std::map<std::string, std::shared_ptr<const Plan>, std::less<>> incumbents_;  // by id of the game
 };
 
 // The index of a program, drawn with these weights; all are equally likely unless the weights are

@@ -26,6 +26,7 @@ v1::LearnerRole DefaultLearnerRole() {
   *learner.mutable_search() = train.search();
   learner.set_explored_decisions(train.self_play().explored_decisions());
   learner.set_searched_share(train.self_play().searched_share());
+  learner.set_window_share(train.self_play().window_share());
   learner.set_evaluated_share(0.01F);
   learner.set_importance_exponent(train.replay().importance_exponent());
   learner.set_publish_updates(20);

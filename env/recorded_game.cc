@@ -3,10 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "base/enums.h"
 #include "base/status_macros.h"
 #include "env/action.h"
 #include "env/game.h"
@@ -49,6 +54,23 @@ std::vector<Action> ActionsOf(absl::string_view bytes) {
   std::vector<Action> actions;
   for (const char byte : bytes) actions.push_back(static_cast<Action>(byte));
   return actions;
+}
+
+std::string BytesOf(absl::Span<const Action> actions) {
+  std::string bytes;
+  for (const Action action : actions) bytes.push_back(static_cast<char>(Underlying(action)));
+  return bytes;
+}
+
+std::optional<Game> PlayWhole(const ProgramRules& rules, absl::Span<const Action> actions) {
+  Game game(rules);
+  for (const Action action : actions) {
+    const bool is_action = Underlying(action) < kActionCount;
+    if (game.finished() || !is_action || !game.IsLegal(action)) return std::nullopt;
+    game.Apply(action);
+  }
+  if (!game.finished()) return std::nullopt;
+  return game;
 }
 
 absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory& trajectory) {

@@ -3,11 +3,16 @@
 #ifndef MALLOCMUZERO_ENV_RECORDED_GAME_H_
 #define MALLOCMUZERO_ENV_RECORDED_GAME_H_
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "env/action.h"
+#include "env/game.h"
+#include "env/program_rules.h"
 #include "env/program_set.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 
@@ -15,6 +20,13 @@ namespace mallocmuzero {
 
 // The actions of Trajectory.actions. A byte that is no action stays what it is.
 std::vector<Action> ActionsOf(absl::string_view bytes);
+
+// The inverse of ActionsOf.
+std::string BytesOf(absl::Span<const Action> actions);
+
+// The game that the actions play; nullopt if an action is not legal, or if the last one does not
+// end the game. `rules` must outlive it.
+std::optional<Game> PlayWhole(const ProgramRules& rules, absl::Span<const Action> actions);
 
 // OK if the learner can use the trajectory without further checks. It must have the fingerprint of
 // this program, the version of these rules, an id of 16 bytes and at least one decision. Every

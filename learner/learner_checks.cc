@@ -50,6 +50,7 @@ absl::Span<const FieldRange> LearnerRoleRanges() {
   static constexpr FieldRange kRanges[] = {
       {"explored_decisions", 0, 1e6},
       {"searched_share", 0, 1},
+      {"window_share", 0, 1},
       {"evaluated_share", 0, 1},
       {"demonstration_seconds", 0, 86400},
       {"importance_exponent", 0, 1},

@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "base/enums.h"
 #include "base/status_macros.h"
 #include "env/game.h"
 #include "env/program_rules.h"
@@ -22,19 +21,6 @@
 #include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
-namespace {
-
-bool IsWholeGame(const ProgramRules& rules, absl::Span<const Action> actions) {
-  Game game(rules);
-  for (const Action action : actions) {
-    const bool is_action = Underlying(action) < kActionCount;
-    if (game.finished() || !is_action || !game.IsLegal(action)) return false;
-    game.Apply(action);
-  }
-  return game.finished();
-}
-
-}  // namespace
 
 absl::Status WriteBestMappings(const RunDirectory& directory,
                                std::vector<ImprovedProgram>& improved) {
@@ -153,9 +139,7 @@ v1::TrainState::Program ProgramRecords::Save(size_t p) const {
   *saved.mutable_baseline() = baseline(p).Save();
   saved.set_best_return(progress.best_return.share());
   saved.set_best_player(progress.best_player);
-  for (const Action action : progress.best_actions) {
-    saved.mutable_best_actions()->push_back(Underlying(action));
-  }
+  saved.set_best_actions(BytesOf(progress.best_actions));
   // A file has NaN where there is none.
   saved.set_policy_return(progress.policy_return.value_or(HbmShare(std::nan(""))).share());
   return saved;
@@ -167,7 +151,7 @@ bool ProgramRecords::Restore(size_t p, const v1::TrainState::Program& saved) {
   if (saved.sha256() != progress.program->sha256()) return false;
   // The game will be played to make its mapping, so it must be legal.
   if (!actions.empty() && actions != progress.best_actions &&
-      !IsWholeGame(progress.program->rules(), actions)) {
+      !PlayWhole(progress.program->rules(), actions).has_value()) {
     return false;
   }
   if (!std::isfinite(saved.best_return()) || std::isinf(saved.policy_return())) return false;

@@ -109,7 +109,7 @@ absl::Status TrainingRun::Demonstrate(const RunLimits& limits) {
   return absl::OkStatus();
 }
 
-std::vector<GameTask> TrainingRun::MakeTasks() const {
+std::vector<GameTask> TrainingRun::MakeTasks() {
   const v1::SelfPlayOptions& options = config_.self_play();
   Random seeds(RandomOf(kGames)());
   uint64_t games = 0;
@@ -128,12 +128,13 @@ std::vector<GameTask> TrainingRun::MakeTasks() const {
   };
   const size_t windows = games_of(options.window_share());
   for (uint32_t g = 0; g < options.games_per_iteration(); ++g) {
-    const PlayedProgram& program = programs_[DrawProgram(weights, programs_.size(), programs)];
-    const absl::Span<const SharedTrajectory> best = replay_.BestGames(program.sha256());
-    if (g < windows && !best.empty()) {
-      maker.AddWindow(program, *best.front());
+    const size_t p = DrawProgram(weights, programs_.size(), programs);
+    const ProgramProgress& progress = records_->progress()[p];
+    if (g < windows && !progress.best_actions.empty()) {
+      incumbents_.Offer(programs_[p], progress.best_return, progress.best_actions);
+      maker.AddWindow(programs_[p], incumbents_.Find(programs_[p]));
     } else {
-      maker.AddSelfPlay(program);
+      maker.AddSelfPlay(programs_[p]);
     }
   }
   if (replay_.games() == 0 || config_.search().simulations() == 0) return std::move(maker).Take();

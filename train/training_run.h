@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "actor/incumbents.h"
 #include "actor/self_play.h"
 #include "env/program_set.h"
 #include "learner/batch_maker.h"
@@ -99,7 +100,7 @@ class TrainingRun {
   absl::StatusOr<PlayedGames> Play(absl::Span<const GameTask> tasks, const RunLimits& limits,
                                    const std::shared_ptr<const NetworkSnapshot>& network,
                                    uint64_t network_step, v1::TrainMetrics& metrics) const;
-  std::vector<GameTask> MakeTasks() const;
+  std::vector<GameTask> MakeTasks();
   std::vector<std::optional<HbmShare>> TakeGames(std::vector<v1::Trajectory> games,
                                                  absl::Span<const GameTask> tasks);
   bool IsEvaluation() const;
@@ -126,6 +127,7 @@ class TrainingRun {
   uint64_t saved_iteration_ = 0;           // of the latest checkpoint
   uint64_t saved_updates_ = 0;             // set by Run
   std::optional<ProgramRecords> records_;  // set by SetUp
+  Incumbents incumbents_;                  // of the best games in records_
 };
 
 }  // namespace mallocmuzero

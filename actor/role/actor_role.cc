@@ -22,6 +22,7 @@
 #include "actor/role/actor_state.h"
 #include "actor/role/assigned_programs.h"
 #include "actor/role/candidate_games.h"
+#include "actor/role/incumbent_games.h"
 #include "actor/role/learner_client.h"
 #include "actor/role/metrics.h"
 #include "actor/role/play_block.h"
@@ -57,11 +58,8 @@ absl::StatusOr<Device> ReadDevice(const v1::ClusterConfig& config, bool reanalys
   const std::string& name = reanalyse ? config.reanalyse().device() : config.actor().device();
   const absl::string_view role = reanalyse ? "reanalyse" : "actor";
   if (name.empty()) return Device::kCpu;
-  absl::StatusOr<Device> device = ParseDevice(name);
-  if (!device.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(role, ".", device.status().message()));
-  }
-  const absl::Status found = CheckDevice(*device);
+  const absl::StatusOr<Device> device = ParseDevice(name);
+  const absl::Status found = device.ok() ? CheckDevice(*device) : device.status();
   if (!found.ok()) return absl::InvalidArgumentError(absl::StrCat(role, ".", found.message()));
   return device;
 }
@@ -124,6 +122,10 @@ class ActorRole::Impl {
   uint64_t network_step() const { return state_.network_step(); }
 
  private:
+  uint32_t games_in_flight() const {
+    return reanalyse_ ? config_.reanalyse().games_in_flight() : config_.actor().games_in_flight();
+  }
+
   // An audit that lacks the id of a game would not notice that the game is lost.
   absl::Status Audit() const { return StatusAt("actor.audit_dir", writer_->audit()); }
 
@@ -148,6 +150,7 @@ class ActorRole::Impl {
   Device device_ = Device::kCpu;  // that evaluates the networks
   ActorState state_;
   CandidateGames candidate_;
+  IncumbentGames incumbents_;
   ActorMetrics metrics_;
   std::unique_ptr<ReplayWriter> writer_;
   std::unique_ptr<ReplaySampler> sampler_;
@@ -168,9 +171,7 @@ absl::Status ActorRole::Impl::Start() {
   if (config_.replay().empty()) {
     return absl::InvalidArgumentError("replay: one shard or more expected");
   }
-  const uint32_t games =
-      reanalyse_ ? config_.reanalyse().games_in_flight() : config_.actor().games_in_flight();
-  if (games == 0) {
+  if (games_in_flight() == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(reanalyse_ ? "reanalyse" : "actor", ".games_in_flight: 1 or more expected"));
   }
@@ -242,6 +243,7 @@ LearnerClientHooks ActorRole::Impl::Hooks() {
                 if (status.ok()) {
                   state_.SetOrders(orders, SteadyNow());
                   candidate_.SetOrders(orders);
+                  incumbents_.SetOrders(orders);
                   if (orders.has_shards()) TakeShards(orders.shards());
                 } else {
                   state_.PutBackOutcomes(report);
@@ -251,6 +253,7 @@ LearnerClientHooks ActorRole::Impl::Hooks() {
               [this](const v1::Assignment& assignment, const ProgramFiles& files) {
                 auto assigned = ReadAssignment(assignment, files);
                 if (!assigned.ok()) return assigned.status();
+                incumbents_.SetAssigned(*assigned);
                 state_.SetAssigned(*std::move(assigned));
                 return absl::OkStatus();
               },
@@ -283,6 +286,7 @@ v1::ActorReport ActorRole::Impl::Report() {
   report.set_rss_bytes(ResidentBytes());
   state_.TakeOutcomes(report);
   candidate_.Describe(report);
+  incumbents_.Describe(report);
   return report;
 }
 
@@ -312,16 +316,17 @@ absl::Status ActorRole::Impl::TakeCandidate(const v1::CheckpointNotice& notice,
 }
 
 void ActorRole::Impl::PlayOn(uint32_t thread) {
-  const uint32_t games =
-      reanalyse_ ? config_.reanalyse().games_in_flight() : config_.actor().games_in_flight();
   // One round of games of each thread may be on its way while the thread plays the next.
-  RoundPlayer player(
-      {.thread = thread,
-       .games = games,
-       .run = run_,
-       .spool_bytes = config_.actor().spool_bytes(),
-       .most_held_back = uint64_t{games} * threads_},
-      {.state = state_, .candidate = candidate_, .writer = *writer_, .sampler = sampler_.get()});
+  RoundPlayer player({.thread = thread,
+                      .games = games_in_flight(),
+                      .run = run_,
+                      .spool_bytes = config_.actor().spool_bytes(),
+                      .most_held_back = uint64_t{games_in_flight()} * threads_},
+                     {.state = state_,
+                      .candidate = candidate_,
+                      .incumbents = incumbents_,
+                      .writer = *writer_,
+                      .sampler = sampler_.get()});
   const absl::Status status = player.Run(stop_);
   const absl::MutexLock lock(&mutex_);
   if (!status.ok()) status_ = status;

@@ -22,7 +22,9 @@
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
 #include "env/recorded_game.h"
+#include "env/solvers/plan.h"
 #include "env/solvers/solve.h"
+#include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
 namespace {
@@ -38,6 +40,7 @@ RoundPlayer::RoundPlayer(const RoundPlayerOptions& options, const Parts& parts)
     : options_(options),
       state_(parts.state),
       candidate_(parts.candidate),
+      incumbents_(parts.incumbents),
       writer_(parts.writer),
       sampler_(parts.sampler),
       random_(options.run + options.thread) {}
@@ -132,6 +135,7 @@ absl::StatusOr<bool> RoundPlayer::Demonstrate(const AssignedPrograms& assigned,
   for (const v1::Trajectory& game : *games) {
     if (!writer_.Write(game)) return true;
   }
+  incumbents_.AddGames(*games);
   state_.AddDemonstrated(program->sha256());
   return true;
 }
@@ -147,9 +151,18 @@ TaskMaker RoundPlayer::MakeTasks() {
 
 Round RoundPlayer::NewGames() {
   const ProgramSet& programs = inputs_.assigned->programs;
+  const float window_share = inputs_.assigned->assignment.window_share();
   TaskMaker maker = MakeTasks();
   for (uint32_t g = 0; g < options_.games; ++g) {
-    maker.AddSelfPlay(programs[DrawProgram(inputs_.program_weights, programs.size(), random_)]);
+    const PlayedProgram& program =
+        programs[DrawProgram(inputs_.program_weights, programs.size(), random_)];
+    std::shared_ptr<const Plan> incumbent;
+    if (random_.Unit() < window_share) incumbent = incumbents_.Find(program);
+    if (incumbent == nullptr) {
+      maker.AddSelfPlay(program);
+    } else {
+      maker.AddWindow(program, std::move(incumbent));
+    }
   }
   return {.tasks = std::move(maker).Take()};
 }
@@ -191,22 +204,34 @@ Round RoundPlayer::StoredGames(PlayBlock& why_none) {
 }
 
 absl::Status RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) {
-  const absl::StatusOr<std::vector<v1::Trajectory>> played =
+  absl::StatusOr<std::vector<v1::Trajectory>> games =
       play_->Play(round.tasks, inputs_.step, [&stop] { return stop.HasBeenNotified(); });
-  if (!played.ok()) return played.status();
-  const std::vector<v1::Trajectory>& games = *played;
-  const bool is_new = sampler_ == nullptr;
-  const bool evaluates = !round.candidate_sha256.empty();
-  if (evaluates) candidate_.AddRound(round.candidate_sha256, games);
-  state_.AddRound(play_->TakeStats(), is_new && !evaluates ? absl::MakeConstSpan(games)
-                                                           : absl::Span<const v1::Trajectory>());
+  if (!games.ok()) return games.status();
+  if (sampler_ == nullptr) {
+    TakeNewGames(round, *std::move(games));
+    return absl::OkStatus();
+  }
+  state_.AddRound(play_->TakeStats(), {});
   const absl::Time start = SteadyNow();
-  for (const v1::Trajectory& game : games) {
-    // The result is false only during a stop, or for a game that no shard would accept.
-    (void)(is_new ? writer_.Write(game) : writer_.Replace(game, round.shards.at(game.id())));
+  for (const v1::Trajectory& game : *games) {
+    // False only during a stop, or for a game that no shard would accept.
+    (void)writer_.Replace(game, round.shards.at(game.id()));
   }
   state_.AddSeconds(0, absl::ToDoubleSeconds(SteadyNow() - start));
   return absl::OkStatus();
+}
+
+void RoundPlayer::TakeNewGames(const Round& round, std::vector<v1::Trajectory> games) {
+  std::erase_if(games, [](const v1::Trajectory& game) { return OwnDecisions(game) == 0; });
+  const bool evaluates = !round.candidate_sha256.empty();
+  if (evaluates) candidate_.AddRound(round.candidate_sha256, games);
+  state_.AddRound(play_->TakeStats(),
+                  evaluates ? absl::Span<const v1::Trajectory>() : absl::MakeConstSpan(games));
+  incumbents_.AddGames(games);
+  const absl::Time start = SteadyNow();
+  // False only during a stop, or for a game that no shard would accept.
+  for (const v1::Trajectory& game : games) (void)writer_.Write(game);
+  state_.AddSeconds(0, absl::ToDoubleSeconds(SteadyNow() - start));
 }
 
 }  // namespace mallocmuzero

@@ -17,6 +17,7 @@
 #include "actor/role/actor_state.h"
 #include "actor/role/assigned_programs.h"
 #include "actor/role/candidate_games.h"
+#include "actor/role/incumbent_games.h"
 #include "actor/role/play_block.h"
 #include "actor/self_play.h"
 #include "actor/task_maker.h"
@@ -58,6 +59,7 @@ class RoundPlayer {
   struct Parts {
     ActorState& state;
     CandidateGames& candidate;
+    IncumbentGames& incumbents;
     ReplayWriter& writer;
 
     // Not null: the player searches games drawn from it again instead of playing new ones.
@@ -85,10 +87,13 @@ class RoundPlayer {
   // once. If there are none, `why_none` says why.
   Round StoredGames(PlayBlock& why_none);
   absl::Status PlayRound(const Round& round, const absl::Notification& stop);
+  // Hands over games that were played, without those that are an incumbent's game once more.
+  void TakeNewGames(const Round& round, std::vector<v1::Trajectory> games);
 
   const RoundPlayerOptions options_;
   ActorState& state_;
   CandidateGames& candidate_;
+  IncumbentGames& incumbents_;
   ReplayWriter& writer_;
   ReplaySampler* const sampler_;
   Random random_;

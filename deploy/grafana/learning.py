@@ -261,11 +261,11 @@ def freshness() -> Row:
             ),
             lines(
                 "Turnover of the store",
-                "The time in which actors insert as many positions as are stored.",
+                "The time in which actors insert as many games as are stored.",
                 [
                     query(
-                        f"sum (mallocmuzero_replay_positions{{{JOB}}})"
-                        f" / (sum (job:mallocmuzero_inserted_positions:rate5m{{{JOB}}}) > 0)",
+                        f"sum (mallocmuzero_replay_items{{{JOB}}})"
+                        f" / ({rate('mallocmuzero_replay_inserted_items_total', JOB)} > 0)",
                         "turnover",
                     )
                 ],

@@ -15,6 +15,7 @@
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
@@ -118,6 +119,27 @@ void GameBook::AcceptReport(const v1::ActorReport& report, absl::Time now) {
   for (const std::string& program : report.demonstrated()) {
     if (programs_.Find(program) == nullptr) continue;
     notes_[programs_.IndexOf(program)].demonstration_due = now + kDemonstrationPatience;
+  }
+}
+
+void GameBook::AddBestGames(const v1::ActorReport& report, size_t most_bytes,
+                            v1::ActorOrders& orders) const {
+  absl::flat_hash_map<absl::string_view, HbmShare> known;
+  for (const v1::ActorReport::KnownGame& game : report.known_games()) {
+    known.try_emplace(game.program_sha256(), game.total_return());
+  }
+  const absl::MutexLock lock(&mutex_);
+  size_t bytes = 0;
+  for (const ProgramProgress& progress : records_.progress()) {
+    const auto found = known.find(progress.program->sha256());
+    const bool knows_as_good = found != known.end() && found->second >= progress.best_return;
+    if (progress.best_actions.empty() || knows_as_good) continue;
+    bytes += progress.best_actions.size();
+    if (bytes > most_bytes && orders.best_games_size() > 0) return;
+    v1::ActorOrders::BestGame& best = *orders.add_best_games();
+    best.set_program_sha256(progress.program->sha256());
+    best.set_total_return(progress.best_return.share());
+    best.set_actions(BytesOf(progress.best_actions));
   }
 }
 

@@ -59,6 +59,12 @@ class GameBook {
   // Sets the mean return of a program's evaluation games.
   void SetPolicyReturn(size_t program, HbmShare policy_return);
 
+  // Adds games to the answer to an actor's report: the best ones of programs of which the actor
+  // knows none that brings as much. If they take more than `most_bytes`, only the first of them;
+  // once the actor reports them, the others follow.
+  void AddBestGames(const v1::ActorReport& report, size_t most_bytes,
+                    v1::ActorOrders& orders) const;
+
   // Returns the indices of up to `most` programs of which no demonstration was taken and none is on
   // its way. Begins at the `first`-th of them, modulo their number, and wraps around. A
   // demonstration that has not arrived within kDemonstrationPatience counts as lost.

@@ -127,6 +127,38 @@ TEST_F(GameBookTest, RemembersTheBestAndGoesOnFromWhatWasSaved) {
             book_->baselines()->at(programs_[0].sha256()).At(0));
 }
 
+TEST_F(GameBookTest, SendsAnActorTheBestGamesThatItLacks) {
+  const ProgramSet programs = testing::RandomProgramSet(11, 2);
+  const std::unique_ptr<GameBook> book = *GameBook::Create(programs, false);
+  v1::Trajectory best[2];
+  for (size_t p = 0; p < programs.size(); ++p) {
+    best[p] = Play(1, programs[p], v1::Trajectory::SELF_PLAY);
+    EXPECT_EQ(book->Accept(best[p]), absl::OkStatus());
+  }
+  const auto sent = [&](const v1::ActorReport& report, size_t most_bytes) {
+    v1::ActorOrders orders;
+    book->AddBestGames(report, most_bytes, orders);
+    return orders.best_games();
+  };
+  v1::ActorReport report;
+  ASSERT_EQ(sent(report, 1 << 20).size(), 2);
+  for (size_t p = 0; p < programs.size(); ++p) {
+    const v1::ActorOrders::BestGame game = sent(report, 1 << 20)[p];
+    EXPECT_EQ(game.program_sha256(), programs[p].sha256());
+    EXPECT_EQ(game.actions(), best[p].actions());
+    EXPECT_EQ(game.total_return(), TotalReturn(best[p]).share());
+  }
+  // At least one game is sent, however large it is. The next one follows when this one is known.
+  ASSERT_EQ(sent(report, 1).size(), 1);
+  v1::ActorReport::KnownGame& known = *report.add_known_games();
+  known.set_program_sha256(programs[0].sha256());
+  known.set_total_return(TotalReturn(best[0]).share());
+  ASSERT_EQ(sent(report, 1).size(), 1);
+  EXPECT_EQ(sent(report, 1)[0].program_sha256(), programs[1].sha256());
+  known.set_total_return(known.total_return() - 1e-9);
+  EXPECT_EQ(sent(report, 1 << 20).size(), 2);
+}
+
 TEST_F(GameBookTest, KeepsTheReturnOfTheLastEvaluation) {
   EXPECT_FALSE(book_->Describe()[0].has_policy_return());
   book_->SetPolicyReturn(0, HbmShare(0.5));

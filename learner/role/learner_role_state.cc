@@ -22,6 +22,9 @@ namespace {
 // The most programs of which one answer asks an actor for demonstrations.
 constexpr size_t kMostDemonstrations = 16;
 
+// The most bytes of best games in one answer.
+constexpr size_t kMostBestGameBytes = 256 << 10;
+
 }  // namespace
 
 std::vector<PeerState> LearnerRole::Impl::peers() const {
@@ -92,6 +95,9 @@ absl::StatusOr<v1::ActorOrders> LearnerRole::Impl::AcceptReport(const v1::ActorR
   }
   v1::ActorOrders orders;
   membership_->AddTo(orders, report);
+  if (config_.learner().window_share() > 0 && !report.reanalyse()) {
+    book_->AddBestGames(report, kMostBestGameBytes, orders);
+  }
   const absl::MutexLock lock(&mutex_);
   if (config_.learner().demonstration_seconds() > 0) {
     // Each report gets another beginning, so that actors demonstrate different programs.

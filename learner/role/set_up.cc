@@ -49,6 +49,7 @@ v1::TrainConfig MakeTrainConfig(const v1::LearnerRole& learner) {
   *config.mutable_search() = learner.search();
   config.mutable_self_play()->set_explored_decisions(learner.explored_decisions());
   config.mutable_self_play()->set_searched_share(learner.searched_share());
+  config.mutable_self_play()->set_window_share(learner.window_share());
   config.mutable_replay()->set_importance_exponent(learner.importance_exponent());
   *config.mutable_learner() = learner.options();
   config.set_demonstration_seconds(learner.demonstration_seconds());
@@ -235,6 +236,7 @@ absl::StatusOr<RoleAssignment> MakeAssignment(const v1::LearnerRole& learner,
   *made.assignment.mutable_search() = learner.search();
   made.assignment.set_explored_decisions(learner.explored_decisions());
   made.assignment.set_searched_share(learner.searched_share());
+  made.assignment.set_window_share(learner.window_share());
   made.assignment.set_evaluated_share(learner.evaluated_share());
   made.assignment.set_demonstration_seconds(learner.demonstration_seconds());
   return made;

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
-#include <numeric>
 #include <string>
 
 #include "absl/status/status.h"
@@ -17,6 +16,7 @@
 #include "base/compression.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
+#include "replay/trajectory_buffer.h"
 #include "replay/wire/item.h"
 #include "replay/wire/wire.h"
 
@@ -65,9 +65,9 @@ absl::StatusOr<grpc::Slice> EncodeTrajectory(const v1::Trajectory& trajectory) {
   v1::ReplayItem fields;
   fields.set_id(trajectory.id());
   fields.set_program_sha256(trajectory.program_sha256());
-  fields.set_total_return(std::accumulate(trajectory.rewards().begin(), trajectory.rewards().end(),
-                                          trajectory.initial_return()));
+  fields.set_total_return(TotalReturn(trajectory).share());
   fields.set_positions(trajectory.actions().size());
+  if (trajectory.has_window()) fields.set_own_positions(OwnDecisions(trajectory));
   const std::string bytes = trajectory.SerializeAsString();
   if (std::ssize(bytes) > MaxTrajectoryBytes(fields)) {
     return absl::InvalidArgumentError(

@@ -9,6 +9,7 @@
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "replay/testing/shards.h"
 #include "replay/wire/item.h"
+#include "replay/wire/wire.h"
 
 namespace mallocmuzero {
 namespace {
@@ -34,6 +35,18 @@ TEST(ItemCodec, GivesBackTheTrajectory) {
     EXPECT_EQ(decoded->SerializeAsString(), trajectory.SerializeAsString());
   }
   EXPECT_EQ(ItemOf(MakeTrajectory(7, 500)).encoding(), v1::ReplayItem::TRAJECTORY_ZSTD);
+}
+
+TEST(ItemCodec, OnlyTheDecisionsOfAWindowAreThePlayersOwn) {
+  v1::Trajectory trajectory = MakeTrajectory(7, 50);
+  EXPECT_EQ(ReadItem(ViewOf(*EncodeTrajectory(trajectory)))->own_positions, 50);
+  trajectory.mutable_window()->set_begin(20);
+  trajectory.mutable_window()->set_end(23);
+  const absl::StatusOr<ItemMetadata> metadata = ReadItem(ViewOf(*EncodeTrajectory(trajectory)));
+  EXPECT_EQ(metadata->own_positions, 3);
+  EXPECT_EQ(metadata->positions, 50);
+  EXPECT_EQ(DecodeTrajectory(ItemOf(trajectory))->SerializeAsString(),
+            trajectory.SerializeAsString());
 }
 
 TEST(ItemCodec, RefusesAPayloadThatIsNotWhatItsItemSays) {

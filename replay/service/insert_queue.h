@@ -25,7 +25,7 @@ namespace mallocmuzero {
 // One InsertRequest on its way into the table.
 struct InsertJob {
   TableInsert insert;
-  uint64_t positions = 0;  // of its items
+  uint64_t positions = 0;  // of its items, those that the rate limiter counts
   size_t bytes = 0;        // of its items
 
   // Identifies the stream that the job came from. Jobs of one stream keep their order.

@@ -42,7 +42,7 @@ std::unique_ptr<InsertJob> MakeJob(InsertMessage message) {
   for (v1::InsertResponse::Refusal& refused : message.refusals) {
     *job->insert.response.add_refusals() = std::move(refused);
   }
-  for (const Item& item : message.items) job->positions += item.metadata.positions;
+  for (const Item& item : message.items) job->positions += item.metadata.own_positions;
   job->insert.items = std::move(message.items);
   return job;
 }

@@ -25,8 +25,10 @@ ReplayMetrics::ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats ear
   prometheus::Registry& to = registry_.get();
   inserted_items_ =
       &MakeCounter(to, Name("inserted_items_total"), "Trajectories that were inserted and stored.");
-  inserted_positions_ = &MakeCounter(to, Name("inserted_positions_total"),
-                                     "Decisions of the trajectories inserted and stored.");
+  inserted_positions_ =
+      &MakeCounter(to, Name("inserted_positions_total"),
+                   "Decisions that players took in the trajectories inserted and stored; "
+                   "of a window of a best game only those in it.");
   inserted_bytes_ = &MakeCounter(to, Name("inserted_bytes_total"), "Bytes of insert requests.");
   duplicate_items_ =
       &MakeCounter(to, Name("duplicate_items_total"), "Inserts of trajectories that were known.");

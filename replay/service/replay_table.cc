@@ -219,7 +219,7 @@ void ReplayTable::PlanNew(TableInsert& insert, size_t index, Plan& plan) {
   }
   const Slot slot = TakeSlot();
   plan.new_slots.push_back(slot);
-  if (!insert.moved) plan.new_positions += item.metadata.positions;
+  if (!insert.moved) plan.new_positions += item.metadata.own_positions;
   plan.batch.puts.push_back(
       {.slot = slot, .serial = counters_.next_serial++, .item = std::move(item)});
   plan.origins.push_back({&insert, index});

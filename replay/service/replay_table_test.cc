@@ -135,6 +135,19 @@ TEST(ReplayTable, TheLimiterCountsNoUnlimitedDraws) {
   EXPECT_EQ(table->Stats().drawn_positions(), 15);
 }
 
+TEST(ReplayTable, TheLimiterCountsOnlyThePlayersOwnDecisions) {
+  v1::ReplayShard config = Config(100);
+  config.mutable_rate_limit()->set_samples_per_insert(1);
+  config.mutable_rate_limit()->set_error_buffer(10);
+  const auto table = Open(config);
+  Item item = MakeItem(0, 30);
+  item.metadata.own_positions = 5;
+  ASSERT_EQ(Insert(*table, {item}), absl::OkStatus());
+  EXPECT_EQ(table->Stats().inserted_positions(), 5);
+  EXPECT_EQ(table->Stats().positions(), 30);
+  EXPECT_EQ(table->Draw(v1::UNIFORM, 40, 1 << 20, /*unlimited=*/false).count, 15);
+}
+
 TEST(ReplayTable, WhatMovesFromAnotherShardIsNotInsertedAnew) {
   v1::ReplayShard config = Config(100);
   const auto table = Open(config);

@@ -31,6 +31,7 @@ struct ItemMetadata {
   std::string program_sha256;
   double total_return = 0;
   uint32_t positions = 0;
+  uint32_t own_positions = 0;  // 1 to `positions`; only of an item that arrives
 };
 
 // A trajectory to be stored.

@@ -57,6 +57,7 @@ struct ItemFields {
   std::string program;
   double total_return = 0;
   uint32_t positions = 0;
+  uint32_t own_positions = 0;
   uint32_t encoding = 0;
   int payload_bytes = 0;
 };
@@ -80,6 +81,8 @@ bool ReadField(CodedInputStream& input, uint32_t tag, ItemFields& fields) {
     }
     case Tag(v1::ReplayItem::kPositionsFieldNumber, WireFormat::WIRETYPE_VARINT):
       return input.ReadVarint32(&fields.positions);
+    case Tag(v1::ReplayItem::kOwnPositionsFieldNumber, WireFormat::WIRETYPE_VARINT):
+      return input.ReadVarint32(&fields.own_positions);
     case Tag(v1::ReplayItem::kEncodingFieldNumber, WireFormat::WIRETYPE_VARINT):
       return input.ReadVarint32(&fields.encoding);
     case Tag(v1::ReplayItem::kPayloadFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED):
@@ -106,6 +109,10 @@ absl::Status Check(const ItemFields& fields) {
   }
   if (fields.positions == 0 || fields.positions > kMaxItemPositions) {
     return fail("positions", fields.positions, absl::StrCat("1 to ", kMaxItemPositions));
+  }
+  if (fields.own_positions > fields.positions) {
+    return fail("own_positions", fields.own_positions,
+                absl::StrCat("at most `positions`, ", fields.positions));
   }
   if (fields.encoding != v1::ReplayItem::TRAJECTORY &&
       fields.encoding != v1::ReplayItem::TRAJECTORY_ZSTD) {
@@ -188,9 +195,11 @@ absl::StatusOr<ItemMetadata> ReadItem(absl::string_view wire) {
   }
   if (!input.ConsumedEntireMessage()) return absl::InvalidArgumentError("not a ReplayItem");
   if (absl::Status status = Check(fields); !status.ok()) return status;
-  ItemMetadata metadata{.program_sha256 = std::move(fields.program),
-                        .total_return = fields.total_return,
-                        .positions = fields.positions};
+  ItemMetadata metadata{
+      .program_sha256 = std::move(fields.program),
+      .total_return = fields.total_return,
+      .positions = fields.positions,
+      .own_positions = fields.own_positions == 0 ? fields.positions : fields.own_positions};
   std::memcpy(metadata.id.data(), fields.id.data(), kItemIdBytes);
   return metadata;
 }

@@ -51,6 +51,17 @@ TEST(ReadInsertRequest, GivesTheItemsHoweverTheBytesAreCut) {
   }
 }
 
+TEST(ReadItem, AnItemThatDoesNotSayHowManyPositionsAreItsOwnHasAll) {
+  v1::ReplayItem item = MakeReplayItem(0, 30);
+  EXPECT_EQ(ReadItem(item.SerializeAsString())->own_positions, 30);
+  item.set_own_positions(7);
+  EXPECT_EQ(ReadItem(item.SerializeAsString())->own_positions, 7);
+  EXPECT_EQ(ReadItem(item.SerializeAsString())->positions, 30);
+  item.set_own_positions(31);
+  EXPECT_THAT(ReadItem(item.SerializeAsString()).status().message(),
+              HasSubstr("own_positions: 31, must be at most `positions`, 30"));
+}
+
 TEST(InsertRequestWriter, WritesWhatAShardReads) {
   std::vector<v1::ReplayItem> items;
   InsertRequestWriter writer;
