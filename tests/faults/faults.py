@@ -257,7 +257,7 @@ def unusable(binary: pathlib.Path) -> str:
     if not binary.is_file():
         return f"no {binary}; build it or give --binary"
     # It may lack the other executables that its commands start.
-    help_of_role = [binary, "actor", "--help"]
+    help_of_role: list[str | pathlib.Path] = [binary, "actor", "--help"]
     ran = subprocess.run(help_of_role, capture_output=True, check=False, text=True)
     return "" if ran.returncode == 0 else ran.stderr.strip()
 

@@ -10,13 +10,14 @@ import statistics
 from typing import Any
 
 from loopback_cluster import Cluster
-from roles import Role
+from roles import Memory, Role
 
 # The span of time for which rates are reported, seconds.
 BLOCK_SECONDS = 600.0
 
 # Memory at the end is at most this much above the memory at half time. Both are the 90th percentile
-# of the samples of a sixth of the run, since a process that has just started uses less.
+# of the samples of a sixth of the run. A process uses more while it fills its buffers, such as
+# RocksDB's of 16 MiB, so that only processes up to the same age are compared.
 RSS_RATIO = 1.05
 RSS_PERCENTILE = 90
 # Shorter runs do not show growth: caches still fill.
@@ -119,24 +120,33 @@ def percentile(values: list[int]) -> float:
     return float(sorted(values)[rank - 1])
 
 
+def up_to_age(span: list[Memory], oldest: float) -> list[int]:
+    """Returns the memory of processes up to this age, or of all if none is that young."""
+    return [s.rss for s in span if s.age <= oldest] or [s.rss for s in span]
+
+
 def rss_report(role: Role, seconds: float) -> dict[str, Any]:
     """Returns figures of a role's memory, MiB."""
-    if not role.rss:
+    samples = role.memory
+    if not samples:
         return {}
-    begin, end = role.rss[0][0], role.rss[-1][0]
+    begin, end = samples[0].at, samples[-1].at
     sixth = (end - begin) / 6
-    half_time = [rss for at, rss in role.rss if begin + 2.5 * sixth <= at < begin + 3.5 * sixth]
-    last = [rss for at, rss in role.rss if at >= begin + 5 * sixth]
+    half_time = [s for s in samples if begin + 2.5 * sixth <= s.at < begin + 3.5 * sixth]
+    last = [s for s in samples if s.at >= begin + 5 * sixth]
     report: dict[str, Any] = {
-        "median_mib": round(statistics.median(rss for _, rss in role.rss) / 2**20, 1),
-        "highest_mib": round(max(rss for _, rss in role.rss) / 2**20, 1),
+        "median_mib": round(statistics.median(s.rss for s in samples) / 2**20, 1),
+        "highest_mib": round(max(s.rss for s in samples) / 2**20, 1),
     }
     if half_time and last:
-        report["half_time_mib"] = round(percentile(half_time) / 2**20, 1)
-        report["end_mib"] = round(percentile(last) / 2**20, 1)
-        report["ratio"] = round(percentile(last) / percentile(half_time), 3)
+        oldest = min(max(s.age for s in span) for span in (half_time, last))
+        before, after = (percentile(up_to_age(span, oldest)) for span in (half_time, last))
+        report["oldest_compared_seconds"] = round(oldest)
+        report["half_time_mib"] = round(before / 2**20, 1)
+        report["end_mib"] = round(after / 2**20, 1)
+        report["ratio"] = round(after / before, 3)
         if seconds >= RSS_SECONDS:
-            report["flat"] = percentile(last) <= RSS_RATIO * percentile(half_time)
+            report["flat"] = after <= RSS_RATIO * before
     return report
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import pathlib
 import shutil
@@ -48,6 +49,15 @@ def with_parent() -> list[str]:
     return ["setpriv", "--pdeathsig", "KILL", "sh", "-c", unless_orphan, str(os.getpid())]
 
 
+@dataclasses.dataclass
+class Memory:
+    """The memory of a process at one time."""
+
+    at: float  # seconds
+    age: float  # of the process, seconds
+    rss: int  # bytes
+
+
 class Role:
     """A process that is restarted again and again, with one log file."""
 
@@ -73,10 +83,11 @@ class Role:
         self.ends_without_room = 0
         self.ends_after_set_back = 0
         self.ends_in_meetings = 0
-        self.rss: list[tuple[float, int]] = []  # (time, bytes)
+        self.memory: list[Memory] = []
         # Processor time up to the latest sample of all processes together.
         self.cpu_seconds = 0.0
         self._sampled: tuple[int, float] = (0, 0.0)  # process, its processor time at the sample
+        self._first_sampled = 0.0  # time of the first sample of that process
 
     def add_environment(self, more: dict[str, str]) -> None:
         """Adds variables for later starts. Libraries to preload add up."""
@@ -230,11 +241,14 @@ class Role:
         # utime and stime, by proc(5).
         cpu_seconds = (int(figures[11]) + int(figures[12])) / os.sysconf("SC_CLK_TCK")
         sampled_pid, sampled = self._sampled
+        if pid != sampled_pid:
+            self._first_sampled = now
         self.cpu_seconds += cpu_seconds - (sampled if pid == sampled_pid else 0.0)
         self._sampled = (pid, cpu_seconds)
         for line in status.splitlines():
             if line.startswith("VmRSS:"):
-                self.rss.append((now, int(line.split()[1]) * 1024))
+                rss = int(line.split()[1]) * 1024
+                self.memory.append(Memory(now, now - self._first_sampled, rss))
 
     def tail(self) -> str:
         """Returns the last lines since the latest start, without those of gRPC about broken

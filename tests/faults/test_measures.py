@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from loopback_cluster import Cluster
 from measures import DamageMeter, UpdateMeter, lost_checkpoints, memory_failures, rss_report
-from roles import Role
+from roles import Memory, Role
 
 
 class FakeCluster:
@@ -43,7 +43,7 @@ def test_memory_is_flat_if_its_end_is_near_half_time(
 ) -> None:
     role = Role("shard", [], tmp_path)
     # 100 MiB until the last sixth of an hour.
-    role.rss = [(at, (100 if at < 3000 else end_mib) << 20) for at in range(3601)]
+    role.memory = [Memory(at, 9, (100 if at < 3000 else end_mib) << 20) for at in range(3601)]
     report = rss_report(role, 3600)
     assert report["half_time_mib"] == 100
     assert report["ratio"] == end_mib / 100
@@ -52,13 +52,30 @@ def test_memory_is_flat_if_its_end_is_near_half_time(
     assert failures == ([] if is_flat else ["the memory of shard grows"])
 
 
+def test_the_memory_of_processes_of_alike_age_is_compared(tmp_path: pathlib.Path) -> None:
+    # A process has 100 MiB at its start and a tenth of a MiB more each second.
+    def memory(at: int, age: int) -> Memory:
+        return Memory(at, age, (1000 + age << 20) // 10)
+
+    role = Role("shard", [], tmp_path)
+    # Every process lives for two minutes, but the last one for ten.
+    role.memory = [memory(at, at % 120 if at < 3000 else at - 3000) for at in range(3601)]
+    report = rss_report(role, 3600)
+    assert report["oldest_compared_seconds"] == 119
+    assert report["highest_mib"] == 160
+    assert report["flat"]
+    # One process that lives through all of the run is compared with itself.
+    role.memory = [memory(at, at) for at in range(3601)]
+    assert not rss_report(role, 3600)["flat"]
+
+
 def test_memory_that_was_not_measured_in_a_long_run_is_a_failure(tmp_path: pathlib.Path) -> None:
     role = Role("shard", [], tmp_path)
     assert memory_failures({"shard": rss_report(role, 3600)}, 3600) == [
         "the memory of shard was not measured"
     ]
     # It was away at half time.
-    role.rss = [(at, 100 << 20) for at in range(3601) if not 1000 < at < 2500]
+    role.memory = [Memory(at, 9, 100 << 20) for at in range(3601) if not 1000 < at < 2500]
     assert memory_failures({"shard": rss_report(role, 3600)}, 3600) == [
         "the memory of shard was not measured"
     ]
