@@ -27,7 +27,7 @@ class Incumbents {
   // The plan that plays the best known game again; null if no game is known.
   std::shared_ptr<const Plan> Find(const PlayedProgram& program) const;
 
-  // What the best known games bring, by SHA-256 of the program.
+  // The total returns of the best known games, by SHA-256 of the program.
   std::map<std::string, HbmShare> returns() const;
 
   // Forgets the games of all other programs.
