@@ -58,7 +58,7 @@ absl::StatusOr<Device> ReadDevice(const v1::ClusterConfig& config, bool reanalys
   const std::string& name = reanalyse ? config.reanalyse().device() : config.actor().device();
   const absl::string_view role = reanalyse ? "reanalyse" : "actor";
   if (name.empty()) return Device::kCpu;
-  const absl::StatusOr<Device> device = ParseDevice(name);
+  absl::StatusOr<Device> device = ParseDevice(name);
   const absl::Status found = device.ok() ? CheckDevice(*device) : device.status();
   if (!found.ok()) return absl::InvalidArgumentError(absl::StrCat(role, ".", found.message()));
   return device;
