@@ -31,7 +31,7 @@ bool ParseRecord(const rocksdb::Slice& value, ItemDatabase::Record& record) {
   v1::StoredItem item;
   if (!ParseBytes({value.data(), value.size()}, item) || item.id().size() != kItemIdBytes ||
       item.program_sha256().size() != kProgramIdBytes || !std::isfinite(item.total_return()) ||
-      item.positions() == 0 || item.positions() > kMaxItemPositions ||
+      item.positions() == 0 || item.positions() > kMaxItemPositions || item.bytes() == 0 ||
       item.bytes() > kMaxPayloadBytes) {
     return false;
   }

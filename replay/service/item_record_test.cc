@@ -47,6 +47,8 @@ TEST(ItemRecord, OfNoItemThatAShardTakesIsDamaged) {
   EXPECT_FALSE(parses([](auto& item) { item.set_positions(kMaxItemPositions + 1); }));
   // Reading it would take that much memory.
   EXPECT_FALSE(parses([](auto& item) { item.set_bytes(kMaxPayloadBytes + 1); }));
+  // No bytes have the checksum of no bytes, which is 0.
+  EXPECT_FALSE(parses([](auto& item) { item.set_bytes(0); }));
 }
 
 }  // namespace
