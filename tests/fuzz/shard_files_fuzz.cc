@@ -140,47 +140,57 @@ void WriteFiles(const std::map<std::string, std::string>& files) {
   }
 }
 
-// The damage that edits have done.
+// What edits have changed.
 struct Damage {
-  bool database = false;           // other than to its log
+  bool database = false;           // other than its log
   size_t log_end = SIZE_MAX;       // all before it is as it was
   std::set<std::string> no_bytes;  // ids of items whose bytes are gone
   std::set<std::string> changed;   // ids of items whose bytes are gone or changed
 };
 
-// The bytes of a file from `begin` on are not what they were, and if `gone` they are not there.
-void Note(const std::string& path, size_t begin, size_t end, bool gone, Damage& damage) {
+// Compares the files with those of the undamaged shard.
+Damage DamageOf(const std::map<std::string, std::string>& files) {
   const Shard& shard = Undamaged();
-  if (path == shard.log) damage.log_end = std::min(damage.log_end, begin);
-  damage.database |= absl::StartsWith(path, "database/") && path != shard.log;
-  for (const auto& [id, stored] : shard.items) {
-    if (stored.segment != path || stored.end() <= begin || stored.begin >= end) continue;
-    damage.changed.insert(id);
-    if (gone) damage.no_bytes.insert(id);
+  const auto content = [&files](const std::string& path) {
+    const auto file = files.find(path);
+    return file == files.end() ? absl::string_view() : absl::string_view(file->second);
+  };
+  Damage damage;
+  for (const auto& [path, before] : shard.files) {
+    const absl::string_view after = content(path);
+    if (path == shard.log) {
+      const auto differs = std::mismatch(before.begin(), before.end(), after.begin(), after.end());
+      if (differs.first != before.end()) damage.log_end = differs.first - before.begin();
+    } else if (absl::StartsWith(path, "database/")) {
+      damage.database |= !files.contains(path) || after != before;
+    }
   }
+  for (const auto& [id, stored] : shard.items) {
+    const absl::string_view segment = content(stored.segment);
+    if (segment.size() < stored.end()) damage.no_bytes.insert(id);
+    if (absl::ClippedSubstr(segment, stored.begin, stored.wire.size()) != stored.wire) {
+      damage.changed.insert(id);
+    }
+  }
+  return damage;
 }
 
-void Edit(absl::string_view edit, std::map<std::string, std::string>& files, Damage& damage) {
+void Edit(absl::string_view edit, std::map<std::string, std::string>& files) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(edit[i]); };
   const auto file = std::next(files.begin(), byte(0) % files.size());
-  const std::string path = file->first;
   std::string& content = file->second;
   const size_t offset = content.empty() ? 0 : (byte(2) + 256 * byte(3)) % content.size();
   switch (byte(1) % 5) {
     case 0:
-      Note(path, offset, SIZE_MAX, /*gone=*/true, damage);
       content.resize(offset);
       break;
     case 1:
-      Note(path, offset, offset + 1, /*gone=*/false, damage);
       if (!content.empty()) content[offset] = static_cast<char>(content[offset] ^ (byte(4) | 1));
       break;
     case 2:
-      damage.database |= absl::StartsWith(path, "database/") && path != Undamaged().log;
       content.append(byte(3), edit[4]);
       break;
     case 3:
-      Note(path, 0, SIZE_MAX, /*gone=*/true, damage);
       if (files.size() > 1) files.erase(file);
       break;
     default:
@@ -246,10 +256,10 @@ void CheckThatItGoesOn(std::unique_ptr<ReplayTable> table, bool restart) {
 
 void DamageFiles(absl::string_view edits, bool restart) {
   std::map<std::string, std::string> files = Undamaged().files;
-  Damage damage;
   for (size_t i = 0; i < kMostEdits && edits.size() >= 5; ++i, edits.remove_prefix(5)) {
-    Edit(edits.substr(0, 5), files, damage);
+    Edit(edits.substr(0, 5), files);
   }
+  const Damage damage = DamageOf(files);
   WriteFiles(files);
   absl::StatusOr<std::unique_ptr<ReplayTable>> table = OpenTable();
   if (!table.ok()) {
