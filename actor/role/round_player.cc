@@ -204,34 +204,27 @@ Round RoundPlayer::StoredGames(PlayBlock& why_none) {
 }
 
 absl::Status RoundPlayer::PlayRound(const Round& round, const absl::Notification& stop) {
-  absl::StatusOr<std::vector<v1::Trajectory>> games =
+  absl::StatusOr<std::vector<v1::Trajectory>> played =
       play_->Play(round.tasks, inputs_.step, [&stop] { return stop.HasBeenNotified(); });
-  if (!games.ok()) return games.status();
-  if (sampler_ == nullptr) {
-    TakeNewGames(round, *std::move(games));
-    return absl::OkStatus();
+  if (!played.ok()) return played.status();
+  std::vector<v1::Trajectory> games = *std::move(played);
+  const bool is_new = sampler_ == nullptr;
+  const bool evaluates = !round.candidate_sha256.empty();
+  if (is_new) {
+    // A window without decisions leaves the incumbent's game once more.
+    std::erase_if(games, [](const v1::Trajectory& game) { return OwnDecisions(game) == 0; });
+    incumbents_.AddGames(games);
   }
-  state_.AddRound(play_->TakeStats(), {});
+  if (evaluates) candidate_.AddRound(round.candidate_sha256, games);
+  state_.AddRound(play_->TakeStats(), is_new && !evaluates ? absl::MakeConstSpan(games)
+                                                           : absl::Span<const v1::Trajectory>());
   const absl::Time start = SteadyNow();
-  for (const v1::Trajectory& game : *games) {
-    // False only during a stop, or for a game that no shard would accept.
-    (void)writer_.Replace(game, round.shards.at(game.id()));
+  for (const v1::Trajectory& game : games) {
+    // The result is false only during a stop, or for a game that no shard would accept.
+    (void)(is_new ? writer_.Write(game) : writer_.Replace(game, round.shards.at(game.id())));
   }
   state_.AddSeconds(0, absl::ToDoubleSeconds(SteadyNow() - start));
   return absl::OkStatus();
-}
-
-void RoundPlayer::TakeNewGames(const Round& round, std::vector<v1::Trajectory> games) {
-  std::erase_if(games, [](const v1::Trajectory& game) { return OwnDecisions(game) == 0; });
-  const bool evaluates = !round.candidate_sha256.empty();
-  if (evaluates) candidate_.AddRound(round.candidate_sha256, games);
-  state_.AddRound(play_->TakeStats(),
-                  evaluates ? absl::Span<const v1::Trajectory>() : absl::MakeConstSpan(games));
-  incumbents_.AddGames(games);
-  const absl::Time start = SteadyNow();
-  // False only during a stop, or for a game that no shard would accept.
-  for (const v1::Trajectory& game : games) (void)writer_.Write(game);
-  state_.AddSeconds(0, absl::ToDoubleSeconds(SteadyNow() - start));
 }
 
 }  // namespace mallocmuzero

@@ -87,8 +87,6 @@ class RoundPlayer {
   // once. If there are none, `why_none` says why.
   Round StoredGames(PlayBlock& why_none);
   absl::Status PlayRound(const Round& round, const absl::Notification& stop);
-  // Hands over games that were played, without those that are an incumbent's game once more.
-  void TakeNewGames(const Round& round, std::vector<v1::Trajectory> games);
 
   const RoundPlayerOptions options_;
   ActorState& state_;

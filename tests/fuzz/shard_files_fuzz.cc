@@ -140,7 +140,7 @@ void WriteFiles(const std::map<std::string, std::string>& files) {
   }
 }
 
-// What edits have changed.
+// The differences from the undamaged shard.
 struct Damage {
   bool database = false;           // other than its log
   size_t log_end = SIZE_MAX;       // all before it is as it was
