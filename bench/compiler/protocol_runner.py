@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pathlib
+import platform
 import signal
 import subprocess
 import sys
@@ -82,6 +83,7 @@ class Runner:
             "wall_seconds": round(time.monotonic() - started, 1),
             "processor_seconds": round(processor_seconds, 1),
             "load": round(load, 2),
+            "processor": processor_name(),
             **fields,
         }
 
@@ -185,6 +187,13 @@ def _is_own(variable: str) -> bool:
     """Whether a run sets a variable for itself, or has none of that name."""
     ours = variable.startswith(_OWN_PREFIX) and variable != _KEPT
     return ours or variable in _OWN_VARIABLES
+
+
+def processor_name() -> str:
+    """Returns the name of this machine's processor as Linux gives it."""
+    lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
 
 
 def core_pairs(workers: int, cores: Sequence[int] | None = None) -> list[list[int]]:

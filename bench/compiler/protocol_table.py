@@ -50,10 +50,13 @@ def _made_by(gains: Gains) -> str:
     wall = sum(float(record["wall_seconds"]) for record in gains.records) / 3600
     busy = sum(float(record["processor_seconds"]) for record in gains.records) / 3600
     loads = [float(record["load"]) for record in gains.records]
+    # The oldest records do not name it.
+    processors = sorted({record.get("processor", "not recorded") for record in gains.records})
     lines = [
         f"- {form}, protocol {first['protocol']}, commit {first['commit'][:12]}, {versions}",
         f"- {len(gains.records)} runs took {wall:.1f} h, and {busy:.1f} h of processor time; the "
         f"median load of the machine before a run was {statistics.median(loads):.1f}",
+        f"- processors: {', '.join(processors)}",
         f"- slower than the default: {len(gains.slower())}; failed: {len(gains.failures)}",
     ]
     return "\n".join(lines)

@@ -40,6 +40,7 @@ def record(**fields: Any) -> dict[str, Any]:
         "wall_seconds": 300.0,
         "processor_seconds": 500.0,
         "load": 1.0,
+        "processor": "a processor",
         "default_cycles": default["total"],
         "default_error": None,
         "cycles": better["total"],

@@ -51,6 +51,11 @@ def test_a_run_gives_a_record_of_what_it_was_and_what_came_of_it(runner: Runner)
     assert {name: record[name] for name in expected} == expected
 
 
+def test_a_record_names_the_processor(runner: Runner) -> None:
+    record = runner.record(run_of(), CORES)
+    assert record["processor"] in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
+
+
 def test_processor_seconds_are_those_of_all_processes_of_a_run(
     runner: Runner, tmp_path: pathlib.Path
 ) -> None:

@@ -40,6 +40,13 @@ def test_a_gain_is_split_by_where_its_cycles_come_from() -> None:
     assert (gain.known, gain.whole) == pytest.approx((0.046, 0.072))
 
 
+def test_tables_name_the_processors_and_say_where_none_is_recorded() -> None:
+    records = [record(program=name, processor=name.upper()) for name in ("b", "a")]
+    assert "- processors: A, B\n" in tables(records)
+    del records[0]["processor"]
+    assert "- processors: A, not recorded\n" in tables(records)
+
+
 def test_headlines_leave_the_roofline_out() -> None:
     step = record(default_price=price(700, 100, 200), price=price(664, 90, 174))
     (row,) = rows(tables([step]), "tpu_v6e")
