@@ -270,7 +270,8 @@ void AddInputs(CLI::App& command, OptimizeFlags& flags) {
                    flags.compiler);
   command.add_flag(
       "--keep-scoped-limit", flags.keep_scoped_limit,
-      "Keeps the chip's own limit of scoped memory. By default other limits are tried too.");
+      "Keeps the chip's own limit of scoped memory. By default other limits are tried too, if "
+      "--hlo gives the program and no option sets the limit.");
 }
 
 }  // namespace
