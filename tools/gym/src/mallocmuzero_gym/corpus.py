@@ -28,7 +28,8 @@ class CorpusProgram:
         family: the kind of model. All programs of a family are in the same split.
         split: "train", "validation" or "test".
         path: the program file.
-        best_known_cycles: the fewest cycles of any mapping that is recorded; None if none is.
+        best_known_cycles: the fewest cycles of any mapping that bench/solvers/bounds.py found;
+            None without an entry in best_known.csv.
     """
 
     name: str
