@@ -24,7 +24,7 @@ constexpr int kPatience = 3;
 constexpr uint64_t kEmptyTries = 1000;
 
 // Movable accesses of a window. A program with at most kLongestWhole is one window; windows help
-// only longer ones reliably (docs/search-scaling.md).
+// only longer ones reliably (docs/search-scaling-history.md).
 constexpr uint32_t kWindow = 64;
 constexpr uint32_t kLongestWhole = 4096;
 

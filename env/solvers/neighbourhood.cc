@@ -19,8 +19,9 @@ namespace {
 constexpr uint32_t kMostVictims = 16;
 constexpr uint32_t kReach = 20;
 
-// So many of a hundred draws change all alike accesses (docs/search-scaling.md). Accesses that have
-// more alike ones than kMostAlike are changed alone, as they are hardly in layers of a model.
+// So many of a hundred draws change all alike accesses (docs/search-scaling.md and
+// docs/search-scaling-history.md). Accesses that have more alike ones than kMostAlike are changed
+// alone, as they are hardly in layers of a model.
 constexpr uint32_t kAlikePercent = 30;
 constexpr size_t kMostAlike = 64;
 
