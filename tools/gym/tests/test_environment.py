@@ -76,6 +76,19 @@ def test_takes_a_seed_of_numpy() -> None:
     assert [env.reset(seed=seed)[1]["program"] for seed in np.arange(5)] == names
 
 
+@pytest.mark.parametrize("options", [{"program": 99}, {"programs": 0}, {"reset_mask": None}])
+def test_refused_options_change_no_draw(options: dict[str, Any]) -> None:
+    names = []
+    for refuses in (False, True):
+        env = MallocEnv(program="dcn_v2")
+        env.reset(seed=0)
+        if refuses:
+            with pytest.raises(ValueError, match="options"):
+                env.reset(seed=1, options=options)
+        names.append([env.reset()[1]["program"] for _ in range(20)])
+    assert names[0] == names[1]
+
+
 def test_draws_all_of_several_programs() -> None:
     env = MallocEnv(program="dcn_v2")
     env.reset(seed=0)
