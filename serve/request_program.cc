@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "base/compression.h"
 #include "base/message_file.h"
 #include "base/status_at.h"
@@ -30,6 +31,9 @@ constexpr double kLeastBudgetSeconds = 1e-6;
 
 // A name is for people; it goes into every message about the program.
 constexpr size_t kMostNameBytes = 200;
+
+// Modules that are samples or placed. Each takes memory also if it has few bytes.
+constexpr int kMostModules = 1000;
 
 absl::Status TooLarge(uint64_t bytes, uint64_t most) {
   return absl::InvalidArgumentError(absl::StrCat("the program has ", bytes,
@@ -53,6 +57,15 @@ absl::Status CheckSolver(const std::string& name) {
       absl::StrCat("solver: one of ", absl::StrJoin(names, ", "), " expected"));
 }
 
+absl::Status CheckNotEmpty(absl::string_view field,
+                           const google::protobuf::RepeatedPtrField<std::string>& modules) {
+  for (int k = 0; k < modules.size(); ++k) {
+    if (!modules[k].empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(field, "[", k, "]: a module expected"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckHlo(const v1::HloModules& hlo) {
   const std::vector<std::string> chips = BuiltInHardwareNames();
   if (std::find(chips.begin(), chips.end(), hlo.hardware()) == chips.end()) {
@@ -69,7 +82,14 @@ absl::Status CheckHlo(const v1::HloModules& hlo) {
   if (hlo.all_hbm().empty()) {
     return absl::InvalidArgumentError("hlo.all_hbm: the compile with everything in HBM expected");
   }
-  return absl::OkStatus();
+  if (const int64_t modules = int64_t{hlo.samples_size()} + hlo.placed_size();
+      modules > kMostModules) {
+    return absl::InvalidArgumentError(absl::StrCat("hlo.samples and hlo.placed: at most ",
+                                                   kMostModules, " modules expected, found ",
+                                                   modules));
+  }
+  MMZ_RETURN_IF_ERROR(CheckNotEmpty("hlo.samples", hlo.samples()));
+  return CheckNotEmpty("hlo.placed", hlo.placed());
 }
 
 // The modules of a request as the files of an import, by the names of their fields.
