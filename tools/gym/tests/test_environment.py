@@ -170,6 +170,21 @@ def test_a_set_has_equal_snapshots_once() -> None:
     assert all(first != other for other in others)
 
 
+def test_restores_a_snapshot_of_an_equal_program() -> None:
+    program = find_programs(SMALL[0])[0]
+    env = MallocEnv(program=[program])
+    other = MallocEnv(program=[pickle.loads(pickle.dumps(program))])
+    assert other.programs[0] is not program
+    _, info = env.reset(seed=0)
+    for _ in range(5):
+        *_, info = env.step(int(np.flatnonzero(info["action_mask"])[0]))
+    snapshot = env.snapshot()
+    _, restored = other.restore(snapshot)
+    assert restored["cycles"] == info["cycles"]
+    assert other.actions.tolist() == env.actions.tolist()
+    assert {snapshot, other.snapshot()} == {snapshot}
+
+
 def _illegal_action(env: MallocEnv) -> int:
     """Plays on until there is an illegal action; returns it."""
     while True:
