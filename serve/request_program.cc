@@ -96,7 +96,7 @@ absl::Status CheckHlo(const v1::HloModules& hlo) {
 class ModuleFiles {
  public:
   ModuleFiles(const v1::HloModules& hlo, uint64_t max_bytes, const std::function<bool()>& stop)
-      : stop_(stop), left_(max_bytes), most_(max_bytes) {
+      : left_(max_bytes), most_(max_bytes) {
     options_.program_name = hlo.name();
     options_.all_hbm_path = Add("hlo.all_hbm", hlo.all_hbm());
     if (!hlo.default_placement().empty()) {
@@ -111,6 +111,7 @@ class ModuleFiles {
           Add(absl::StrCat("hlo.placed[", options_.placed_paths.size(), "]"), bytes));
     }
     options_.read_file = [this](const std::string& name) { return Read(name); };
+    options_.stop = stop;
   }
   ModuleFiles(const ModuleFiles&) = delete;
   ModuleFiles& operator=(const ModuleFiles&) = delete;
@@ -125,7 +126,6 @@ class ModuleFiles {
 
   // All modules together may have max_bytes.
   absl::StatusOr<std::string> Read(const std::string& name) {
-    if (stop_()) return absl::CancelledError("the import was cancelled");
     absl::StatusOr<std::string> bytes = Decompress(*modules_[name], name, left_);
     if (!bytes.ok()) return bytes.status();
     if (bytes->size() > left_) return TooLarge(most_ - left_ + bytes->size(), most_);
@@ -133,7 +133,6 @@ class ModuleFiles {
     return bytes;
   }
 
-  const std::function<bool()>& stop_;
   absl::flat_hash_map<std::string, const std::string*> modules_;
   uint64_t left_;
   const uint64_t most_;

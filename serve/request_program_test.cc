@@ -140,5 +140,19 @@ TEST(RequestProgram, StopsAnImport) {
   EXPECT_EQ(stopped.status().code(), absl::StatusCode::kCancelled);
 }
 
+// The import of one module asks before it reads the module, analyses it and matches it.
+TEST(RequestProgram, StopsAnImportThatHasReadAllModules) {
+  v1::FindMappingRequest request;
+  request.mutable_hlo()->set_hardware("tpu_v4i");
+  request.mutable_hlo()->set_all_hbm(*ReadFile(Folder() + "all_hbm.hlo.zst"));
+  const RequestLimits limits = {.max_program_bytes = 32 << 20, .max_budget_seconds = 60};
+  for (const int answers : {1, 2}) {
+    int asked = 0;
+    const auto stopped =
+        MakeRequestProgram(request, limits, [&asked, answers] { return ++asked > answers; });
+    EXPECT_EQ(stopped.status().code(), absl::StatusCode::kCancelled) << answers;
+  }
+}
+
 }  // namespace
 }  // namespace mallocmuzero
