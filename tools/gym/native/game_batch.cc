@@ -59,6 +59,11 @@ GameBatch::GameBatch(std::vector<SharedProgram> programs, size_t games, const Ba
 void GameBatch::Reset(size_t index, size_t program) { Start(index, program, writers_.front()); }
 
 absl::Status GameBatch::Step(absl::Span<const int64_t> actions) {
+  if (!pool_.HasItsThreads()) {
+    return absl::FailedPreconditionError(
+        "this process is a fork and has no threads of these games: make the environment after the "
+        "fork, or with threads=1");
+  }
   if (actions.size() != games()) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected ", games(), " actions, one for each game, not ", actions.size()));

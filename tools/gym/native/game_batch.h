@@ -88,7 +88,8 @@ class GameBatch {
 
   // Takes one action in each game. A game that is finished ignores its action and starts anew, with
   // reward 0. InvalidArgument, with the game and the action, if one is no action, or is not legal
-  // and the options refuse this; then nothing changes.
+  // and the options refuse this; then nothing changes. FailedPrecondition in a fork of the process
+  // that made the batch, if it has several threads.
   absl::Status Step(absl::Span<const int64_t> actions);
 
   // The same for one game. FailedPrecondition if the game is finished.

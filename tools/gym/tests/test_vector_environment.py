@@ -302,6 +302,35 @@ except RuntimeError as error:
     assert "1024 threads" in run.stdout
 
 
+def test_refuses_steps_in_a_fork_that_has_none_of_its_threads() -> None:
+    """It runs in another process, since forks of this one would have threads of other tests."""
+    program = f"""
+import os, signal
+from mallocmuzero_gym import MallocVectorEnv
+envs = MallocVectorEnv(4, program={SMALL[0]!r}, threads=2)
+envs.reset(seed=0)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)  # ends a child that hangs
+    try:
+        envs.step([0] * 4)
+    except RuntimeError as error:
+        print(error, flush=True)
+    del envs
+    alone = MallocVectorEnv(4, program={SMALL[0]!r}, threads=2)
+    alone.reset(seed=0)
+    alone.step([0] * 4)
+    del alone
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+envs.step([0] * 4)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("this process is a fork")
+    assert run.stdout.count("\n") == 1
+
+
 def test_lets_other_threads_of_python_run() -> None:
     """Threads that step environments of their own play the same games as one thread does."""
 
