@@ -20,7 +20,7 @@ absl::StatusOr<std::string> Compress(absl::string_view bytes, absl::string_view 
 
 // If `bytes` start with zstd's magic number, decompresses all their frames; else returns them
 // unchanged. InvalidArgument, starting with `name`, if the frames are damaged, cut short, or have
-// more than `max_bytes`.
+// more than `max_bytes`. ResourceExhausted, also with the name, if there is not enough memory.
 absl::StatusOr<std::string> Decompress(std::string bytes, absl::string_view name,
                                        int64_t max_bytes = kMaxFileBytes);
 

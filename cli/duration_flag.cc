@@ -19,6 +19,17 @@ absl::StatusOr<absl::Duration> ParseDuration(const std::string& flag, const std:
       absl::StrCat(flag, ": '", text, "': a time above zero such as 500ms, 60s or 5m expected"));
 }
 
+absl::StatusOr<absl::Duration> ParseDurationOrZero(const std::string& flag,
+                                                   const std::string& text) {
+  absl::Duration duration;
+  if (absl::ParseDuration(text, &duration) && duration >= absl::ZeroDuration() &&
+      duration < absl::InfiniteDuration()) {
+    return duration;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, ": '", text, "': 0 or a time such as 500ms, 60s or 5m expected"));
+}
+
 absl::Status CheckSeconds(double seconds, double most) {
   // Written so that "not a number" is refused too.
   if (seconds > 0 && seconds <= most) return absl::OkStatus();

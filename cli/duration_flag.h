@@ -15,6 +15,10 @@ namespace mallocmuzero::cli {
 // for anything else.
 absl::StatusOr<absl::Duration> ParseDuration(const std::string& flag, const std::string& text);
 
+// The same, or "0".
+absl::StatusOr<absl::Duration> ParseDurationOrZero(const std::string& flag,
+                                                   const std::string& text);
+
 // InvalidArgument unless 0 < seconds <= most, a finite number: for --seconds.
 absl::Status CheckSeconds(double seconds, double most);
 

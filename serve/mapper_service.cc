@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
@@ -89,7 +90,7 @@ class MapperService::Call final : public grpc::ServerWriteReactor<v1::FindMappin
     if (!status.ok()) End(status);
   }
 
-  void Run() override {
+  void Run(absl::FunctionRef<void()> leave) override {
     MappingRequest request;
     request.request = &request_;
     request.arrived = arrived_;
@@ -99,6 +100,7 @@ class MapperService::Call final : public grpc::ServerWriteReactor<v1::FindMappin
     request.send = [this](v1::FindMappingResponse response) { Send(std::move(response)); };
     const absl::StatusOr<SearchFigures> figures = SearchMapping(request, options_.settings);
     service_.NoteEnd(figures.status());
+    leave();  // a client that knows the end of its call must find room for the next one
     if (cancelled_) return End(absl::CancelledError("the client cancelled the call"));
     if (figures.ok()) options_.metrics->CountSearch(*figures);
     // Only the end of the server stops a search that the client has not cancelled.

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "base/compression.h"
 #include "base/message_file.h"
 #include "base/status_at.h"
@@ -30,6 +31,9 @@ constexpr double kLeastBudgetSeconds = 1e-6;
 
 // A name is for people; it goes into every message about the program.
 constexpr size_t kMostNameBytes = 200;
+
+// Modules that are samples or placed. Each takes memory also if it has few bytes.
+constexpr int kMostModules = 1000;
 
 absl::Status TooLarge(uint64_t bytes, uint64_t most) {
   return absl::InvalidArgumentError(absl::StrCat("the program has ", bytes,
@@ -53,6 +57,15 @@ absl::Status CheckSolver(const std::string& name) {
       absl::StrCat("solver: one of ", absl::StrJoin(names, ", "), " expected"));
 }
 
+absl::Status CheckNotEmpty(absl::string_view field,
+                           const google::protobuf::RepeatedPtrField<std::string>& modules) {
+  for (int k = 0; k < modules.size(); ++k) {
+    if (!modules[k].empty()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(field, "[", k, "]: a module expected"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckHlo(const v1::HloModules& hlo) {
   const std::vector<std::string> chips = BuiltInHardwareNames();
   if (std::find(chips.begin(), chips.end(), hlo.hardware()) == chips.end()) {
@@ -69,14 +82,21 @@ absl::Status CheckHlo(const v1::HloModules& hlo) {
   if (hlo.all_hbm().empty()) {
     return absl::InvalidArgumentError("hlo.all_hbm: the compile with everything in HBM expected");
   }
-  return absl::OkStatus();
+  if (const int64_t modules = int64_t{hlo.samples_size()} + hlo.placed_size();
+      modules > kMostModules) {
+    return absl::InvalidArgumentError(absl::StrCat("hlo.samples and hlo.placed: at most ",
+                                                   kMostModules, " modules expected, found ",
+                                                   modules));
+  }
+  MMZ_RETURN_IF_ERROR(CheckNotEmpty("hlo.samples", hlo.samples()));
+  return CheckNotEmpty("hlo.placed", hlo.placed());
 }
 
 // The modules of a request as the files of an import, by the names of their fields.
 class ModuleFiles {
  public:
   ModuleFiles(const v1::HloModules& hlo, uint64_t max_bytes, const std::function<bool()>& stop)
-      : stop_(stop), left_(max_bytes), most_(max_bytes) {
+      : left_(max_bytes), most_(max_bytes) {
     options_.program_name = hlo.name();
     options_.all_hbm_path = Add("hlo.all_hbm", hlo.all_hbm());
     if (!hlo.default_placement().empty()) {
@@ -91,6 +111,7 @@ class ModuleFiles {
           Add(absl::StrCat("hlo.placed[", options_.placed_paths.size(), "]"), bytes));
     }
     options_.read_file = [this](const std::string& name) { return Read(name); };
+    options_.stop = stop;
   }
   ModuleFiles(const ModuleFiles&) = delete;
   ModuleFiles& operator=(const ModuleFiles&) = delete;
@@ -105,7 +126,6 @@ class ModuleFiles {
 
   // All modules together may have max_bytes.
   absl::StatusOr<std::string> Read(const std::string& name) {
-    if (stop_()) return absl::CancelledError("the import was cancelled");
     absl::StatusOr<std::string> bytes = Decompress(*modules_[name], name, left_);
     if (!bytes.ok()) return bytes.status();
     if (bytes->size() > left_) return TooLarge(most_ - left_ + bytes->size(), most_);
@@ -113,7 +133,6 @@ class ModuleFiles {
     return bytes;
   }
 
-  const std::function<bool()>& stop_;
   absl::flat_hash_map<std::string, const std::string*> modules_;
   uint64_t left_;
   const uint64_t most_;

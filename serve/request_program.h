@@ -25,7 +25,8 @@ absl::Status CheckRequest(const v1::FindMappingRequest& request, const RequestLi
 
 // Reads the program, or imports it from HLO. Takes seconds for large modules. InvalidArgument if
 // the bytes are no program, cannot be imported or played, or decompress to more than the limit. A
-// message of one line names the field. Cancelled if `stop` is true before a module is read.
+// message of one line names the field. Cancelled if `stop` is true before a module is read or
+// analysed.
 absl::StatusOr<std::unique_ptr<PlayedProgram>> MakeRequestProgram(
     const v1::FindMappingRequest& request, const RequestLimits& limits,
     const std::function<bool()>& stop);

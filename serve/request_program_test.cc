@@ -111,12 +111,47 @@ TEST(RequestProgram, NamesTheModuleThatIsWrongAndReadsNoFiles) {
   EXPECT_THAT(ErrorOf(request), HasSubstr("hlo.all_hbm: the compile"));
 }
 
+TEST(RequestProgram, RefusesEmptyModulesAndTooManyBeforeItReadsAny) {
+  v1::FindMappingRequest request;
+  request.set_budget_seconds(1);
+  v1::HloModules& hlo = *request.mutable_hlo();
+  hlo.set_hardware("tpu_v4i");
+  hlo.set_all_hbm("HloModule one");
+  hlo.add_samples("HloModule two");
+  hlo.add_placed("HloModule three");
+  EXPECT_TRUE(CheckRequest(request, kLimits).ok());
+  hlo.add_samples();
+  EXPECT_EQ(CheckRequest(request, kLimits).message(), "hlo.samples[1]: a module expected");
+  hlo.mutable_samples()->RemoveLast();
+  hlo.add_placed();
+  EXPECT_EQ(CheckRequest(request, kLimits).message(), "hlo.placed[1]: a module expected");
+  for (int k = 0; k < 100'000; ++k) hlo.add_samples();
+  const absl::Status many = CheckRequest(request, kLimits);
+  EXPECT_EQ(many.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(many.message(),
+            "hlo.samples and hlo.placed: at most 1000 modules expected, found 100003");
+}
+
 TEST(RequestProgram, StopsAnImport) {
   v1::FindMappingRequest request;
   request.mutable_hlo()->set_hardware("tpu_v4i");
   request.mutable_hlo()->set_all_hbm(*ReadFile(Folder() + "all_hbm.hlo.zst"));
   const auto stopped = MakeRequestProgram(request, kLimits, [] { return true; });
   EXPECT_EQ(stopped.status().code(), absl::StatusCode::kCancelled);
+}
+
+// The import of one module asks before it reads the module, analyses it and matches it.
+TEST(RequestProgram, StopsAnImportThatHasReadAllModules) {
+  v1::FindMappingRequest request;
+  request.mutable_hlo()->set_hardware("tpu_v4i");
+  request.mutable_hlo()->set_all_hbm(*ReadFile(Folder() + "all_hbm.hlo.zst"));
+  const RequestLimits limits = {.max_program_bytes = 32 << 20, .max_budget_seconds = 60};
+  for (const int answers : {1, 2}) {
+    int asked = 0;
+    const auto stopped =
+        MakeRequestProgram(request, limits, [&asked, answers] { return ++asked > answers; });
+    EXPECT_EQ(stopped.status().code(), absl::StatusCode::kCancelled) << answers;
+  }
 }
 
 }  // namespace

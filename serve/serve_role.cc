@@ -4,9 +4,11 @@
 #include <thread>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "actor/round_pacer.h"
 #include "actor/self_play.h"
@@ -94,7 +96,8 @@ class ServeRole::Impl {
   absl::Status status() const { return service_->status(); }
   const std::string& address() const { return server_->address(); }
 
-  void Stop(absl::Duration grace) {
+  void Stop(absl::Duration grace) ABSL_LOCKS_EXCLUDED(stop_mutex_) {
+    const absl::MutexLock lock(&stop_mutex_);
     if (stopped_.HasBeenNotified()) return;
     stopped_.Notify();
     if (watcher_.joinable()) watcher_.join();
@@ -138,6 +141,7 @@ class ServeRole::Impl {
   std::unique_ptr<NetworkStore> networks_;
   std::unique_ptr<MapperService> service_;
   std::unique_ptr<RpcServer> server_;
+  absl::Mutex stop_mutex_;  // a second call of Stop waits for the first one
   absl::Notification stopped_;
   std::thread watcher_;
 };

@@ -250,6 +250,20 @@ TEST_F(ServeRoleTest, AStoppingServerSendsTheBestSoFar) {
   EXPECT_EQ(waiting->found.status().code(), absl::StatusCode::kUnavailable);
 }
 
+TEST_F(ServeRoleTest, SeveralThreadsMayStopIt) {
+  Start();
+  const auto running = LongSearch();
+  ASSERT_TRUE(Await([&] { return running->begun.load(); }));
+  std::vector<std::thread> threads;
+  for (int k = 0; k < 4; ++k) {
+    threads.emplace_back([this] { role_->Stop(absl::Seconds(10)); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  running->thread.join();
+  ASSERT_TRUE(running->found.ok()) << running->found.status();
+  EXPECT_TRUE(running->found->interrupted());
+}
+
 TEST_F(ServeRoleTest, NeedsTheCertificatesAndTheToken) {
   const TestCertificates certificates = MakeTestCertificates();
   const auto write = [&](const char* name, const std::string& text) {

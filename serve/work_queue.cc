@@ -1,5 +1,7 @@
 #include "serve/work_queue.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "base/size32.h"
 
@@ -67,9 +69,13 @@ void WorkQueue::RunWork() {
       queue_.pop_front();
       ++running_;
     }
-    work->Run();
-    const absl::MutexLock lock(&mutex_);
-    --running_;
+    bool left = false;
+    const auto leave = [this, &left] {
+      const absl::MutexLock lock(&mutex_);
+      if (!std::exchange(left, true)) --running_;
+    };
+    work->Run(leave);
+    leave();
   }
 }
 

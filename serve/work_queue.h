@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 
@@ -19,8 +20,9 @@ class Work {
  public:
   virtual ~Work() = default;
 
-  // Called once, on a thread of the queue. The work may destroy itself at its end.
-  virtual void Run() = 0;
+  // Called once, on a thread of the queue. The work may destroy itself at its end. `leave` lets the
+  // queue take other work in place of this one, as the end of Run does.
+  virtual void Run(absl::FunctionRef<void()> leave) = 0;
 };
 
 // First come, first served. Thread-safe.

@@ -2,6 +2,7 @@
 
 #include <atomic>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
@@ -16,11 +17,13 @@ using ::testing::HasSubstr;
 // Work that runs until the test lets it end.
 class HeldWork final : public Work {
  public:
-  void Run() override {
+  void Run(absl::FunctionRef<void()> leave) override {
+    if (leaves) leave();
     begun.Notify();
     end.WaitForNotification();
     ended = true;
   }
+  bool leaves = false;  // its place, before the test lets it end
   absl::Notification begun;
   absl::Notification end;
   std::atomic<bool> ended = false;
@@ -52,6 +55,24 @@ TEST_F(WorkQueueTest, RefusesWhatIsBeyondItsBounds) {
   EXPECT_TRUE(queue_.Remove(&waiting_));
   EXPECT_TRUE(queue_.Push(&late_).ok());
   EXPECT_TRUE(queue_.Remove(&late_));
+}
+
+TEST(WorkQueue, TakesOtherWorkOnceWorkHasLeft) {
+  HeldWork work;
+  HeldWork next;
+  HeldWork late;
+  work.leaves = true;
+  WorkQueue queue(1, 0);
+  ASSERT_TRUE(queue.Push(&work).ok());
+  work.begun.WaitForNotification();
+  EXPECT_EQ(queue.running(), 0);
+  EXPECT_TRUE(queue.Push(&next).ok());
+  EXPECT_EQ(queue.Push(&late).code(), absl::StatusCode::kResourceExhausted);
+  work.end.Notify();
+  next.begun.WaitForNotification();
+  EXPECT_EQ(queue.running(), 1);
+  EXPECT_EQ(queue.Push(&late).code(), absl::StatusCode::kResourceExhausted);
+  next.end.Notify();
 }
 
 TEST_F(WorkQueueTest, RunsWhatWaited) {

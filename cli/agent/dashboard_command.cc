@@ -108,12 +108,10 @@ absl::Status TakeCluster(const DashboardFlags& flags, DashboardOptions& options)
 
 absl::StatusOr<DashboardOptions> MakeOptions(const DashboardFlags& flags) {
   DashboardOptions options = {.run = flags.run, .version = kVersion};
-  if (flags.local_search != "0") {
-    const absl::StatusOr<absl::Duration> budget =
-        ParseDuration("--local-search", flags.local_search);
-    if (!budget.ok()) return budget.status();
-    options.local_search = *budget;
-  }
+  const absl::StatusOr<absl::Duration> budget =
+      ParseDurationOrZero("--local-search", flags.local_search);
+  if (!budget.ok()) return budget.status();
+  options.local_search = *budget;
   if (!flags.config.file.empty()) {
     absl::Status taken = TakeCluster(flags, options);
     if (!taken.ok()) return taken;

@@ -32,6 +32,16 @@ std::string ErrorOf(std::vector<std::string> arguments) {
   return "";
 }
 
+// The error with which a command that is parsed ends at once.
+std::string EndOf(std::vector<std::string> arguments) {
+  CLI::App app("", "mallocmuzero");
+  CommandBody body;
+  AddAgentCommands(app, body);
+  std::reverse(arguments.begin(), arguments.end());
+  app.parse(std::move(arguments));
+  return std::string(body.run().status().message());
+}
+
 TEST(NumberFlags, AreDecimalInEveryCommand) {
   const std::pair<std::vector<std::string>, std::vector<std::string>> commands[] = {
       {{"explain"}, {"--limit"}},
@@ -77,6 +87,18 @@ TEST(Dashboard, TakesNoSettingOfAConfigurationThatIsNotGiven) {
   EXPECT_THAT(ErrorOf({"dashboard", "--run=r", "--set=learner.name=l"}),
               HasSubstr("--set requires --config"));
   EXPECT_EQ(ErrorOf({"dashboard", "--config=c", "--set=learner.name=l"}), "");
+}
+
+TEST(Dashboard, SaysThatLocalSearchMayHaveNoTime) {
+  for (const std::string wrong : {"x", "-1s", "inf"}) {
+    EXPECT_EQ(EndOf({"dashboard", absl::StrCat("--local-search=", wrong)}),
+              absl::StrCat("--local-search: '", wrong,
+                           "': 0 or a time such as 500ms, 60s or 5m expected"));
+  }
+  for (const std::string right : {"0", "0s", "5m"}) {
+    EXPECT_EQ(EndOf({"dashboard", absl::StrCat("--local-search=", right)}),
+              "--run or --config expected");
+  }
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "simulator/bound/buffer_chains.h"
 
+#include <set>
+
 #include "simulator/bound/aligned_bytes.h"
 #include "simulator/bound/prices.h"
 
@@ -26,7 +28,7 @@ class ChainBuilder {
     const Baseline* baseline = program.baseline();
     if (baseline == nullptr) return;
     for (const Interval& interval : baseline->mapping.intervals) {
-      if (interval.cross_program_prefetch) prefetched_ = interval.buffer;
+      if (interval.cross_program_prefetch) prefetched_.insert(interval.buffer);
     }
   }
 
@@ -64,7 +66,7 @@ class ChainBuilder {
     if (received.roles > 0) {
       chain.starts_fast = true;
       chain.start = received.roles == 1 && received.marker < first ? received.marker : first;
-    } else if (prefetched_ == b) {
+    } else if (prefetched_.contains(b)) {
       chain.starts_fast = true;
       chain.start = 0;
     }
@@ -85,7 +87,9 @@ class ChainBuilder {
   const Program& program_;
   IndexVector<BufferIndex, Handover> received_;
   IndexVector<BufferIndex, Handover> given_;
-  BufferIndex prefetched_ = -1;
+  // A mapping has a cross-program prefetch of at most one of the buffers that the baseline
+  // prefetches. It may be any of them.
+  std::set<BufferIndex> prefetched_;
 };
 
 }  // namespace

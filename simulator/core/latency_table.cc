@@ -185,6 +185,7 @@ class LatencyTable::Builder {
     }
     formula.first_observation = shared.first_observation;
     formula.observation_count = cls.observed_size();
+    formula.access_count = instructions_[i].access_count;
     if (cls.modelled()) {
       MakeRoofline(instructions_[i], cls, formula);
       return formula;
@@ -202,7 +203,6 @@ class LatencyTable::Builder {
     }
     formula.first_saving = shared.first_saving;
     formula.has_pairs = !cls.pair_savings_cycles().empty();
-    formula.access_count = instructions_[i].access_count;
     return formula;
   }
 

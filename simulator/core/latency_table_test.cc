@@ -220,6 +220,18 @@ TEST(LatencyTable, EnvelopeCountsLossesAndPairsOfTheFormula) {
   }
 }
 
+TEST(LatencyTable, EnvelopeHoldsForEverySetOfAModelledInstruction) {
+  for (const int count : {4, 9}) {  // tabulated, and by the formula
+    ProgramBuilder builder;
+    std::vector<testing::AccessSpec> accesses;
+    for (int b = 0; b < count; ++b) {
+      accesses.push_back(Read(builder.AddBuffer(100, {.live_in = true})));
+    }
+    builder.AddModelled(1000, accesses);
+    ExpectEnvelopeHolds(builder.Build());
+  }
+}
+
 TEST(LatencyTable, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(ErrorAfter([](v1::LatencyTable& t) { t.clear_instructions(); }),
             "latency.instructions: 1 entries expected");

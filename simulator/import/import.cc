@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/utf8.h"
@@ -27,6 +28,8 @@ namespace {
 // share from that of its module.
 constexpr double kTolerableDifference = 1e-3;
 
+absl::Status Cancelled() { return absl::CancelledError("the import was cancelled"); }
+
 class Importer {
  public:
   Importer(const ImportOptions& options, const v1::Hardware& hardware)
@@ -45,6 +48,7 @@ class Importer {
     NoteFastMemory();
     NoteWrongCompile();
     for (const auto& compile : compiles_) {
+      if (options_.stop()) return Cancelled();
       status = AddPlacement(*compile);
       if (!status.ok()) return status;
     }
@@ -70,6 +74,7 @@ class Importer {
     paths.insert(paths.end(), options_.placed_paths.begin(), options_.placed_paths.end());
     std::vector<hlo::Module> modules;
     for (const std::string& path : paths) {
+      if (options_.stop()) return Cancelled();
       absl::StatusOr<std::string> bytes = options_.read_file(path);
       if (!bytes.ok()) return bytes.status();
       absl::StatusOr<hlo::Module> module = ParseModuleBytes(*std::move(bytes), path);
@@ -80,6 +85,7 @@ class Importer {
     for (const hlo::Module& module : modules) all.push_back(&module);
     const InPlaceHints hints = modules.size() > 1 ? CommonListedPairs(all) : InPlaceHints();
     for (size_t i = 0; i < paths.size(); ++i) {
+      if (options_.stop()) return Cancelled();
       absl::StatusOr<std::unique_ptr<AnalyzedModule>> compile =
           AnalyzeModule(std::move(modules[i]), paths[i], hints);
       if (!compile.ok()) return compile.status();

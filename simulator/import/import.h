@@ -35,6 +35,9 @@ struct ImportOptions {
   // Returns the decompressed bytes of the file at a path. Another function than ReadFile lets the
   // paths be names of bytes in memory.
   std::function<absl::StatusOr<std::string>(const std::string& path)> read_file = ReadFile;
+
+  // Asked before each module is read, analysed and matched: true ends the import with Cancelled.
+  std::function<bool()> stop = [] { return false; };
 };
 
 // Reads the files (as ReadModule does) and makes a complete program: structure, latency table,

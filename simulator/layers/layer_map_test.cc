@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -10,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "simulator/core/fingerprint.h"
+#include "simulator/core/program.h"
 #include "simulator/core/testing/program_builder.h"
 #include "simulator/layers/layer_matcher.h"
 #include "simulator/layers/testing/training_step.h"
@@ -24,6 +27,7 @@ using ::testing::UnorderedElementsAre;
 using testing::ProgramBuilder;
 using testing::Read;
 using testing::TrainingStep;
+using testing::Update;
 using testing::Write;
 
 Program Step(uint32_t layers) {
@@ -73,6 +77,45 @@ TEST(PairLayers, FollowsActivationsWeightsAndUpdates) {
 TEST(PairLayers, PairsASharedBufferWithItself) {
   const Program program = Step(4);
   EXPECT_EQ(PairLayers(program, 1).next_buffer[0], BufferIndex(0));  // the mask
+}
+
+// Six instructions of one kind, of which the last five swap x and v: a pair of two of them would
+// pair x with v and v with x.
+Program SwapsTwoBuffers() {
+  ProgramBuilder builder;
+  const BufferIndex z = builder.AddBuffer(100);
+  const BufferIndex x = builder.AddBuffer(100);
+  const BufferIndex v = builder.AddBuffer(100);
+  builder.AddInstruction(30, {Write(z), Write(x), Write(v)});
+  const InstructionIndex first = builder.AddInstruction(20, {Read(z), Update(v)});
+  for (int k = 0; k < 5; ++k) {
+    builder.AddInstruction(20, {Read(k % 2 == 0 ? v : x), Update(k % 2 == 0 ? x : v)});
+  }
+  builder.AddInstruction(10, {Read(x), Read(v)});
+  v1::Program proto = builder.BuildProto();
+  for (int k = 0; k < 6; ++k) {
+    proto.mutable_latency()->mutable_instructions(1 + k)->set_latency_class(first.number());
+  }
+  SealProgram(proto);
+  absl::StatusOr<Program> program = Program::FromProto(std::move(proto));
+  EXPECT_TRUE(program.ok()) << program.status();
+  return *std::move(program);
+}
+
+TEST(PairLayers, PairsNoBuffersInACircle) {
+  const LayerPairs pairs = PairLayers(SwapsTwoBuffers(), 1);
+  EXPECT_EQ(pairs.next_instruction[1], InstructionIndex(2));
+  for (InstructionIndex i = 2; i < 7; ++i) {
+    EXPECT_EQ(pairs.next_instruction[i], InstructionIndex(-1)) << i;
+  }
+  EXPECT_EQ(pairs.next_buffer[0], BufferIndex(2));  // z, v, x
+  EXPECT_EQ(pairs.next_buffer[2], BufferIndex(1));
+  EXPECT_EQ(pairs.next_buffer[1], BufferIndex(-1));
+}
+
+// Two instructions further on, x is x and v is v: three layers of two instructions.
+TEST(FindLayers, EndsWhereTwoBuffersAreSwapped) {
+  EXPECT_EQ(FindLayers(SwapsTwoBuffers()).layer_count(), 3);
 }
 
 TEST(FindLayers, CountsTheLayers) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
@@ -90,22 +91,42 @@ class LayerMatcher {
     if (i == next || alike_[i] < 0 || alike_[i] != alike_[next]) return false;
     if (pairs_.next_instruction[i] >= 0 || previous_instruction_[next] >= 0) return false;
     if (Lead(pairs_.next_instruction, next, i)) return false;
-    const absl::Span<const Access> accesses = program_.AccessesOfInstruction(i);
-    const absl::Span<const Access> next_accesses = program_.AccessesOfInstruction(next);
-    for (size_t k = 0; k < accesses.size(); ++k) {
-      if (!MayPair(accesses[k].buffer, next_accesses[k].buffer)) return false;
-    }
+    if (!LinkBuffers(i, next)) return false;
     pairs_.next_instruction[i] = next;
     previous_instruction_[next] = i;
     paired_.push_back(i);
+    return true;
+  }
+
+  // Pairs the buffers of two instructions, or none of them if two of them may not be a pair. Each
+  // pair counts when the next one is checked: two pairs may make a circle that neither makes alone.
+  bool LinkBuffers(InstructionIndex i, InstructionIndex next) {
+    const absl::Span<const Access> accesses = program_.AccessesOfInstruction(i);
+    const absl::Span<const Access> next_accesses = program_.AccessesOfInstruction(next);
+    std::vector<BufferIndex> linked;
     for (size_t k = 0; k < accesses.size(); ++k) {
       const BufferIndex buffer = accesses[k].buffer;
       const BufferIndex next_buffer = next_accesses[k].buffer;
-      if (pairs_.next_buffer[buffer] < 0 && buffer != next_buffer) to_follow_.push_back(buffer);
+      if (!MayPair(buffer, next_buffer)) {
+        Unlink(linked);
+        return false;
+      }
+      if (pairs_.next_buffer[buffer] >= 0) continue;
       pairs_.next_buffer[buffer] = next_buffer;
       previous_buffer_[next_buffer] = buffer;
+      linked.push_back(buffer);
+    }
+    for (const BufferIndex buffer : linked) {
+      if (pairs_.next_buffer[buffer] != buffer) to_follow_.push_back(buffer);
     }
     return true;
+  }
+
+  void Unlink(const std::vector<BufferIndex>& linked) {
+    for (const BufferIndex buffer : linked) {
+      previous_buffer_[pairs_.next_buffer[buffer]] = -1;
+      pairs_.next_buffer[buffer] = -1;
+    }
   }
 
   bool MayPair(BufferIndex buffer, BufferIndex next) const {

@@ -128,13 +128,9 @@ void BindSnapshot(nb::module_& module) {
       .def_prop_ro("finished", [](const Snapshot& it) { return it.game.finished(); })
       // Without is_operator a comparison with another type would raise.
       .def(
-          "__eq__",
-          [](const Snapshot& it, const Snapshot& other) {
-            return it.program == other.program && it.game == other.game;
-          },
+          "__eq__", [](const Snapshot& it, const Snapshot& other) { return it == other; },
           nb::is_operator())
-      .def("__hash__",
-           [](const Snapshot& it) { return absl::HashOf(it.program.get(), it.game.history()); });
+      .def("__hash__", [](const Snapshot& it) { return absl::HashOf(it); });
 }
 
 void BindBatch(nb::module_& module) {

@@ -59,6 +59,11 @@ GameBatch::GameBatch(std::vector<SharedProgram> programs, size_t games, const Ba
 void GameBatch::Reset(size_t index, size_t program) { Start(index, program, writers_.front()); }
 
 absl::Status GameBatch::Step(absl::Span<const int64_t> actions) {
+  if (!pool_.HasItsThreads()) {
+    return absl::FailedPreconditionError(
+        "this process is a fork and has no threads of these games: make the environment after the "
+        "fork, or with threads=1");
+  }
   if (actions.size() != games()) {
     return absl::InvalidArgumentError(
         absl::StrCat("expected ", games(), " actions, one for each game, not ", actions.size()));
@@ -93,7 +98,12 @@ Snapshot GameBatch::TakeSnapshot(size_t index) const {
 }
 
 absl::Status GameBatch::Restore(size_t index, const Snapshot& snapshot) {
-  const auto found = std::find(programs_.begin(), programs_.end(), snapshot.program);
+  auto found = std::find(programs_.begin(), programs_.end(), snapshot.program);
+  if (found == programs_.end()) {
+    found = std::find_if(programs_.begin(), programs_.end(), [&](const SharedProgram& program) {
+      return program->sha256() == snapshot.program->sha256();
+    });
+  }
   if (found == programs_.end()) {
     return absl::InvalidArgumentError(absl::StrCat("the snapshot is of the program ",
                                                    snapshot.program->name(),
@@ -101,7 +111,9 @@ absl::Status GameBatch::Restore(size_t index, const Snapshot& snapshot) {
   }
   Slot& slot = slots_[index];
   slot.program = slot.next_program = found - programs_.begin();
-  slot.game = snapshot.game;
+  // A game refers to the rules of its own program, which only the snapshot keeps.
+  slot.game = *found == snapshot.program ? snapshot.game
+                                         : PlayActions((*found)->rules(), snapshot.game.history());
   arrays_.rewards[index] = 0;
   arrays_.illegal[index] = 0;
   WriteRow(index, writers_.front());

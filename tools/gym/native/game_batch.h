@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -39,6 +40,16 @@ struct BatchOptions {
 struct Snapshot {
   SharedProgram program;
   Game game;
+
+  // True if the programs are equal and the same actions were taken, which make equal games.
+  friend bool operator==(const Snapshot& a, const Snapshot& b) {
+    return a.program->sha256() == b.program->sha256() && a.game.history() == b.game.history();
+  }
+
+  template <typename H>
+  friend H AbslHashValue(H h, const Snapshot& it) {
+    return H::combine(std::move(h), it.program->sha256(), it.game.history());
+  }
 };
 
 // Not thread-safe. Results do not depend on the number of threads. Indices of games and programs
@@ -77,7 +88,8 @@ class GameBatch {
 
   // Takes one action in each game. A game that is finished ignores its action and starts anew, with
   // reward 0. InvalidArgument, with the game and the action, if one is no action, or is not legal
-  // and the options refuse this; then nothing changes.
+  // and the options refuse this; then nothing changes. FailedPrecondition in a fork of the process
+  // that made the batch, if it has several threads.
   absl::Status Step(absl::Span<const int64_t> actions);
 
   // The same for one game. FailedPrecondition if the game is finished.
@@ -85,8 +97,8 @@ class GameBatch {
 
   Snapshot TakeSnapshot(size_t index) const;
 
-  // Sets a game to a snapshot; its reward is 0. InvalidArgument if the snapshot's program is not
-  // one of programs().
+  // Sets a game to a snapshot; its reward is 0. InvalidArgument if none of programs() equals the
+  // snapshot's program.
   absl::Status Restore(size_t index, const Snapshot& snapshot);
 
  private:

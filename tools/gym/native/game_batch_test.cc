@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/hash/hash.h"
 #include "absl/status/status.h"
 #include "base/enums.h"
 #include "env/players.h"
@@ -129,6 +130,25 @@ TEST(GameBatch, GoesBackToASnapshot) {
   GameBatch other({programs[1]}, 1, {});
   EXPECT_THAT(std::string(other.Restore(0, snapshot).message()),
               HasSubstr("which this environment does not play"));
+}
+
+TEST(GameBatch, GoesToASnapshotOfAnEqualProgram) {
+  GameBatch batch(RandomPrograms(2), 1, {});
+  batch.Reset(0, 1);
+  for (int k = 0; k < 2; ++k) {
+    ASSERT_TRUE(batch.StepGame(0, Underlying(EagerAction(MaskOf(batch, 0)))).ok());
+  }
+  const Snapshot snapshot = batch.TakeSnapshot(0);
+  GameBatch other(RandomPrograms(2), 1, {});
+  ASSERT_NE(other.programs()[1], snapshot.program);
+  ASSERT_TRUE(other.Restore(0, snapshot).ok());
+  EXPECT_EQ(other.program(0), 1);
+  EXPECT_EQ(&other.game(0).rules(), &other.programs()[1]->rules());
+  EXPECT_THAT(other.game(0).history(), ElementsAreArray(snapshot.game.history()));
+  EXPECT_EQ(other.arrays().observations, batch.arrays().observations);
+  EXPECT_EQ(other.arrays().cycles, batch.arrays().cycles);
+  EXPECT_TRUE(other.TakeSnapshot(0) == snapshot);
+  EXPECT_EQ(absl::HashOf(other.TakeSnapshot(0)), absl::HashOf(snapshot));
 }
 
 // Returns an action that is not legal; plays on until there is one.

@@ -1,10 +1,14 @@
 #include "tools/gym/native/worker_pool.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cassert>
+#include <utility>
 
 namespace mallocmuzero::gym {
 
-WorkerPool::WorkerPool(uint32_t threads) : threads_(std::max(threads, 1U)) {
+WorkerPool::WorkerPool(uint32_t threads) : threads_(std::max(threads, 1U)), process_(getpid()) {
   try {
     for (uint32_t thread = 1; thread < threads_; ++thread) {
       workers_.emplace_back([this, thread] { Work(thread); });
@@ -15,7 +19,17 @@ WorkerPool::WorkerPool(uint32_t threads) : threads_(std::max(threads, 1U)) {
   }
 }
 
-WorkerPool::~WorkerPool() { StopWorkers(); }
+WorkerPool::~WorkerPool() {
+  if (HasItsThreads()) {
+    StopWorkers();
+    return;
+  }
+  // No thread can be joined that does not exist here, and the destructor of one that was not joined
+  // ends the process.
+  [[maybe_unused]] auto* const never_destroyed = new std::vector<std::thread>(std::move(workers_));
+}
+
+bool WorkerPool::HasItsThreads() const { return workers_.empty() || process_ == getpid(); }
 
 void WorkerPool::StopWorkers() {
   {
@@ -26,6 +40,7 @@ void WorkerPool::StopWorkers() {
 }
 
 void WorkerPool::Run(size_t count, Body body) {
+  assert(HasItsThreads());
   if (workers_.empty()) {
     RunPart(0, count, body);
     return;

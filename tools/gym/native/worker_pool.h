@@ -3,6 +3,8 @@
 #ifndef MALLOCMUZERO_TOOLS_GYM_NATIVE_WORKER_POOL_H_
 #define MALLOCMUZERO_TOOLS_GYM_NATIVE_WORKER_POOL_H_
 
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <thread>
@@ -29,6 +31,10 @@ class WorkerPool {
 
   uint32_t threads() const { return threads_; }
 
+  // False in a fork of the process that made the pool: fork copies no threads. Run may not be
+  // called there.
+  bool HasItsThreads() const;
+
   // Calls `body` once on each thread, with parts of [0, count) of nearly equal size. Returns when
   // all calls have returned. The calls run at the same time and must not throw.
   void Run(size_t count, Body body) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -39,6 +45,7 @@ class WorkerPool {
   void RunPart(uint32_t thread, size_t count, Body body) const;
 
   const uint32_t threads_;
+  const pid_t process_;  // that made the pool
   absl::Mutex mutex_;
   const Body* body_ ABSL_GUARDED_BY(mutex_) = nullptr;
   size_t count_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -1,7 +1,11 @@
 #include "tools/gym/native/worker_pool.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "gmock/gmock.h"
@@ -34,6 +38,24 @@ TEST(WorkerPool, GivesEachThreadItsNumber) {
     for (size_t k = begin; k < end; ++k) threads[k] = thread;
   });
   EXPECT_THAT(threads, ::testing::ElementsAre(0, 0, 1, 1, 2, 2));
+}
+
+TEST(WorkerPool, KnowsThatAForkHasNoneOfItsThreads) {
+  std::optional<WorkerPool> one(1);
+  std::optional<WorkerPool> pool(2);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(60);  // ends a child that hangs
+    const bool right = one->HasItsThreads() && !pool->HasItsThreads();
+    one.reset();
+    pool.reset();
+    _exit(right ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(pool->HasItsThreads());
 }
 
 }  // namespace

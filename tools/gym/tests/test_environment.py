@@ -76,6 +76,19 @@ def test_takes_a_seed_of_numpy() -> None:
     assert [env.reset(seed=seed)[1]["program"] for seed in np.arange(5)] == names
 
 
+@pytest.mark.parametrize("options", [{"program": 99}, {"programs": 0}, {"reset_mask": None}])
+def test_refused_options_change_no_draw(options: dict[str, Any]) -> None:
+    names = []
+    for refuses in (False, True):
+        env = MallocEnv(program="dcn_v2")
+        env.reset(seed=0)
+        if refuses:
+            with pytest.raises(ValueError, match="options"):
+                env.reset(seed=1, options=options)
+        names.append([env.reset()[1]["program"] for _ in range(20)])
+    assert names[0] == names[1]
+
+
 def test_draws_all_of_several_programs() -> None:
     env = MallocEnv(program="dcn_v2")
     env.reset(seed=0)
@@ -155,6 +168,21 @@ def test_a_set_has_equal_snapshots_once() -> None:
     assert {first, second, env.snapshot()} == {first, second}
     others: list[Any] = [None, "dcn_v2", env.actions.tolist()]
     assert all(first != other for other in others)
+
+
+def test_restores_a_snapshot_of_an_equal_program() -> None:
+    program = find_programs(SMALL[0])[0]
+    env = MallocEnv(program=[program])
+    other = MallocEnv(program=[pickle.loads(pickle.dumps(program))])
+    assert other.programs[0] is not program
+    _, info = env.reset(seed=0)
+    for _ in range(5):
+        *_, info = env.step(int(np.flatnonzero(info["action_mask"])[0]))
+    snapshot = env.snapshot()
+    _, restored = other.restore(snapshot)
+    assert restored["cycles"] == info["cycles"]
+    assert other.actions.tolist() == env.actions.tolist()
+    assert {snapshot, other.snapshot()} == {snapshot}
 
 
 def _illegal_action(env: MallocEnv) -> int:

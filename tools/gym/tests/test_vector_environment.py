@@ -56,6 +56,55 @@ def test_plays_as_single_environments_do(flat: bool, threads: int) -> None:
     assert ends > games, "no game ended twice, so nothing started anew"
 
 
+def test_starts_the_games_of_a_mask_as_gymnasium_does() -> None:
+    games = 4
+    ours = MallocVectorEnv(games, program=SMALL, flat=True, observation="brief")
+    theirs = SyncVectorEnv([lambda: MallocEnv(program=SMALL, flat=True, observation="brief")] * 4)
+    random = np.random.default_rng(4)
+    _, info = ours.reset(seed=1)
+    theirs.reset(seed=1)
+    waited = 0
+    for step in range(300):
+        actions = np.array(_random_actions(info, random))
+        observation, *outcome, info = ours.step(actions)
+        expected, *expected_outcome, _ = theirs.step(actions)
+        np.testing.assert_array_equal(observation, expected)
+        np.testing.assert_array_equal(outcome[1], expected_outcome[1])
+        if step % 5 != 4:
+            continue
+        mask = np.zeros(games, np.bool_)
+        mask[random.integers(games, size=2)] = True
+        waited += int(outcome[1][~mask].sum())
+        options = {"program": 1} if step % 3 == 0 else {}
+        seed = step if step % 2 == 0 else None
+        observation, info = ours.reset(seed=seed, options={**options, "reset_mask": mask})
+        expected, _ = theirs.reset(seed=seed, options={**options, "reset_mask": mask})
+        np.testing.assert_array_equal(observation, expected)
+    assert waited > 0, "no game had ended that the mask left alone"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"programs": 0},
+        {"reset_mask": [True, False]},
+        {"reset_mask": np.array([1, 0])},
+        {"reset_mask": np.array([True])},
+        {"reset_mask": np.array([False, False])},
+        {"reset_mask": np.array([True, False]), "program": 7},
+    ],
+)
+def test_refused_options_change_nothing(options: dict[str, Any]) -> None:
+    envs = MallocVectorEnv(2, program=SMALL)
+    _, info = envs.reset(seed=0)
+    envs.step(_random_actions(info, np.random.default_rng(0)))
+    before = [envs.snapshot(game) for game in range(2)]
+    with pytest.raises(ValueError, match="options") as refused:
+        envs.reset(seed=9, options=options)
+    assert "\n" not in str(refused.value)
+    assert [envs.snapshot(game) for game in range(2)] == before
+
+
 def test_takes_seeds_of_numpy() -> None:
     envs = MallocVectorEnv(8, program="dcn_v2")
     envs.reset(seed=3)
@@ -251,6 +300,35 @@ except RuntimeError as error:
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     assert "1024 threads" in run.stdout
+
+
+def test_refuses_steps_in_a_fork_that_has_none_of_its_threads() -> None:
+    """It runs in another process, since forks of this one would have threads of other tests."""
+    program = f"""
+import os, signal
+from mallocmuzero_gym import MallocVectorEnv
+envs = MallocVectorEnv(4, program={SMALL[0]!r}, threads=2)
+envs.reset(seed=0)
+child = os.fork()
+if child == 0:
+    signal.alarm(60)  # ends a child that hangs
+    try:
+        envs.step([0] * 4)
+    except RuntimeError as error:
+        print(error, flush=True)
+    del envs
+    alone = MallocVectorEnv(4, program={SMALL[0]!r}, threads=2)
+    alone.reset(seed=0)
+    alone.step([0] * 4)
+    del alone
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+envs.step([0] * 4)
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.startswith("this process is a fork")
+    assert run.stdout.count("\n") == 1
 
 
 def test_lets_other_threads_of_python_run() -> None:

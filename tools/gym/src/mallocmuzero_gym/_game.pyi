@@ -76,7 +76,10 @@ class GameBatch:
         """Chooses the program with which step() starts a finished game anew."""
 
     def step(self, actions: npt.NDArray[np.int64]) -> None:
-        """Takes an action in each game. A finished game ignores its action and starts anew."""
+        """Takes an action in each game. A finished game ignores its action and starts anew.
+
+        RuntimeError in a fork of the process that made the batch, if it has several threads.
+        """
 
     def step_game(self, game: int, action: int) -> tuple[float, bool, float, float, bool]:
         """Returns reward, terminated, cycles, gain, and whether the action was replaced."""

@@ -87,8 +87,9 @@ class MallocEnv(gymnasium.Env[Observation, np.int64]):
         self, *, seed: SupportsIndex | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
         """Starts a game. `options["program"]` chooses the program, by its index in `programs`."""
-        super().reset(seed=whole_seed(seed))
+        check_options(options, "program")
         named = named_program(self.programs, options)
+        super().reset(seed=whole_seed(seed))
         self._batch.reset(
             0, draw_program(self.programs, self.np_random) if named is None else named
         )
@@ -170,6 +171,13 @@ def make_batch(
 def whole_seed(seed: SupportsIndex | None) -> int | None:
     """Returns a seed as Gymnasium takes it, which refuses the integers of NumPy."""
     return None if seed is None else operator.index(seed)
+
+
+def check_options(options: dict[str, Any] | None, *known: str) -> None:
+    """Raises ValueError if reset() does not know one of its options."""
+    for name in options or {}:
+        if name not in known:
+            raise ValueError(f"options: there is no {name!r}: expected {' or '.join(known)}")
 
 
 def named_program(programs: list[_game.Program], options: dict[str, Any] | None) -> int | None:

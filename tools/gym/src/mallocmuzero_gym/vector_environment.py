@@ -18,6 +18,7 @@ from mallocmuzero_gym import _game
 from mallocmuzero_gym.corpus import Named, find_programs
 from mallocmuzero_gym.environment import (
     DEFAULT_PROGRAM,
+    check_options,
     draw_program,
     full_name,
     make_batch,
@@ -95,18 +96,26 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
         seed: Seeds = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[Observation, dict[str, Any]]:
-        """Starts all games. `seed` is for game 0, and counts up; or there is one for each game."""
+        """Starts all games, or those of a mask. The others go on, and are in what it returns.
+
+        Args:
+            seed: that of game 0, which counts up; or one for each game.
+            options: `"program"` chooses the program, by its index in `programs`. `"reset_mask"` is
+                an array of booleans, one for each game: which games to start.
+        """
         # Everything is checked before the first game changes.
+        check_options(options, "program", "reset_mask")
+        named = named_program(self.programs, options)
+        games = self._chosen(options)
         seeds = self._seeds(seed)
         seeded = {k: seeding.np_random(s)[0] for k, s in enumerate(seeds) if s is not None}
-        named = named_program(self.programs, options)
-        for game, random in seeded.items():
-            self._random[game] = random
-            self._drawn.pop(game, None)
-        for game in range(self.num_envs):
+        for game in games:
+            if game in seeded:
+                self._random[game] = seeded[game]
+                self._drawn.pop(game, None)
             self._batch.reset(game, self._draw(game) if named is None else named)
-        if named is None:
-            self._drawn.clear()
+            if named is None:
+                del self._drawn[game]
         return self._observe(), self._info()
 
     def step(self, actions: npt.ArrayLike) -> _Step:
@@ -156,6 +165,24 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
         if len(seed) != self.num_envs:
             raise ValueError(f"seed: expected a number or {self.num_envs} of them, not {len(seed)}")
         return [whole_seed(own) for own in seed]
+
+    def _chosen(self, options: dict[str, Any] | None) -> list[int]:
+        """Returns the games that reset() starts."""
+        mask = (options or {}).get("reset_mask")
+        if mask is None:
+            return list(range(self.num_envs))
+        if (
+            not isinstance(mask, np.ndarray)
+            or mask.shape != (self.num_envs,)
+            or mask.dtype != np.bool_
+            or not mask.any()
+        ):
+            raise ValueError(
+                f"options['reset_mask']: expected an array of {self.num_envs} booleans, at least "
+                "one of them True"
+            )
+        chosen: list[int] = np.flatnonzero(mask).tolist()
+        return chosen
 
     def _draw(self, game: int) -> int:
         """Draws the next program of a game, once: a call that is refused draws none twice."""
