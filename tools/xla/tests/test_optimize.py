@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from conftest import World, lower_to
 
+from mallocmuzero_xla.artefact import load_artefact
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.optimize import Optimized, load_options, optimize
@@ -129,6 +130,21 @@ def test_budget_that_ends_with_the_default_gives_no_verdict_and_no_entry(
     )
     # Another call continues from there and finds an answer.
     assert run().compiler_options == OPTIONS
+
+
+def test_result_without_an_answer_is_not_written_over_an_artefact(
+    world: World, tmp_path: pathlib.Path
+) -> None:
+    result = run(budget="0.01s")
+    path = tmp_path / "step.json"
+    path.write_text("an earlier artefact", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"step\.json: not written, .*: budget spent before any"):
+        result.save(path)
+    assert path.read_text(encoding="utf-8") == "an earlier artefact"
+    assert result.undecided
+    found = run()
+    found.save(path)
+    assert (found.undecided, load_artefact(path)) == (False, found.artefact)
 
 
 def test_entry_of_a_search_without_trial_compiles_is_not_an_answer(

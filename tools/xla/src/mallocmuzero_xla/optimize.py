@@ -79,11 +79,19 @@ class Optimized:
         """Returns the saved share of the default's cycles; None if the default does not compile."""
         return self.artefact.gain
 
+    @property
+    def undecided(self) -> bool:
+        """Returns whether the search ended too early to say that the default is best."""
+        found = bool(self.compiler_options) or self.executable is not None
+        return not found and Verified.from_json(self.report).undecided
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the artefact for `apply`; a placed executable goes beside it, as NAME.placed.
 
-        Raises UsageError if `path` is NAME.placed itself.
+        Raises UsageError if `path` is NAME.placed itself, or if the result is undecided.
         """
+        if self.undecided:
+            raise UsageError(f"{os.fspath(path)}: not written, {self.summary()}")
         if self.executable is None:
             self.artefact.save(path)
             return
