@@ -152,7 +152,8 @@ def test_entry_of_a_search_without_trial_compiles_is_not_an_answer(
 ) -> None:
     run()
     fields = json.loads(entry(cache).read_text(encoding="utf-8"))
-    fields["verified"] |= {"options": {}, "looks": 0, "rounds": [], "out_of_budget": True}
+    unfinished = {"options": {}, "looks": 0, "rounds": [], "tried": [], "out_of_budget": True}
+    fields["verified"] |= unfinished
     entry(cache).write_text(json.dumps(fields), encoding="utf-8")
     assert run().compiler_options == OPTIONS
 

@@ -270,7 +270,7 @@ class _Run:
         allowed = Allowed(scope.limits, scope.overrides, scope.executables is not None)
         options = OptionsCache(self._program, self._chip, self._cache, allowed)
         cached = options.load(warn_of_stale=False)
-        # An undecided entry is no answer: its search ended before a trial compile.
+        # An undecided entry is no answer.
         if cached is not None and (cached.verified.undecided or not _has_files(cached.verified)):
             cached = None
         if cached is not None and cached.budget_seconds >= self._budget.asked:
