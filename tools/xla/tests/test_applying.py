@@ -74,6 +74,40 @@ def test_what_does_not_fit_is_one_line_of_the_log_and_the_default_runs(
     assert "\n" not in line
 
 
+@pytest.mark.parametrize(
+    ("name", "versions", "message"),
+    [
+        ("fitting.devices_of", {}, "AttributeError: moved"),
+        ("fitting.devices_of", {"jax": "0.0.1"}, "found with jax 0.0.1, here is"),
+        ("applying.jit_compiler_options", {}, "AttributeError: moved"),
+        ("call_signature.trace_context", {}, "AttributeError: moved"),
+    ],
+)
+def test_jax_whose_private_names_have_moved_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    versions: dict[str, str],
+    message: str,
+) -> None:
+    artefact = artefact_of(step, *inputs())
+    artefact = dataclasses.replace(artefact, versions={**artefact.versions, **versions})
+
+    def moved(*_: Any) -> Any:
+        raise AttributeError("moved")
+
+    monkeypatch.setattr(f"mallocmuzero_xla.{name}", moved)
+    fast = apply(step, artefact)
+    for _ in range(2):
+        assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    assert fast.artefact is None
+    (line,) = warnings_in(caplog)
+    assert line.startswith("step runs as jax.jit compiles it: ")
+    assert message in line
+    if name.startswith("fitting"):
+        assert Registry([artefact]).compiler_options(jax.jit(step).lower(*inputs())) == {}
+
+
 def test_file_that_is_missing_or_damaged_does_not_raise(
     tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
 ) -> None:
