@@ -126,6 +126,29 @@ def test_largest_difference_is_that_of_any_numbers(
     assert measuring._largest_difference(*trees) == pytest.approx(difference, nan_ok=True)
 
 
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "bfloat16", "int4", "uint4"])
+def test_numbers_of_few_bits_are_compared(dtype: str) -> None:
+    first, second = (jnp.array([1, last], jnp.dtype(dtype)) for last in (2, 4))
+    assert measuring._largest_difference(first, second) == 2
+
+
+@pytest.mark.parametrize(
+    ("dtype", "first", "second", "difference"),
+    [
+        ("int32", 16777217, 16777216, 1),
+        ("int32", -(2**31), 2**31 - 1, 2**32 - 1),
+        ("uint32", 0, 2**32 - 1, 2**32 - 1),
+        ("int8", -128, 127, 255),
+    ],
+)
+def test_difference_of_integers_is_exact(
+    dtype: str, first: int, second: int, difference: int
+) -> None:
+    for pair in ((first, second), (second, first)):
+        leaves = (jnp.array([0, number], jnp.dtype(dtype)) for number in pair)
+        assert measuring._largest_difference(*leaves) == difference
+
+
 def test_results_may_have_random_keys() -> None:
     keys = [jax.random.key(seed) for seed in (1, 1, 2)]
     assert measuring._largest_difference(keys[0], keys[1]) == 0
