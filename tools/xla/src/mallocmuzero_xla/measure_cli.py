@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import functools
 import json
 import pathlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from mallocmuzero_xla.applying import registry_in
@@ -14,6 +16,7 @@ from mallocmuzero_xla.artefact import load_artefact
 from mallocmuzero_xla.builders import build_function
 from mallocmuzero_xla.command import add_artefact, add_function, add_json, whole_number
 from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.lowering import compile_only_sharding
 from mallocmuzero_xla.measuring import measure
 from mallocmuzero_xla.options_file import check_output
 
@@ -86,7 +89,8 @@ def _check_artefact(path: pathlib.Path) -> None:
 def filled(args: tuple[Any, ...], static: int | tuple[int, ...] = ()) -> tuple[Any, ...]:
     """Returns the arguments with arrays in the place of shapes, and copies of arrays.
 
-    Floating-point values are normal random numbers; all others are 0.
+    Floating-point values are normal random numbers; all others are 0. Arrays have the shardings of
+    their shapes. Raises UsageError if a shape is sharded over devices that only compile.
     """
     import jax
     import jax.numpy as jnp
@@ -94,11 +98,28 @@ def filled(args: tuple[Any, ...], static: int | tuple[int, ...] = ()) -> tuple[A
     def fill(leaf: Any) -> Any:
         if not isinstance(leaf, jax.ShapeDtypeStruct):
             return jnp.copy(leaf) if isinstance(leaf, jax.Array) else leaf
-        if jnp.issubdtype(leaf.dtype, jnp.floating):
-            return jax.random.normal(jax.random.key(0), leaf.shape, leaf.dtype)
-        return jnp.zeros(leaf.shape, leaf.dtype)
+        if compile_only_sharding(leaf) is not None:
+            raise UsageError(
+                "an argument is sharded over devices of a topology, which only compile: build its "
+                "mesh from jax.devices() to measure"
+            )
+        return _maker(leaf.shape, leaf.dtype, leaf.sharding)()
 
     kept = {static} if isinstance(static, int) else set(static)
     return tuple(
         arg if index in kept else jax.tree.map(fill, arg) for index, arg in enumerate(args)
     )
+
+
+@functools.cache
+def _maker(shape: tuple[int, ...], dtype: Any, sharding: Any) -> Callable[[], Any]:
+    """Returns a function that makes an array, each part on its own device if it is sharded."""
+    import jax
+    import jax.numpy as jnp
+
+    def make() -> Any:
+        if jnp.issubdtype(dtype, jnp.floating):
+            return jax.random.normal(jax.random.key(0), shape, dtype)
+        return jnp.zeros(shape, dtype)
+
+    return make if sharding is None else jax.jit(make, out_shardings=sharding)
