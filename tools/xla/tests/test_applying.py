@@ -5,9 +5,11 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
+import errno
 import functools
 import json
 import logging
+import os
 import pathlib
 import threading
 from collections.abc import Iterator
@@ -117,6 +119,25 @@ def test_file_that_is_missing_or_damaged_does_not_raise(
         assert jnp.allclose(apply(step, path)(*inputs()), step(*inputs()))
     assert "not an artefact" in warnings_in(caplog)[0]
     assert "cannot be read" in warnings_in(caplog)[1]
+
+
+@pytest.mark.parametrize("error", [errno.ENAMETOOLONG, errno.EACCES])
+def test_path_that_cannot_be_looked_at_does_not_raise(
+    error: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = pathlib.Path("x" * 300)
+    if error == errno.EACCES:
+
+        def refused(*_: Any, **__: Any) -> Any:
+            raise PermissionError(error, os.strerror(error))
+
+        monkeypatch.setattr("os.stat", refused)
+        monkeypatch.setattr("io.open", refused)
+    for artefacts in (path, [path]):
+        fast = apply(step, artefacts)
+    monkeypatch.undo()
+    assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    assert all(f"cannot be read: {os.strerror(error)}" in line for line in warnings_in(caplog)[:2])
 
 
 def test_folder_without_an_artefact_is_a_line_of_the_log(

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mallocmuzero_xla.artefact import Artefact, load_artefact
+from mallocmuzero_xla.artefact import Artefact, is_folder, load_artefact
 from mallocmuzero_xla.call_signature import split_call
 from mallocmuzero_xla.errors import PlacedError, UsageError, in_one_line
 from mallocmuzero_xla.fitting import Registry
@@ -231,7 +231,7 @@ def _registry_of(artefacts: Artefacts) -> Registry:
         return Registry([artefacts])
     if isinstance(artefacts, str | os.PathLike):
         path = pathlib.Path(artefacts)
-        if path.is_dir():
+        if is_folder(path):
             return registry_in(path)
         return Registry([load_artefact(path)], path.parent)
     given = (each if isinstance(each, Artefact) else _at(each) for each in artefacts)

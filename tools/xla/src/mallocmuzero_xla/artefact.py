@@ -88,7 +88,7 @@ def load_artefact(path: str | os.PathLike[str]) -> Artefact:
     Raises UsageError, in one line, if the file cannot be read or is something else.
     """
     name = os.fspath(path)
-    if pathlib.Path(path).is_dir():
+    if is_folder(path):
         raise UsageError(f"{name}: a folder; expected an artefact, a file {SUFFIX}")
     if zipfile.is_zipfile(name):
         raise UsageError(
@@ -112,6 +112,14 @@ def load_artefact(path: str | os.PathLike[str]) -> Artefact:
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{name}: damaged artefact ({error})") from error
     return artefact
+
+
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a folder; False, where Path.is_dir raises, if the path cannot be read."""
+    try:
+        return pathlib.Path(path).is_dir()
+    except OSError:
+        return False
 
 
 def _check_types(artefact: Artefact) -> None:

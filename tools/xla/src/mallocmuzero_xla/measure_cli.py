@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mallocmuzero_xla.applying import registry_in
-from mallocmuzero_xla.artefact import load_artefact
+from mallocmuzero_xla.artefact import is_folder, load_artefact
 from mallocmuzero_xla.builders import build_function
 from mallocmuzero_xla.command import add_artefact, add_function, add_json, whole_number
 from mallocmuzero_xla.errors import UsageError
@@ -80,7 +80,7 @@ def _run_measure(arguments: argparse.Namespace) -> int:
 
 def _check_artefact(path: pathlib.Path) -> None:
     """Raises UsageError where `path` is no artefact: `apply`, in a program, only logs that."""
-    if not path.is_dir():
+    if not is_folder(path):
         load_artefact(path)
     elif not len(registry_in(path)):
         raise UsageError(f"{path}: there is no artefact in this folder")
