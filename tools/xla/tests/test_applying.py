@@ -23,6 +23,7 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from cpu_artefacts import OPTIONS, artefact_of, inputs, make_cpu_a_chip, step  # noqa: E402
 from jax.experimental.compilation_cache import compilation_cache  # noqa: E402
+from jax.experimental.layout import Format, Layout  # noqa: E402
 
 from mallocmuzero_xla.applying import apply, load_registry  # noqa: E402
 from mallocmuzero_xla.artefact import Artefact, load_artefact  # noqa: E402
@@ -188,6 +189,18 @@ def test_arguments_committed_to_the_only_device_are_the_same_program() -> None:
         assert fast.artefact == artefact, fast.reason
 
 
+def test_arguments_in_another_layout_run_by_default_and_the_first_ones_stay_fast() -> None:
+    device = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    formats = [Format(Layout(order), device) for order in ((0, 1), (1, 0))]
+    rows, columns = ([jax.device_put(x, each) for x in inputs()] for each in formats)
+    artefact = artefact_of(step, *rows)
+    fast = apply(step, artefact)
+    for args, used in ((rows, artefact), (columns, None)):
+        assert jnp.allclose(fast(*args), step(*inputs()))
+        assert fast.artefact == used
+    assert jnp.allclose(fast(*rows), step(*inputs()))
+
+
 def test_other_donation_is_another_program() -> None:
     fast = apply(step, artefact_of(step, *inputs(), donate_argnums=1))
     fast(*inputs())
@@ -292,6 +305,17 @@ def test_function_runs_line_by_line_while_jit_is_disabled() -> None:
     with jax.disable_jit():
         fast(jnp.full(3, 5.0))
     assert float(seen[-1][0]) == 5.0
+
+
+def test_random_keys_may_be_committed_to_a_device() -> None:
+    def noise(key: Any) -> Any:
+        return jax.random.normal(key, (3,))
+
+    key = jax.device_put(jax.random.key(0), jax.devices()[0])
+    artefact = artefact_of(noise, key)
+    fast = apply(noise, artefact)
+    assert jnp.allclose(fast(key), noise(key))
+    assert fast.artefact == artefact
 
 
 def test_threads_with_the_same_new_shapes_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
