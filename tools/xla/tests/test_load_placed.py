@@ -235,6 +235,29 @@ def test_other_precision_of_products_is_that_of_the_function(path: pathlib.Path)
     assert call(threes(), threes()).tolist() == [9.0] * 4
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("enable_x64", True), ("default_prng_impl", "rbg"), ("threefry_partitionable", False)],
+)
+def test_other_settings_that_change_programs_are_those_of_the_function(
+    path: pathlib.Path, setting: str, value: Any
+) -> None:
+    placed_add(path)
+    call, arguments = load_placed(path, add), (threes(), threes())
+    changed = getattr(jax, setting)(value)
+    with changed, pytest.warns(FallbackWarning, match=f"another jax_{setting} than"):
+        assert call(*arguments).tolist() == [6.0] * 4
+    assert call(*arguments).tolist() == [9.0] * 4
+
+
+def test_function_runs_line_by_line_while_jit_is_disabled(path: pathlib.Path) -> None:
+    placed_add(path)
+    call = load_placed(path, add)
+    with jax.disable_jit():
+        assert call(threes(), threes()).tolist() == [6.0] * 4
+    assert call(threes(), threes()).tolist() == [9.0] * 4
+
+
 def test_gradient_is_taken_of_the_function(path: pathlib.Path) -> None:
     placed_add(path)
     call = load_placed(path, add)
