@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pathlib
 import sys
 import types
@@ -95,6 +96,18 @@ def test_second_call_with_the_same_budget_asks_the_compiler_nothing(
     assert world.log() == asked
     gains("40s")
     assert len(world.log()) > len(asked)
+
+
+def test_disk_that_fills_up_leaves_the_results_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def optimized(fn: str, *_: Any, **__: Any) -> Any:
+        if fn == "second":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return types.SimpleNamespace(report={"interrupted": False}, undecided=False)
+
+    monkeypatch.setattr("mallocmuzero_xla.many.optimize", optimized)
+    many = optimize_many({name: (name, ()) for name in ("first", "second", "third")}, "100s")
+    assert list(many.results) == ["first", "third"]
+    assert many.failures == {"second": "[Errno 28] No space left on device"}
 
 
 @pytest.mark.parametrize("raises", [True, False])

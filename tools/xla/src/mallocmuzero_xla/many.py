@@ -99,7 +99,7 @@ def optimize_many(
         tell = _prefixed(name, on_progress) if on_progress else None
         try:
             found = optimize(fn, *args, budget=granted, on_progress=tell, **options, **jit_options)
-        except CaptureError as error:
+        except (CaptureError, OSError) as error:
             many.failures[name] = str(error)
         except KeyboardInterrupt:
             if not many.results:
