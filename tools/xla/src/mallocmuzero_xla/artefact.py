@@ -127,7 +127,8 @@ def _check_types(artefact: Artefact) -> None:
     for name in ("function", "chip", "topology", "fingerprint"):
         _require(isinstance(getattr(artefact, name), str), f"{name} is not a text")
     for name in ("versions", "compiler_options", "own_options"):
-        pairs = dict(getattr(artefact, name))
+        pairs = getattr(artefact, name)
+        _require(isinstance(pairs, dict), f"{name} is not an object")
         texts = all(isinstance(word, str) for pair in pairs.items() for word in pair)
         _require(texts, f"{name} has something other than texts")
     for name in ("default_cycles", "expected_cycles"):
