@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -227,19 +228,29 @@ def load_options(
     cache_dir: str | os.PathLike[str] | None = None,
     scoped_limit: bool = True,
     assignment: bool = True,
+    placed: bool = False,
     compiler_options: Mapping[str, Any] | None = None,
     **jit_options: Any,
 ) -> dict[str, str]:
     """Returns the options that `optimize` found for the same function, chip and compiler.
 
     Empty if there are none. Empty, with a warning on stderr, if they belong to another version of
-    the function or another compiler. Compiles nothing. The arguments are those of `optimize`.
+    the function or another compiler, or if the result is a placed executable. Compiles nothing. The arguments are those of `optimize`.
     """
     target = chosen_chip(chip, topology)
     program = lower(fn, args, target, jit_options, compiler_options)
     folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
-    cached = OptionsCache(program, target, folder, Allowed(scoped_limit, assignment)).load()
-    return cached.verified.options if cached else {}
+    allowed = Allowed(scoped_limit, assignment, placed)
+    cached = OptionsCache(program, target, folder, allowed).load()
+    if cached is None:
+        return {}
+    if cached.verified.executable is not None:
+        print(
+            f"mallocmuzero-xla: {program.function}: the result is a placed executable, which "
+            f"`optimize` returns: there are no options",
+            file=sys.stderr,
+        )
+    return cached.verified.options
 
 
 class _Run:
