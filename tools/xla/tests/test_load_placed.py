@@ -225,6 +225,21 @@ def test_too_few_arguments_are_the_functions_own_error(path: pathlib.Path) -> No
         call(threes())
 
 
+def test_parameters_after_a_positional_one_may_be_given_by_name(path: pathlib.Path) -> None:
+    def minus(x: Any, /, y: Any, z: Any) -> Any:
+        return x - y - z
+
+    def times(x: Any, y: Any, z: Any) -> Any:
+        return x * y * z
+
+    swapped(minus, times, (shape(4),) * 3).write(path)
+    call = load_placed(path, minus)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FallbackWarning)
+        assert call(threes(), threes(), z=threes()).tolist() == [27.0] * 4
+        assert call(threes(), z=threes(), y=threes()).tolist() == [27.0] * 4
+
+
 def test_other_precision_of_products_is_that_of_the_function(path: pathlib.Path) -> None:
     placed_add(path)
     call, alone = load_placed(path, add), load_placed(path)
