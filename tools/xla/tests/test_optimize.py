@@ -172,6 +172,12 @@ def test_second_call_asks_the_compiler_nothing(world: World) -> None:
     assert world.log() == lines
 
 
+def test_artefact_of_a_cached_result_has_the_budget_of_its_search(world: World) -> None:
+    assert run(budget="30s").artefact.found["budget_seconds"] == 30
+    again = run(budget="20s")
+    assert (again.from_cache, again.artefact.found["budget_seconds"]) == (True, 30)
+
+
 def test_folders_of_killed_searches_are_removed_after_a_day(
     world: World, cache: pathlib.Path
 ) -> None:

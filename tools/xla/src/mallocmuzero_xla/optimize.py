@@ -235,7 +235,8 @@ def load_options(
     """Returns the options that `optimize` found for the same function, chip and compiler.
 
     Empty if there are none. Empty, with a warning on stderr, if they belong to another version of
-    the function or another compiler, or if the result is a placed executable. Compiles nothing. The arguments are those of `optimize`.
+    the function or another compiler, or if the result is a placed executable. Compiles nothing.
+    The arguments are those of `optimize`.
     """
     target = chosen_chip(chip, topology)
     program = lower(fn, args, target, jit_options, compiler_options)
@@ -285,20 +286,21 @@ class _Run:
         if cached is not None and (cached.verified.undecided or not _has_files(cached.verified)):
             cached = None
         if cached is not None and cached.budget_seconds >= self._budget.asked:
-            return self._optimized(cached.verified, from_cache=True)
+            return self._optimized(cached, from_cache=True)
         known = cached.verified if cached is not None else None
         if earlier is None:
             earlier = self._from_cache(options, known)
         verified = self._search(dataclasses.replace(scope, earlier=earlier))
         self._progress.close()
-        best = verified
+        best, searched = verified, self._budget.seconds
         # If neither has a result, the report is about the later search.
         if known and known.improves and known.optimized_cycles <= verified.optimized_cycles:
             best = dataclasses.replace(known, interrupted=verified.interrupted)
+            searched = cached.budget_seconds if cached is not None else searched
         if not (verified.interrupted or verified.undecided):
             budget = max(self._budget.seconds, self._budget.asked)
             options.store(CachedOptions(best, budget))
-        return self._optimized(best, from_cache=best is not verified)
+        return self._optimized(CachedOptions(best, searched), from_cache=best is not verified)
 
     def _from_cache(self, options: OptionsCache, known: Verified | None) -> Earlier:
         """Returns what the cache has found; `known` is for this program and compiler."""
@@ -318,10 +320,11 @@ class _Run:
         )
         return earlier
 
-    def _optimized(self, verified: Verified, from_cache: bool) -> Optimized:
+    def _optimized(self, result: CachedOptions, from_cache: bool) -> Optimized:
+        verified = result.verified
         default = verified.default_cycles if verified.default_error is None else None
         program = self._program
-        found = {"by": "optimize", "budget_seconds": self._budget.seconds}
+        found = {"by": "optimize", "budget_seconds": result.budget_seconds}
         names = ("seconds", "compiles", "trial_compiles", "kept", "limit_cycles", "default_error")
         found |= {name: getattr(verified, name) for name in names}
         found |= {IDENTITIES: verified.identities, LIMIT: verified.executable_limit_kib}
