@@ -155,6 +155,18 @@ def test_results_may_have_random_keys() -> None:
     assert measuring._largest_difference(keys[0], keys[2]) > 0
 
 
+@pytest.mark.parametrize("difference", [math.nan, math.inf])
+def test_difference_that_is_no_number_is_null_in_json(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, difference: float
+) -> None:
+    monkeypatch.setattr(measuring, "_largest_difference", lambda *_: difference)
+    measured = measure(step, inputs(), artefact_of(step, *inputs()), rounds=5)
+    measured.save(tmp_path / "m.json")
+    for fields in (measured.to_json(), json.loads((tmp_path / "m.json").read_text("utf-8"))):
+        assert fields["largest_difference"] is None
+    assert str(difference) in measured.summary()
+
+
 def test_artefact_that_does_not_fit_is_said_and_saved(tmp_path: pathlib.Path) -> None:
     measured = measure(step, inputs(5), artefact_of(step, *inputs()), rounds=5)
     assert not measured.used

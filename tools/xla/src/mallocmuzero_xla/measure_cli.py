@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import functools
 import json
 import pathlib
@@ -72,7 +71,7 @@ def _run_measure(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         measured.save(arguments.output)
     if arguments.json:
-        print(json.dumps(dataclasses.asdict(measured)), flush=True)
+        print(json.dumps(measured.to_json()), flush=True)
     else:
         print(f"mallocmuzero-xla: {measured.summary()}", file=sys.stderr)
     return 0 if measured.used else 1

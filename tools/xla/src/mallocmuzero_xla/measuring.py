@@ -57,9 +57,15 @@ class Measured:
     versions: dict[str, str]
     environment: dict[str, str]
 
+    def to_json(self) -> dict[str, Any]:
+        """Returns all fields for JSON, which has no NaN and no infinity: these are None."""
+        finite = math.isfinite(self.largest_difference)
+        difference = self.largest_difference if finite else None
+        return {**dataclasses.asdict(self), "largest_difference": difference}
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything as JSON."""
-        content = json.dumps(dataclasses.asdict(self), indent=1) + "\n"
+        content = json.dumps(self.to_json(), indent=1) + "\n"
         write_atomically(pathlib.Path(path), content.encode("utf-8"))
 
     def summary(self) -> str:
