@@ -12,7 +12,12 @@ from mallocmuzero_xla.verified import Round, Verified
 
 def step(kind: str, cycles: float | None, estimated: bool = False, **more: Any) -> dict[str, Any]:
     """Returns a step of a search with compiles in phases."""
-    fields = {"step": kind, "settings": [], "cycles": cycles, "estimated": estimated}
+    fields: dict[str, Any] = {
+        "step": kind,
+        "settings": [],
+        "cycles": cycles,
+        "estimated": estimated,
+    }
     return {**fields, "error": None, **more}
 
 
