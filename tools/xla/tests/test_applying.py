@@ -5,9 +5,11 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
+import errno
 import functools
 import json
 import logging
+import os
 import pathlib
 import threading
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from cpu_artefacts import OPTIONS, artefact_of, inputs, make_cpu_a_chip, step  # noqa: E402
 from jax.experimental.compilation_cache import compilation_cache  # noqa: E402
+from jax.experimental.layout import Format, Layout  # noqa: E402
 
 from mallocmuzero_xla.applying import apply, load_registry  # noqa: E402
 from mallocmuzero_xla.artefact import Artefact, load_artefact  # noqa: E402
@@ -74,6 +77,40 @@ def test_what_does_not_fit_is_one_line_of_the_log_and_the_default_runs(
     assert "\n" not in line
 
 
+@pytest.mark.parametrize(
+    ("name", "versions", "message"),
+    [
+        ("fitting.devices_of", {}, "AttributeError: moved"),
+        ("fitting.devices_of", {"jax": "0.0.1"}, "found with jax 0.0.1, here is"),
+        ("applying.jit_compiler_options", {}, "AttributeError: moved"),
+        ("call_signature.trace_context", {}, "AttributeError: moved"),
+    ],
+)
+def test_jax_whose_private_names_have_moved_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    name: str,
+    versions: dict[str, str],
+    message: str,
+) -> None:
+    artefact = artefact_of(step, *inputs())
+    artefact = dataclasses.replace(artefact, versions={**artefact.versions, **versions})
+
+    def moved(*_: Any) -> Any:
+        raise AttributeError("moved")
+
+    monkeypatch.setattr(f"mallocmuzero_xla.{name}", moved)
+    fast = apply(step, artefact)
+    for _ in range(2):
+        assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    assert fast.artefact is None
+    (line,) = warnings_in(caplog)
+    assert line.startswith("step runs as jax.jit compiles it: ")
+    assert message in line
+    if name.startswith("fitting"):
+        assert Registry([artefact]).compiler_options(jax.jit(step).lower(*inputs())) == {}
+
+
 def test_file_that_is_missing_or_damaged_does_not_raise(
     tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -83,6 +120,25 @@ def test_file_that_is_missing_or_damaged_does_not_raise(
         assert jnp.allclose(apply(step, path)(*inputs()), step(*inputs()))
     assert "not an artefact" in warnings_in(caplog)[0]
     assert "cannot be read" in warnings_in(caplog)[1]
+
+
+@pytest.mark.parametrize("error", [errno.ENAMETOOLONG, errno.EACCES])
+def test_path_that_cannot_be_looked_at_does_not_raise(
+    error: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = pathlib.Path("x" * 300)
+    if error == errno.EACCES:
+
+        def refused(*_: Any, **__: Any) -> Any:
+            raise PermissionError(error, os.strerror(error))
+
+        monkeypatch.setattr("os.stat", refused)
+        monkeypatch.setattr("io.open", refused)
+    for artefacts in (path, [path]):
+        fast = apply(step, artefacts)
+    monkeypatch.undo()
+    assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    assert all(f"cannot be read: {os.strerror(error)}" in line for line in warnings_in(caplog)[:2])
 
 
 def test_folder_without_an_artefact_is_a_line_of_the_log(
@@ -131,6 +187,18 @@ def test_arguments_committed_to_the_only_device_are_the_same_program() -> None:
         fast = apply(step, artefact, donate_argnums=1)
         fast(*args)
         assert fast.artefact == artefact, fast.reason
+
+
+def test_arguments_in_another_layout_run_by_default_and_the_first_ones_stay_fast() -> None:
+    device = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+    formats = [Format(Layout(order), device) for order in ((0, 1), (1, 0))]
+    rows, columns = ([jax.device_put(x, each) for x in inputs()] for each in formats)
+    artefact = artefact_of(step, *rows)
+    fast = apply(step, artefact)
+    for args, used in ((rows, artefact), (columns, None)):
+        assert jnp.allclose(fast(*args), step(*inputs()))
+        assert fast.artefact == used
+    assert jnp.allclose(fast(*rows), step(*inputs()))
 
 
 def test_other_donation_is_another_program() -> None:
@@ -237,6 +305,17 @@ def test_function_runs_line_by_line_while_jit_is_disabled() -> None:
     with jax.disable_jit():
         fast(jnp.full(3, 5.0))
     assert float(seen[-1][0]) == 5.0
+
+
+def test_random_keys_may_be_committed_to_a_device() -> None:
+    def noise(key: Any) -> Any:
+        return jax.random.normal(key, (3,))
+
+    key = jax.device_put(jax.random.key(0), jax.devices()[0])
+    artefact = artefact_of(noise, key)
+    fast = apply(noise, artefact)
+    assert jnp.allclose(fast(key), noise(key))
+    assert fast.artefact == artefact
 
 
 def test_threads_with_the_same_new_shapes_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -415,6 +494,9 @@ def test_saved_artefact_is_read_as_it_was(tmp_path: pathlib.Path) -> None:
         (("kind", "x"), "not an artefact"),
         (("format", 9), "format 9, expected 1"),
         (("compiler_options", {"a": 1}), "damaged artefact"),
+        (("compiler_options", []), "damaged artefact .compiler_options is not an object"),
+        (("versions", []), "damaged artefact .versions is not an object"),
+        (("own_options", [["a", "b"]]), "damaged artefact .own_options is not an object"),
         (("surplus", 1), "damaged artefact"),
         (("expected_cycles", "900"), "damaged artefact .expected_cycles is not a number above 0"),
         (("expected_cycles", None), "damaged artefact .expected_cycles is not a number above 0"),

@@ -225,6 +225,21 @@ def test_too_few_arguments_are_the_functions_own_error(path: pathlib.Path) -> No
         call(threes())
 
 
+def test_parameters_after_a_positional_one_may_be_given_by_name(path: pathlib.Path) -> None:
+    def minus(x: Any, /, y: Any, z: Any) -> Any:
+        return x - y - z
+
+    def times(x: Any, y: Any, z: Any) -> Any:
+        return x * y * z
+
+    swapped(minus, times, (shape(4),) * 3).write(path)
+    call = load_placed(path, minus)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", FallbackWarning)
+        assert call(threes(), threes(), z=threes()).tolist() == [27.0] * 4
+        assert call(threes(), z=threes(), y=threes()).tolist() == [27.0] * 4
+
+
 def test_other_precision_of_products_is_that_of_the_function(path: pathlib.Path) -> None:
     placed_add(path)
     call, alone = load_placed(path, add), load_placed(path)
@@ -232,6 +247,29 @@ def test_other_precision_of_products_is_that_of_the_function(path: pathlib.Path)
     with precise, pytest.warns(FallbackWarning, match="another precision of products"):
         assert call(threes(), threes()).tolist() == [6.0] * 4
         assert alone(threes(), threes()).tolist() == [9.0] * 4
+    assert call(threes(), threes()).tolist() == [9.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("enable_x64", True), ("default_prng_impl", "rbg"), ("threefry_partitionable", False)],
+)
+def test_other_settings_that_change_programs_are_those_of_the_function(
+    path: pathlib.Path, setting: str, value: Any
+) -> None:
+    placed_add(path)
+    call, arguments = load_placed(path, add), (threes(), threes())
+    changed = getattr(jax, setting)(value)
+    with changed, pytest.warns(FallbackWarning, match=f"another jax_{setting} than"):
+        assert call(*arguments).tolist() == [6.0] * 4
+    assert call(*arguments).tolist() == [9.0] * 4
+
+
+def test_function_runs_line_by_line_while_jit_is_disabled(path: pathlib.Path) -> None:
+    placed_add(path)
+    call = load_placed(path, add)
+    with jax.disable_jit():
+        assert call(threes(), threes()).tolist() == [6.0] * 4
     assert call(threes(), threes()).tolist() == [9.0] * 4
 
 

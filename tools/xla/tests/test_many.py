@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pathlib
 import sys
 import types
@@ -61,6 +62,21 @@ def test_function_that_fails_leaves_its_time_to_the_others(
     assert many.summary() == "a: failed: f does not compile\nb: failed: g does not compile"
 
 
+def test_search_that_ends_before_an_answer_is_a_failure(
+    make_world: Callable[..., World], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40})
+    lower_to(monkeypatch, program("abc"))
+    # The budget of the first function ends with the compile of the default.
+    monkeypatch.setattr(Budget, "remaining", lambda self: 0.0 if self.seconds < 60 else 60.0)
+    options: dict[str, Any] = {"samples": 0, "cache_dir": tmp_path / "cache", "progress": False}
+    many = optimize_many({"a": ("f", ()), "b": ("g", ())}, "60s", **options)
+    assert (list(many.results), list(many.failures)) == (["b"], ["a"])
+    assert "budget spent before any placement was tried" in many.failures["a"]
+    many.save(tmp_path / "found")
+    assert [path.name for path in (tmp_path / "found").iterdir()] == ["b.json"]
+
+
 def test_second_call_with_the_same_budget_asks_the_compiler_nothing(
     make_world: Callable[..., World], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +98,18 @@ def test_second_call_with_the_same_budget_asks_the_compiler_nothing(
     assert len(world.log()) > len(asked)
 
 
+def test_disk_that_fills_up_leaves_the_results_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def optimized(fn: str, *_: Any, **__: Any) -> Any:
+        if fn == "second":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return types.SimpleNamespace(report={"interrupted": False}, undecided=False)
+
+    monkeypatch.setattr("mallocmuzero_xla.many.optimize", optimized)
+    many = optimize_many({name: (name, ()) for name in ("first", "second", "third")}, "100s")
+    assert list(many.results) == ["first", "third"]
+    assert many.failures == {"second": "[Errno 28] No space left on device"}
+
+
 @pytest.mark.parametrize("raises", [True, False])
 def test_interrupt_keeps_the_results_before_it_and_says_what_is_missing(
     monkeypatch: pytest.MonkeyPatch, raises: bool
@@ -89,7 +117,8 @@ def test_interrupt_keeps_the_results_before_it_and_says_what_is_missing(
     def optimized(fn: str, *_: Any, **__: Any) -> Any:
         if fn == "second" and raises:
             raise KeyboardInterrupt
-        return types.SimpleNamespace(report={"interrupted": fn == "second"}, summary=lambda: fn)
+        report = {"interrupted": fn == "second"}
+        return types.SimpleNamespace(report=report, summary=lambda: fn, undecided=False)
 
     monkeypatch.setattr("mallocmuzero_xla.many.optimize", optimized)
     many = optimize_many({name: (name, ()) for name in ("first", "second", "third")}, "100s")
@@ -107,6 +136,25 @@ def test_interrupt_before_the_first_result_is_not_held_back(
     monkeypatch.setattr("mallocmuzero_xla.many.optimize", interrupted)
     with pytest.raises(KeyboardInterrupt):
         optimize_many({"first": (None, ())})
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_interrupt_before_an_answer_is_no_result(
+    monkeypatch: pytest.MonkeyPatch, first: bool
+) -> None:
+    def optimized(fn: str, *_: Any, **__: Any) -> Any:
+        cut = fn == "cut"
+        report = {"interrupted": cut}
+        return types.SimpleNamespace(report=report, summary=lambda: f"{fn} off", undecided=cut)
+
+    monkeypatch.setattr("mallocmuzero_xla.many.optimize", optimized)
+    functions = {name: (name, ()) for name in (("cut", "last") if first else ("found", "cut"))}
+    if first:
+        with pytest.raises(KeyboardInterrupt):
+            optimize_many(functions, "100s")
+        return
+    many = optimize_many(functions, "100s")
+    assert (list(many.results), many.failures) == (["found"], {"cut": "cut off"})
 
 
 @pytest.mark.parametrize(

@@ -126,10 +126,45 @@ def test_largest_difference_is_that_of_any_numbers(
     assert measuring._largest_difference(*trees) == pytest.approx(difference, nan_ok=True)
 
 
+@pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "bfloat16", "int4", "uint4"])
+def test_numbers_of_few_bits_are_compared(dtype: str) -> None:
+    first, second = (jnp.array([1, last], jnp.dtype(dtype)) for last in (2, 4))
+    assert measuring._largest_difference(first, second) == 2
+
+
+@pytest.mark.parametrize(
+    ("dtype", "first", "second", "difference"),
+    [
+        ("int32", 16777217, 16777216, 1),
+        ("int32", -(2**31), 2**31 - 1, 2**32 - 1),
+        ("uint32", 0, 2**32 - 1, 2**32 - 1),
+        ("int8", -128, 127, 255),
+    ],
+)
+def test_difference_of_integers_is_exact(
+    dtype: str, first: int, second: int, difference: int
+) -> None:
+    for pair in ((first, second), (second, first)):
+        leaves = (jnp.array([0, number], jnp.dtype(dtype)) for number in pair)
+        assert measuring._largest_difference(*leaves) == difference
+
+
 def test_results_may_have_random_keys() -> None:
     keys = [jax.random.key(seed) for seed in (1, 1, 2)]
     assert measuring._largest_difference(keys[0], keys[1]) == 0
     assert measuring._largest_difference(keys[0], keys[2]) > 0
+
+
+@pytest.mark.parametrize("difference", [math.nan, math.inf])
+def test_difference_that_is_no_number_is_null_in_json(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, difference: float
+) -> None:
+    monkeypatch.setattr(measuring, "_largest_difference", lambda *_: difference)
+    measured = measure(step, inputs(), artefact_of(step, *inputs()), rounds=5)
+    measured.save(tmp_path / "m.json")
+    for fields in (measured.to_json(), json.loads((tmp_path / "m.json").read_text("utf-8"))):
+        assert fields["largest_difference"] is None
+    assert str(difference) in measured.summary()
 
 
 def test_artefact_that_does_not_fit_is_said_and_saved(tmp_path: pathlib.Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from conftest import World, lower_to
 
+from mallocmuzero_xla.artefact import load_artefact
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.optimize import Optimized, load_options, optimize
@@ -131,12 +132,28 @@ def test_budget_that_ends_with_the_default_gives_no_verdict_and_no_entry(
     assert run().compiler_options == OPTIONS
 
 
+def test_result_without_an_answer_is_not_written_over_an_artefact(
+    world: World, tmp_path: pathlib.Path
+) -> None:
+    result = run(budget="0.01s")
+    path = tmp_path / "step.json"
+    path.write_text("an earlier artefact", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"step\.json: not written, .*: budget spent before any"):
+        result.save(path)
+    assert path.read_text(encoding="utf-8") == "an earlier artefact"
+    assert result.undecided
+    found = run()
+    found.save(path)
+    assert (found.undecided, load_artefact(path)) == (False, found.artefact)
+
+
 def test_entry_of_a_search_without_trial_compiles_is_not_an_answer(
     world: World, cache: pathlib.Path
 ) -> None:
     run()
     fields = json.loads(entry(cache).read_text(encoding="utf-8"))
-    fields["verified"] |= {"options": {}, "looks": 0, "rounds": [], "out_of_budget": True}
+    unfinished = {"options": {}, "looks": 0, "rounds": [], "tried": [], "out_of_budget": True}
+    fields["verified"] |= unfinished
     entry(cache).write_text(json.dumps(fields), encoding="utf-8")
     assert run().compiler_options == OPTIONS
 
@@ -153,6 +170,12 @@ def test_second_call_asks_the_compiler_nothing(world: World) -> None:
     assert "a larger budget searches again" in words
     assert load() == OPTIONS
     assert world.log() == lines
+
+
+def test_artefact_of_a_cached_result_has_the_budget_of_its_search(world: World) -> None:
+    assert run(budget="30s").artefact.found["budget_seconds"] == 30
+    again = run(budget="20s")
+    assert (again.from_cache, again.artefact.found["budget_seconds"]) == (True, 30)
 
 
 def test_folders_of_killed_searches_are_removed_after_a_day(

@@ -16,7 +16,7 @@ from mallocmuzero_xla.artefact import file_sha256, load_artefact
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.lowering import LoweredProgram, Traced
 from mallocmuzero_xla.many import optimize_many
-from mallocmuzero_xla.optimize import Optimized, optimize
+from mallocmuzero_xla.optimize import Optimized, load_options, optimize
 from mallocmuzero_xla.place_search import Found
 from mallocmuzero_xla.placed_file import PlacedFile, PlacedHeader
 from mallocmuzero_xla.scoped_limit import OPTION
@@ -202,6 +202,21 @@ def test_the_cache_has_results_with_and_without_executables(
     again = run("tpu_v4i")
     assert (again.from_cache, again.optimized_cycles) == (False, 900)
     assert again.executable is not None
+
+
+@pytest.mark.parametrize(("cycles", "options"), [(970, OVERRIDES), (900, {})])
+def test_options_of_a_search_with_executables_are_loaded(
+    make_world: MakeWorld, capsys: pytest.CaptureFixture[str], cycles: int, options: dict[str, str]
+) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40}, placed={"own": [cycles]})
+    assert run("tpu_v4i").compiler_options == options
+    capsys.readouterr()
+    assert load_options(lambda: None, chip="tpu_v4i", placed=True) == options
+    told = "step: the result is a placed executable, which `optimize` returns" in (
+        capsys.readouterr().err
+    )
+    assert told == (not options)
+    assert load_options(lambda: None, chip="tpu_v4i") == {}
 
 
 def test_interrupted_among_placed_modules_leaves_the_best_so_far(

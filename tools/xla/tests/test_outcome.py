@@ -10,6 +10,20 @@ from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.verified import Round, Verified
 
 
+def step(kind: str, cycles: float | None, estimated: bool = False, **more: Any) -> dict[str, Any]:
+    """Returns a step of a search with compiles in phases."""
+    fields: dict[str, Any] = {
+        "step": kind,
+        "settings": [],
+        "cycles": cycles,
+        "estimated": estimated,
+    }
+    return {**fields, "error": None, **more}
+
+
+DEFAULT = step("compile", 1000.0)
+
+
 @pytest.mark.parametrize(
     ("fields", "words", "undecided"),
     [
@@ -38,6 +52,40 @@ from mallocmuzero_xla.verified import Round, Verified
             False,
         ),
         (
+            # Compiles in phases need no trial compiles.
+            {
+                "out_of_budget": True,
+                "tried": [DEFAULT, step("compile", 1001.0, True), step("trial", 1002.0)],
+                "best_predicted_cycles": 1002.0,
+            },
+            "nothing compiled to less within the budget, keep it",
+            False,
+        ),
+        (
+            {"tried": [DEFAULT, step("trial", 1002.0)], "best_predicted_cycles": 1002.0},
+            "nothing compiled to less, keep it",
+            False,
+        ),
+        (
+            {"out_of_budget": True, "tried": [DEFAULT, step("prepare", 900.0)]},
+            "budget spent before any placement was tried",
+            True,
+        ),
+        (
+            # The last step promised less, but the budget had no room for its machine code.
+            {
+                "out_of_budget": True,
+                "tried": [DEFAULT, step("compile", 1200.0), step("compile", None, True)],
+            },
+            "budget spent after 2 steps, nothing compiled to less",
+            True,
+        ),
+        (
+            {"interrupted": True, "tried": [DEFAULT, step("compile", None, True)]},
+            "interrupted after 1 step, nothing compiled",
+            True,
+        ),
+        (
             {"interrupted": True, "trial_compiles": 3, "rounds": [Round(900.0, 1100.0, 1)]},
             "interrupted after 3 trial compiles, nothing compiled to less",
             True,
@@ -56,6 +104,12 @@ def test_options_of_an_interrupted_search_are_an_answer() -> None:
     verified = Verified(1000.0, 900.0, 900.0, options={"xla_a": "1"}, interrupted=True)
     assert describe(verified).startswith("interrupted; the best so far: ")
     assert not verified.undecided
+
+
+def test_gain_by_compiles_in_phases_is_no_budget_spent_before_anything() -> None:
+    tried = [DEFAULT, step("compile", 900.0)]
+    fields: dict[str, Any] = {"options": {"xla_a": "1"}, "out_of_budget": True, "tried": tried}
+    assert "before any placement" not in describe(Verified(1000.0, 900.0, 900.0, **fields))
 
 
 def test_old_record_without_a_trial_compile_is_no_answer() -> None:

@@ -256,6 +256,14 @@ def test_what_goes_wrong_in_the_binary_is_said(
         run()
 
 
+def test_binary_that_the_system_kills_is_no_interrupt(
+    fake: FakeSearch, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "mallocmuzero").write_text("#!/bin/sh\nkill -9 $$\n", encoding="utf-8")
+    with pytest.raises(CaptureError, match=r"optimize failed \(-9\): no message"):
+        run()
+
+
 def test_module_that_is_called_otherwise_is_refused(fake: FakeSearch) -> None:
     executable, _ = output_of(multiply, shapes())
     other = (jax.ShapeDtypeStruct((8,), jnp.float32),) * 2

@@ -11,14 +11,19 @@ from typing import Any
 import pytest
 from conftest import World, lower_to
 
+from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.optimize import Optimized, load_options, optimize
 from mallocmuzero_xla.outcome import describe
+from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.scoped_limit import OPTION, fast_memory_bytes, with_options
+from mallocmuzero_xla.search_capture import Resources, capture_for_search
 from mallocmuzero_xla.search_steps import Candidate
 from mallocmuzero_xla.step_runner import StepRunner
+from mallocmuzero_xla.variants import standard_variants
 from mallocmuzero_xla.verified import Verified
 
 MakeWorld = Callable[..., World]
@@ -257,6 +262,27 @@ def test_keeping_the_limit_has_a_cache_entry_of_its_own(make_world: MakeWorld) -
     assert run().compiler_options == with_limit
     assert load_options(lambda: None, chip="tpu_v5e") == with_limit
     assert load_options(lambda: None, chip="tpu_v5e", scoped_limit=False) == OVERRIDES
+
+
+@pytest.mark.parametrize(
+    ("world", "message"),
+    [
+        ({"breaks": ["limit_24576"]}, r"^step: default: .*Check failed: made up"),
+        (
+            {"nameless": ["all_hbm_under_24576"]},
+            r"^it does not compile with everything in HBM \(.*something is wrong",
+        ),
+    ],
+)
+def test_compile_that_a_mapping_lacks_is_named(
+    make_world: MakeWorld, tmp_path: pathlib.Path, world: dict[str, Any], message: str
+) -> None:
+    make_world(promised={}, cycles={}, **world)
+    progress = LoopProgress(quiet=True)
+    resources = Resources(CHIPS["tpu_v5e"], tmp_path, Binary(), Budget(60), progress)
+    limited = with_options(program(), {OPTION: "24576"})
+    with pytest.raises(CaptureError, match=message):
+        capture_for_search(limited, resources, standard_variants(0))
 
 
 def test_interrupted_among_the_limits_leaves_the_best_of_them(

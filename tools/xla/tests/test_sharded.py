@@ -22,6 +22,7 @@ from mallocmuzero_xla.capture import capture
 from mallocmuzero_xla.chips import CHIPS, Chip, known_topology, topology_devices
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.measure_cli import filled
 from mallocmuzero_xla.optimize import optimize
 from mallocmuzero_xla.placing import Placed, place
 
@@ -97,6 +98,28 @@ def test_artefact_fits_no_other_mesh_or_sharding(change: str) -> None:
     assert jnp.allclose(fast(*arrays(first, rows(mesh))), jnp.tanh(8.0))
     assert fast.artefact is None
     assert "are not those of the search" in fast.reason
+
+
+@needs_jax
+def test_measured_arrays_have_the_shardings_of_their_shapes() -> None:
+    mesh = mesh_of(jax.devices()[:4])
+    integers = jax.ShapeDtypeStruct((8,), jnp.int32, sharding=rows(mesh))
+    for _ in range(2):
+        made = filled((*shapes(columns(mesh), rows(mesh)), integers))
+        assert [leaf.sharding for leaf in made] == [columns(mesh), rows(mesh), rows(mesh)]
+        assert made[0].addressable_shards[3].data.shape == (8, 2)
+        assert made[2].tolist() == [0] * 8
+    (plain,) = filled((jax.ShapeDtypeStruct((8, 8), jnp.float32),))
+    assert jnp.array_equal(made[0], plain)
+    assert jnp.allclose(step(*made[:2]), jnp.tanh(made[1] @ made[0]))
+
+
+@needs_jax
+def test_shape_over_devices_of_a_topology_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    mesh = mesh_of(jax.devices()[:2])
+    monkeypatch.setattr("mallocmuzero_xla.measure_cli.compile_only_sharding", lambda leaf: mesh)
+    with pytest.raises(UsageError, match=r"of a topology.*build its mesh from jax\.devices"):
+        filled(tuple(shapes(rows(mesh))))
 
 
 def test_artefact_names_the_topology_and_its_devices(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
 
@@ -64,3 +65,22 @@ def test_damaged_text_is_not_taken_from_the_record(tmp_path: pathlib.Path) -> No
     second.begin(PROGRAM)
     assert (second.has(DEFAULT), second.has(SAMPLE)) == (True, False)
     assert recorded(tmp_path) == ({"default"}, set())
+
+
+def test_text_that_another_process_has_removed_is_no_error(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = store(tmp_path)
+    first.begin(PROGRAM)
+    first.add_text(DEFAULT, "HloModule default", 1.0)
+    listed = pathlib.Path.glob
+
+    def removed_meanwhile(folder: pathlib.Path, pattern: str) -> list[pathlib.Path]:
+        found = list(listed(folder, pattern))
+        for path in found:
+            path.unlink()
+        return found
+
+    monkeypatch.setattr(pathlib.Path, "glob", removed_meanwhile)
+    store(tmp_path).begin(dataclasses.replace(PROGRAM, sha256="2" * 64))
+    assert recorded(tmp_path) == (set(), set())

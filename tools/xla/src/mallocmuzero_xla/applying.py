@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mallocmuzero_xla.artefact import Artefact, load_artefact
+from mallocmuzero_xla.artefact import Artefact, is_folder, load_artefact
 from mallocmuzero_xla.call_signature import split_call
 from mallocmuzero_xla.errors import PlacedError, UsageError, in_one_line
 from mallocmuzero_xla.fitting import Registry
@@ -57,8 +57,12 @@ class AppliedFunction:
         """Runs the function."""
         if not len(self._registry):
             return self._plain(*args, **kwargs)
-        call = split_call(self._plain, args, kwargs)
-        key = call.signature()
+        try:
+            call = split_call(self._plain, args, kwargs)
+            key = call.signature()
+        except Exception as error:  # private names of jax have moved, or jax.jit refuses the call
+            self._fall_back(f"the call cannot be described: {in_one_line(error)}")
+            return self._plain(*args, **kwargs)
         if key is None:
             return self._plain(*args, **kwargs)
         try:
@@ -104,10 +108,16 @@ class AppliedFunction:
     def _find(self, lowered: Any, given: Mapping[str, Any]) -> Any:
         """Returns a PlacedCall, a jax.stages.Compiled, or None where no artefact is of use."""
         try:
-            artefacts, reason = self._registry.fitting(lowered)
+            return self._best(lowered, given)
         except UsageError as error:
             self._fall_back(str(error))
-            return None
+        except Exception as error:  # for example private names of jax have moved
+            self._fall_back(f"the artefact cannot be used: {in_one_line(error)}")
+        return None
+
+    def _best(self, lowered: Any, given: Mapping[str, Any]) -> Any:
+        """Does the work of `_find`; raises what goes wrong."""
+        artefacts, reason = self._registry.fitting(lowered)
         reasons = [] if artefacts else [reason]
         for artefact in artefacts:
             call, reason = self._made(artefact, lowered, given)
@@ -221,7 +231,7 @@ def _registry_of(artefacts: Artefacts) -> Registry:
         return Registry([artefacts])
     if isinstance(artefacts, str | os.PathLike):
         path = pathlib.Path(artefacts)
-        if path.is_dir():
+        if is_folder(path):
             return registry_in(path)
         return Registry([load_artefact(path)], path.parent)
     given = (each if isinstance(each, Artefact) else _at(each) for each in artefacts)

@@ -88,7 +88,7 @@ def load_artefact(path: str | os.PathLike[str]) -> Artefact:
     Raises UsageError, in one line, if the file cannot be read or is something else.
     """
     name = os.fspath(path)
-    if pathlib.Path(path).is_dir():
+    if is_folder(path):
         raise UsageError(f"{name}: a folder; expected an artefact, a file {SUFFIX}")
     if zipfile.is_zipfile(name):
         raise UsageError(
@@ -114,12 +114,21 @@ def load_artefact(path: str | os.PathLike[str]) -> Artefact:
     return artefact
 
 
+def is_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a folder; False, where Path.is_dir raises, if the path cannot be read."""
+    try:
+        return pathlib.Path(path).is_dir()
+    except OSError:
+        return False
+
+
 def _check_types(artefact: Artefact) -> None:
     """Raises TypeError unless every field has its type, as far as `apply` and reports need it."""
     for name in ("function", "chip", "topology", "fingerprint"):
         _require(isinstance(getattr(artefact, name), str), f"{name} is not a text")
     for name in ("versions", "compiler_options", "own_options"):
-        pairs = dict(getattr(artefact, name))
+        pairs = getattr(artefact, name)
+        _require(isinstance(pairs, dict), f"{name} is not an object")
         texts = all(isinstance(word, str) for pair in pairs.items() for word in pair)
         _require(texts, f"{name} has something other than texts")
     for name in ("default_cycles", "expected_cycles"):

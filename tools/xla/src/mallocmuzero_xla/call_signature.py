@@ -37,7 +37,7 @@ class SplitCall:
             if isinstance(leaf, jax.core.Tracer):
                 return None
             if isinstance(leaf, jax.Array):
-                kinds.append((leaf.aval, leaf.sharding if leaf.committed else None))
+                kinds.append((leaf.aval, *(_place(leaf) if leaf.committed else ())))
             elif hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
                 kinds.append((tuple(leaf.shape), leaf.dtype))
             else:  # a number: its value is an input of the program
@@ -45,6 +45,12 @@ class SplitCall:
         # 2 == 2.0 == True in Python, but they make different programs.
         static = tuple((place, type(value), value) for place, value in self.static)
         return tree, tuple(kinds), static, trace_context()
+
+
+def _place(array: Any) -> tuple[Any, Any]:
+    """Returns the sharding and the layout of a committed array: jax moves only other arrays."""
+    found = getattr(array, "format", None)  # absent in random keys
+    return array.sharding, found.layout if found is not None else None
 
 
 def split_call(jitted: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> SplitCall:

@@ -43,7 +43,8 @@ class Captured:
 
         Returns its report: the content of the program, and how well it predicts the compiler.
 
-        The binary is MALLOCMUZERO_BINARY, the first on PATH, or the one in build/bin.
+        The binary is MALLOCMUZERO_BINARY, the one in this package, the first on PATH, or the one in
+        build/bin.
         """
         return import_program(self.hlo, self.chip, pathlib.Path(path), self.fast_memory_bytes)
 

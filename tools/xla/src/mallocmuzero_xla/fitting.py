@@ -11,7 +11,7 @@ from typing import Any
 from mallocmuzero_xla.artefact import Artefact, file_sha256
 from mallocmuzero_xla.chips import chip_of_kind
 from mallocmuzero_xla.environment import versions_of
-from mallocmuzero_xla.errors import PlacedError
+from mallocmuzero_xla.errors import PlacedError, UsageError, in_one_line
 from mallocmuzero_xla.lowering import check_lowered, devices_of, fingerprint_of
 from mallocmuzero_xla.placed_file import PlacedFile
 
@@ -61,8 +61,12 @@ def misfits(artefact: Artefact, target: Target) -> Iterator[str]:
         yield f"found for {artefact.chip}, here is {target.chip or target.device_kind}"
     if artefact.devices != target.devices:
         yield f"found for {artefact.devices} devices, here are {target.devices}"
+    yield from _other_versions(artefact, target.versions)
+
+
+def _other_versions(artefact: Artefact, installed: Mapping[str, str]) -> Iterator[str]:
     for name, version in sorted(artefact.versions.items()):
-        here = target.versions.get(name)
+        here = installed.get(name)
         if here != version:
             yield f"found with {name} {version}, here is {here or 'none'}"
 
@@ -101,9 +105,14 @@ class Registry:
     def fitting(self, lowered: Any) -> tuple[list[Artefact], str]:
         """Returns the artefacts that fit a jax.stages.Lowered, the best first.
 
-        With none, the second part is the reason.
+        With none, the second part is the reason. Raises UsageError if `lowered` is something else.
         """
-        target = target_of(lowered)
+        try:
+            target = target_of(lowered)
+        except UsageError:
+            raise
+        except Exception as error:  # private names of jax have moved
+            return [], self._unreadable(error)
         found: list[Artefact] = []
         reasons: dict[int, str] = {}
         for artefact in self._artefacts:
@@ -116,6 +125,12 @@ class Registry:
             return found, ""
         # The artefact that is closest says most about what has changed.
         return [], reasons[min(reasons)] if reasons else "there is no artefact"
+
+    def _unreadable(self, error: Exception) -> str:
+        """Says why a lowered function cannot be described: most likely jax is another version."""
+        here = versions_of("tpu")
+        others = ("; ".join(_other_versions(artefact, here)) for artefact in self._artefacts)
+        return next(filter(None, others), f"the lowered function: {in_one_line(error)}")
 
     def executable(self, artefact: Artefact) -> PlacedFile | None:
         """Returns the placed executable of one of the artefacts; None if it is of options.

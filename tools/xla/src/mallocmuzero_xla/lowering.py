@@ -277,7 +277,7 @@ def _abstract_args(args: Sequence[Any], static: set[int], fallback: Any) -> list
     import jax
 
     dynamic = [arg for index, arg in enumerate(args) if index not in static]
-    if any(_compile_only_sharding(leaf) for leaf in jax.tree.leaves(dynamic)):
+    if any(compile_only_sharding(leaf) for leaf in jax.tree.leaves(dynamic)):
         fallback = None
 
     def abstract(leaf: Any) -> Any:
@@ -285,7 +285,7 @@ def _abstract_args(args: Sequence[Any], static: set[int], fallback: Any) -> list
         return jax.ShapeDtypeStruct(
             kind.shape,
             kind.dtype,
-            sharding=_compile_only_sharding(leaf) or fallback,
+            sharding=compile_only_sharding(leaf) or fallback,
             weak_type=getattr(kind, "weak_type", False),
         )
 
@@ -294,7 +294,7 @@ def _abstract_args(args: Sequence[Any], static: set[int], fallback: Any) -> list
     ]
 
 
-def _compile_only_sharding(leaf: Any) -> Any:
+def compile_only_sharding(leaf: Any) -> Any:
     """Returns the sharding of `leaf`, or None if it is over real devices, which do not matter."""
     from jax._src.lib import _jax
 

@@ -20,7 +20,7 @@ class OptimizedMany:
 
     Attributes:
         results: by name.
-        failures: reasons by name, each a sentence, of functions without a result.
+        failures: reasons by name, each a sentence, of functions without a result or an answer.
     """
 
     results: dict[str, Optimized]
@@ -65,9 +65,9 @@ def optimize_many(
 
     Each function gets an equal share of the time that is left, so the time that one does not use
     is for the others. A cached result is an answer if its search had an equal share of the whole
-    budget. A function that fails does not end the call. Ctrl-C ends the search of the function at
-    hand, and the call, which returns what there is. Before the first result it raises
-    KeyboardInterrupt.
+    budget. A function that fails does not end the call. A search that ends before an answer is a
+    failure, too. Ctrl-C ends the search of the function at hand, and the call, which returns what
+    there is. Before the first result it raises KeyboardInterrupt.
 
     Args:
         functions: by name, (fn, args) or (fn, args, jit_options), as builders return them.
@@ -99,7 +99,7 @@ def optimize_many(
         tell = _prefixed(name, on_progress) if on_progress else None
         try:
             found = optimize(fn, *args, budget=granted, on_progress=tell, **options, **jit_options)
-        except CaptureError as error:
+        except (CaptureError, OSError) as error:
             many.failures[name] = str(error)
         except KeyboardInterrupt:
             if not many.results:
@@ -107,8 +107,13 @@ def optimize_many(
             many.failures[name] = "Ctrl-C came before it had a result"
             interrupted = True
         else:
-            many.results[name] = found
             interrupted = bool(found.report["interrupted"])
+            if not found.undecided:
+                many.results[name] = found
+            elif interrupted and not many.results:
+                raise KeyboardInterrupt
+            else:
+                many.failures[name] = found.summary()
     return many
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
+import functools
 import json
 import pathlib
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from mallocmuzero_xla.applying import registry_in
-from mallocmuzero_xla.artefact import load_artefact
+from mallocmuzero_xla.artefact import is_folder, load_artefact
 from mallocmuzero_xla.builders import build_function
 from mallocmuzero_xla.command import add_artefact, add_function, add_json, whole_number
 from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.lowering import compile_only_sharding
 from mallocmuzero_xla.measuring import measure
 from mallocmuzero_xla.options_file import check_output
 
@@ -69,7 +71,7 @@ def _run_measure(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
         measured.save(arguments.output)
     if arguments.json:
-        print(json.dumps(dataclasses.asdict(measured)), flush=True)
+        print(json.dumps(measured.to_json()), flush=True)
     else:
         print(f"mallocmuzero-xla: {measured.summary()}", file=sys.stderr)
     return 0 if measured.used else 1
@@ -77,7 +79,7 @@ def _run_measure(arguments: argparse.Namespace) -> int:
 
 def _check_artefact(path: pathlib.Path) -> None:
     """Raises UsageError where `path` is no artefact: `apply`, in a program, only logs that."""
-    if not path.is_dir():
+    if not is_folder(path):
         load_artefact(path)
     elif not len(registry_in(path)):
         raise UsageError(f"{path}: there is no artefact in this folder")
@@ -86,7 +88,8 @@ def _check_artefact(path: pathlib.Path) -> None:
 def filled(args: tuple[Any, ...], static: int | tuple[int, ...] = ()) -> tuple[Any, ...]:
     """Returns the arguments with arrays in the place of shapes, and copies of arrays.
 
-    Floating-point values are normal random numbers; all others are 0.
+    Floating-point values are normal random numbers; all others are 0. Arrays have the shardings of
+    their shapes. Raises UsageError if a shape is sharded over devices that only compile.
     """
     import jax
     import jax.numpy as jnp
@@ -94,11 +97,28 @@ def filled(args: tuple[Any, ...], static: int | tuple[int, ...] = ()) -> tuple[A
     def fill(leaf: Any) -> Any:
         if not isinstance(leaf, jax.ShapeDtypeStruct):
             return jnp.copy(leaf) if isinstance(leaf, jax.Array) else leaf
-        if jnp.issubdtype(leaf.dtype, jnp.floating):
-            return jax.random.normal(jax.random.key(0), leaf.shape, leaf.dtype)
-        return jnp.zeros(leaf.shape, leaf.dtype)
+        if compile_only_sharding(leaf) is not None:
+            raise UsageError(
+                "an argument is sharded over devices of a topology, which only compile: build its "
+                "mesh from jax.devices() to measure"
+            )
+        return _maker(leaf.shape, leaf.dtype, leaf.sharding)()
 
     kept = {static} if isinstance(static, int) else set(static)
     return tuple(
         arg if index in kept else jax.tree.map(fill, arg) for index, arg in enumerate(args)
     )
+
+
+@functools.cache
+def _maker(shape: tuple[int, ...], dtype: Any, sharding: Any) -> Callable[[], Any]:
+    """Returns a function that makes an array, each part on its own device if it is sharded."""
+    import jax
+    import jax.numpy as jnp
+
+    def make() -> Any:
+        if jnp.issubdtype(dtype, jnp.floating):
+            return jax.random.normal(jax.random.key(0), shape, dtype)
+        return jnp.zeros(shape, dtype)
+
+    return make if sharding is None else jax.jit(make, out_shardings=sharding)

@@ -57,9 +57,15 @@ class Measured:
     versions: dict[str, str]
     environment: dict[str, str]
 
+    def to_json(self) -> dict[str, Any]:
+        """Returns all fields for JSON, which has no NaN and no infinity: these are None."""
+        finite = math.isfinite(self.largest_difference)
+        difference = self.largest_difference if finite else None
+        return {**dataclasses.asdict(self), "largest_difference": difference}
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes everything as JSON."""
-        content = json.dumps(dataclasses.asdict(self), indent=1) + "\n"
+        content = json.dumps(self.to_json(), indent=1) + "\n"
         write_atomically(pathlib.Path(path), content.encode("utf-8"))
 
     def summary(self) -> str:
@@ -203,11 +209,19 @@ def _difference(first: Any, second: Any) -> float:
     import jax.numpy as jnp
 
     def numbers(leaf: Any) -> Any:
-        if jnp.issubdtype(jnp.asarray(leaf).dtype, jax.dtypes.prng_key):
-            leaf = jax.random.key_data(leaf)
         found = jnp.asarray(leaf)
-        return found.astype(jnp.promote_types(found.dtype, "float32"))
+        if jnp.issubdtype(found.dtype, jax.dtypes.prng_key):
+            found = jax.random.key_data(leaf)
+        if jnp.issubdtype(found.dtype, jnp.floating) and found.dtype.itemsize < 4:
+            return found.astype(jnp.float32)
+        few_bits = jnp.issubdtype(found.dtype, jnp.integer) and found.dtype.itemsize < 4
+        return found.astype(jnp.int32) if few_bits or found.dtype == bool else found
 
     a, b = numbers(first), numbers(second)
+    if jnp.issubdtype(a.dtype, jnp.integer) and a.dtype == b.dtype:
+        # An unsigned difference is exact, where a signed one or a float might not be.
+        unsigned = jnp.uint32 if a.dtype.itemsize == 4 else jnp.uint64
+        larger, smaller = (each.astype(unsigned) for each in (jnp.maximum(a, b), jnp.minimum(a, b)))
+        return float(jnp.max(larger - smaller))
     same = (a == b) | (jnp.isnan(a) & jnp.isnan(b))
     return float(jnp.max(jnp.where(same, 0.0, jnp.abs(a - b))))

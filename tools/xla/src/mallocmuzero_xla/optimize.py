@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -79,11 +80,19 @@ class Optimized:
         """Returns the saved share of the default's cycles; None if the default does not compile."""
         return self.artefact.gain
 
+    @property
+    def undecided(self) -> bool:
+        """Returns whether the search ended too early to say that the default is best."""
+        found = bool(self.compiler_options) or self.executable is not None
+        return not found and Verified.from_json(self.report).undecided
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the artefact for `apply`; a placed executable goes beside it, as NAME.placed.
 
-        Raises UsageError if `path` is NAME.placed itself.
+        Raises UsageError if `path` is NAME.placed itself, or if the result is undecided.
         """
+        if self.undecided:
+            raise UsageError(f"{os.fspath(path)}: not written, {self.summary()}")
         if self.executable is None:
             self.artefact.save(path)
             return
@@ -219,19 +228,30 @@ def load_options(
     cache_dir: str | os.PathLike[str] | None = None,
     scoped_limit: bool = True,
     assignment: bool = True,
+    placed: bool = False,
     compiler_options: Mapping[str, Any] | None = None,
     **jit_options: Any,
 ) -> dict[str, str]:
     """Returns the options that `optimize` found for the same function, chip and compiler.
 
     Empty if there are none. Empty, with a warning on stderr, if they belong to another version of
-    the function or another compiler. Compiles nothing. The arguments are those of `optimize`.
+    the function or another compiler, or if the result is a placed executable. Compiles nothing.
+    The arguments are those of `optimize`.
     """
     target = chosen_chip(chip, topology)
     program = lower(fn, args, target, jit_options, compiler_options)
     folder = pathlib.Path(cache_dir) if cache_dir else cache_folder()
-    cached = OptionsCache(program, target, folder, Allowed(scoped_limit, assignment)).load()
-    return cached.verified.options if cached else {}
+    allowed = Allowed(scoped_limit, assignment, placed)
+    cached = OptionsCache(program, target, folder, allowed).load()
+    if cached is None:
+        return {}
+    if cached.verified.executable is not None:
+        print(
+            f"mallocmuzero-xla: {program.function}: the result is a placed executable, which "
+            f"`optimize` returns: there are no options",
+            file=sys.stderr,
+        )
+    return cached.verified.options
 
 
 class _Run:
@@ -262,24 +282,25 @@ class _Run:
         allowed = Allowed(scope.limits, scope.overrides, scope.executables is not None)
         options = OptionsCache(self._program, self._chip, self._cache, allowed)
         cached = options.load(warn_of_stale=False)
-        # An undecided entry is no answer: its search ended before a trial compile.
+        # An undecided entry is no answer.
         if cached is not None and (cached.verified.undecided or not _has_files(cached.verified)):
             cached = None
         if cached is not None and cached.budget_seconds >= self._budget.asked:
-            return self._optimized(cached.verified, from_cache=True)
+            return self._optimized(cached, from_cache=True)
         known = cached.verified if cached is not None else None
         if earlier is None:
             earlier = self._from_cache(options, known)
         verified = self._search(dataclasses.replace(scope, earlier=earlier))
         self._progress.close()
-        best = verified
+        best, searched = verified, self._budget.seconds
         # If neither has a result, the report is about the later search.
         if known and known.improves and known.optimized_cycles <= verified.optimized_cycles:
             best = dataclasses.replace(known, interrupted=verified.interrupted)
+            searched = cached.budget_seconds if cached is not None else searched
         if not (verified.interrupted or verified.undecided):
             budget = max(self._budget.seconds, self._budget.asked)
             options.store(CachedOptions(best, budget))
-        return self._optimized(best, from_cache=best is not verified)
+        return self._optimized(CachedOptions(best, searched), from_cache=best is not verified)
 
     def _from_cache(self, options: OptionsCache, known: Verified | None) -> Earlier:
         """Returns what the cache has found; `known` is for this program and compiler."""
@@ -299,10 +320,11 @@ class _Run:
         )
         return earlier
 
-    def _optimized(self, verified: Verified, from_cache: bool) -> Optimized:
+    def _optimized(self, result: CachedOptions, from_cache: bool) -> Optimized:
+        verified = result.verified
         default = verified.default_cycles if verified.default_error is None else None
         program = self._program
-        found = {"by": "optimize", "budget_seconds": self._budget.seconds}
+        found = {"by": "optimize", "budget_seconds": result.budget_seconds}
         names = ("seconds", "compiles", "trial_compiles", "kept", "limit_cycles", "default_error")
         found |= {name: getattr(verified, name) for name in names}
         found |= {IDENTITIES: verified.identities, LIMIT: verified.executable_limit_kib}

@@ -22,7 +22,7 @@ def describe(verified: Verified, from_cache: bool = False) -> str:
         took = f"from the cache: found by {took}; a larger budget searches again"
     if not verified.improves:
         return f"{default}: {_without_options(verified)} ({took})"
-    if verified.out_of_budget and not verified.trial_compiles:
+    if verified.out_of_budget and not verified.judged:
         took += "; budget spent before any placement was tried"
     ended = "interrupted; the best so far: " if verified.interrupted else ""
     better = (
@@ -48,12 +48,15 @@ def counted(number: int, noun: str) -> str:
 
 def _without_options(verified: Verified) -> str:
     """Says why there are no options; the user reacts differently to each reason."""
-    trials = counted(verified.trial_compiles, "trial compile")
-    compiled = "nothing compiled to less" if verified.rounds else "nothing compiled"
+    steps = len(verified.tried) - 1  # beyond the default
+    tried = counted(verified.trial_compiles, "trial compile")
+    if not verified.trial_compiles and steps > 0:
+        tried = counted(steps, "step")
+    compiled = "nothing compiled to less" if verified.compiled_more else "nothing compiled"
     if verified.interrupted:
-        return f"interrupted after {trials}, {_promise(verified)}{compiled}"
-    if verified.undecided and verified.trial_compiles:
-        return f"budget spent after {trials}, {_promise(verified)}{compiled}"
+        return f"interrupted after {tried}, {_promise(verified)}{compiled}"
+    if verified.undecided and verified.judged:
+        return f"budget spent after {tried}, {_promise(verified)}{compiled}"
     if verified.undecided:
         words = "budget spent before any placement was tried"
         if verified.compile_seconds is None:
@@ -62,7 +65,7 @@ def _without_options(verified: Verified) -> str:
         return f"{words}; {grant}; what has been compiled is kept"
     if verified.out_of_budget:
         return "nothing compiled to less within the budget, keep it"
-    if not verified.trial_compiles and verified.limit_cycles is None:
+    if not verified.judged and verified.limit_cycles is None:
         return "there is no other placement to try, keep it"
     return "nothing compiled to less, keep it"
 

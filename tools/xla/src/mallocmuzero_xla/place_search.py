@@ -138,7 +138,7 @@ def _run(line: list[str], tell: Callable[[str], None]) -> str:
                 process.kill()
             for reader in readers:
                 reader.join()
-    if process.returncode < 0 and -process.returncode in (signal.SIGINT, signal.SIGKILL):
+    if process.returncode == -signal.SIGINT:
         raise KeyboardInterrupt
     if process.returncode != 0:
         raise failure(COMMAND, process.returncode, "".join(words))

@@ -10,14 +10,23 @@ from mallocmuzero_xla.artefact import Artefact
 from mallocmuzero_xla.errors import FallbackWarning, PlacedError
 from mallocmuzero_xla.placed_payload import LoadedCall
 
+# Settings of jax that change a traced program, by name, with their words in a reason.
+_SETTINGS = {
+    "jax_default_matmul_precision": "precision of products",
+    "jax_enable_x64": "jax_enable_x64",
+    "jax_default_prng_impl": "jax_default_prng_impl",
+    "jax_threefry_partitionable": "jax_threefry_partitionable",
+}
+
 
 class PlacedCall:
     """A callable with the signature of the placed function.
 
     It runs the function itself, through jax.jit, if shapes, trees, shardings or static arguments
     differ from those it was placed with, or within a transformation of jax, or under another
-    jax.default_matmul_precision than it was loaded under. The first time it gives a FallbackWarning
-    with the reason. Without a function it raises PlacedError instead, except for the precision.
+    setting of jax (_SETTINGS) than it was loaded under. The first time it gives a FallbackWarning
+    with the reason. Without a function it raises PlacedError instead, and settings do not matter.
+    Under jax.disable_jit the function runs line by line, without a warning.
 
     Attributes:
         compiled: the placed executable as a jax.stages.Compiled; None if it could not be loaded.
@@ -43,7 +52,7 @@ class PlacedCall:
         self._parameters = {parameter: index for index, parameter in enumerate(parameters)}
         self._wanted = frozenset(range(arguments))
         self._jitted = jitted
-        self._precision = _precision() if jitted is not None else None
+        self._settings = _settings()
         self._warned = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -51,8 +60,7 @@ class PlacedCall:
         if self.compiled is None:
             assert self._jitted is not None  # load_placed checks this
             return self._jitted(*args, **kwargs)
-        if self._jitted is not None and _precision() != self._precision:
-            self.fall_back("called under another precision of products than it was loaded under")
+        if self._jitted is not None and self._other_settings():
             return self._jitted(*args, **kwargs)
         try:
             dynamic = self._dynamic(args, kwargs) if kwargs or self._static else args
@@ -63,6 +71,20 @@ class PlacedCall:
         self.fall_back(f"called with what it was not placed for: {reason}")
         assert self._jitted is not None
         return self._jitted(*args, **kwargs)
+
+    def _other_settings(self) -> bool:
+        """Whether settings of jax demand the function itself; falls back if they have changed."""
+        import jax
+
+        if jax.config.jax_disable_jit:
+            return True
+        now = _settings()
+        if now == self._settings:
+            return False
+        pairs = zip(_SETTINGS.values(), self._settings, now, strict=True)
+        name = next(words for words, loaded, here in pairs if loaded != here)
+        self.fall_back(f"called under another {name} than it was loaded under", depth=3)
+        return True
 
     def fall_back(self, reason: str, depth: int = 2) -> None:
         """Records the reason for a fallback; warns once, or raises PlacedError without a function.
@@ -96,11 +118,11 @@ class PlacedCall:
         return [slots[position] for position in sorted(slots)]
 
 
-def _precision() -> Any:
-    """Returns jax's default precision of products in this thread."""
+def _settings() -> tuple[Any, ...]:
+    """Returns the values of _SETTINGS in this thread."""
     import jax
 
-    return jax.config.jax_default_matmul_precision
+    return tuple(getattr(jax.config, name, None) for name in _SETTINGS)
 
 
 class _OtherArgumentsError(Exception):

@@ -41,7 +41,7 @@ class PlacedHeader:
         inputs: shape, dtype, weak_type, donated and sharding of each array argument, and `given`:
             whether the sharding came with the argument.
         outputs: shape, dtype and sharding of each result.
-        parameters: names of the function's positional parameters, if it has any.
+        parameters: names of the function's positional parameters, empty where calls have none.
         arguments: the number of positional arguments.
         jit_options: the keyword arguments of jax.jit that JSON can hold, to repeat the jit.
         report: the report of `mallocmuzero optimize --json`.

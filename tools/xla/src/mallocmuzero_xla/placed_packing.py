@@ -101,15 +101,18 @@ def _outputs(compiled: Any) -> list[dict[str, Any]]:
 
 
 def _parameters(jitted: Any) -> list[str]:
-    """Returns the names of the positional parameters, which calls may use as keywords."""
+    """Returns the names of the positional parameters, which calls may use as keywords.
+
+    A parameter that is positional only has an empty name.
+    """
     signature = getattr(getattr(jitted, "_jit_info", None), "fun_signature", None)
     if signature is None:
         return []
     names = []
     for parameter in signature.parameters.values():
-        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+        if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             break
-        names.append(parameter.name)
+        names.append("" if parameter.kind is parameter.POSITIONAL_ONLY else parameter.name)
     return names
 
 

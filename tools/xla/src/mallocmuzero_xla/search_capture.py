@@ -52,7 +52,7 @@ def capture_for_search(
     """Makes the required compiles, and samples as far as the budget allows.
 
     Texts of earlier captures are reused. Raises CaptureError if the program does not compile with
-    everything in HBM, which mappings are relative to.
+    everything in HBM, which mappings are relative to, or by default.
     """
     folder = resources.captures / program.sha256
     with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
@@ -75,7 +75,9 @@ def _capture_required(subject: Subject, required: Sequence[Variant], resources: 
     try:
         run_capture(subject, list(required), limits, resources.progress.quiet)
     except CaptureError as error:
-        reason = store.failures.get(ALL_HBM, str(error))
+        reason = store.failures.get(ALL_HBM)
+        if reason is None:
+            raise  # the error names the default
         raise CaptureError(f"it does not compile with everything in HBM ({reason})") from error
 
 

@@ -151,7 +151,7 @@ class CaptureStore:
 
     def _remove_texts(self) -> None:
         for path in self.folder.glob(f"*{SUFFIX}"):
-            path.unlink()
+            path.unlink(missing_ok=True)  # another process may have removed it
 
     def _write_record(self) -> None:
         self._add_what_others_have_recorded()

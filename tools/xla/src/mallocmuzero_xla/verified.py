@@ -117,11 +117,40 @@ class Verified:
         """Whether the search ended too early to say that the default is best."""
         if self.improves:
             return False
-        judged = bool(self.trial_compiles or self.rounds)
         promise = self.best_predicted_cycles
         promised = promise is not None and promise < self.default_cycles
         untried = promised and not self.rounds and not self._compiled_settings()
-        return self.interrupted or (self.out_of_budget and (untried or not judged))
+        open_ended = untried or self._left_out() or not self.judged
+        return self.interrupted or (self.out_of_budget and open_ended)
+
+    @property
+    def judged(self) -> bool:
+        """Whether the compiler was asked for anything other than the default, and gave cycles."""
+        priced = [
+            step
+            for step in self.tried
+            if step.get("cycles") is not None and step["step"] != "prepare"
+        ]
+        return bool(self.trial_compiles or self.rounds or priced[1:])  # the first is the default
+
+    @property
+    def compiled_more(self) -> bool:
+        """Whether machine code of anything other than the default was made."""
+        compiled = [
+            step
+            for step in self.tried
+            if step["step"] in ("compile", "start", "placed")
+            and step.get("cycles") is not None
+            and not step.get("estimated")
+        ]
+        return bool(self.rounds or compiled[1:])
+
+    def _left_out(self) -> bool:
+        """Whether the budget had no room for the machine code of a better compile in phases."""
+        return any(
+            step.get("estimated") and step.get("cycles") is None and step.get("error") is None
+            for step in self.tried
+        )
 
     def _compiled_settings(self) -> bool:
         """Whether settings that a trial compile had promised were compiled to the end."""
