@@ -69,10 +69,19 @@ void ActorState::AddDemonstrated(const std::string& program) {
   shown_[program] = Shown::kHandedOver;
 }
 
+bool ActorState::MayBeginLocked(absl::Time now) const {
+  return inputs_.assigned != nullptr && inputs_.network != nullptr && Lag() <= max_policy_lag_ &&
+         now - last_contact_ <= kLearnerAwayPatience;
+}
+
+bool ActorState::MayBegin(absl::Time now) const {
+  const absl::MutexLock lock(&mutex_);
+  return MayBeginLocked(now);
+}
+
 std::optional<RoundInputs> ActorState::NextRound(absl::Time now) {
   const absl::MutexLock lock(&mutex_);
-  if (inputs_.assigned == nullptr || inputs_.network == nullptr) return std::nullopt;
-  if (Lag() > max_policy_lag_ || now - last_contact_ > kLearnerAwayPatience) return std::nullopt;
+  if (!MayBeginLocked(now)) return std::nullopt;
   network_used_ = true;
   return inputs_;
 }

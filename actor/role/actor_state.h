@@ -62,7 +62,11 @@ class ActorState {
   // Takes over the learner's answer to a report, which arrived at `now`.
   void SetOrders(const v1::ActorOrders& orders, absl::Time now);
 
-  // Returns the inputs of the next round, or nullopt if the thread must wait for the learner.
+  // Whether a round may begin now; otherwise the thread must wait for the learner.
+  bool MayBegin(absl::Time now) const;
+
+  // Returns the inputs of the next round, or nullopt unless MayBegin. Call it only if nothing else
+  // holds the round back: the weights count as used.
   std::optional<RoundInputs> NextRound(absl::Time now);
 
   // Adds a round's figures. The next report tells the learner the returns of the self-play games.
@@ -106,6 +110,7 @@ class ActorState {
   // report will say so; a report has said so.
   enum class Shown : uint8_t { kTaken, kHandedOver, kReported };
 
+  bool MayBeginLocked(absl::Time now) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void AddOutcome(const std::string& program, uint64_t games, double sum, double best)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t Lag() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
