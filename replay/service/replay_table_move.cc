@@ -41,10 +41,9 @@ absl::Status ReplayTable::Sync() {
 
 // Remembers ids that another shard has evicted as if this shard had evicted them.
 void ReplayTable::RememberEvicted(absl::Span<const ItemId> ids, int64_t now) {
-  const int64_t forget_at = now + config_.remember_evicted_seconds();
   for (const ItemId& id : ids) {
     if (ids_.Find(id).state != IdSet::State::kUnknown) continue;
-    ids_.Evict(id, forget_at);
+    const int64_t forget_at = ids_.Evict(id, now + config_.remember_evicted_seconds());
     if (!storage_->on_disk()) continue;
     // No item has this serial.
     new_evictions_.push_back({.serial = counters_.next_serial++,

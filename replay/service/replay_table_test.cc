@@ -290,6 +290,20 @@ TEST(IdSet, ForgetsTheOldestOfTooMany) {
   EXPECT_EQ(ids.forgotten_until(), 100);
 }
 
+TEST(IdSet, RemembersForNoLessLongAfterTheClockWasSetBack) {
+  IdSet ids(/*most_evicted=*/2);
+  const auto id = [](uint64_t index) { return MakeItem(index, 1).metadata.id; };
+  EXPECT_EQ(ids.Evict(id(1), 100), 100);
+  EXPECT_EQ(ids.Evict(id(2), 50), 100);
+  ids.Forget(60);
+  EXPECT_EQ(ids.evicted(), 2);
+  // Nothing that is still remembered may be deleted from the disk.
+  EXPECT_EQ(ids.Evict(id(3), 60), 100);
+  EXPECT_EQ(ids.forgotten_until(), 100);
+  ids.Forget(100);
+  EXPECT_EQ(ids.evicted(), 0);
+}
+
 TEST(IdSet, AnIdThatIsBackIsNotForgotten) {
   IdSet ids;
   const ItemId id = MakeItem(1, 1).metadata.id;
