@@ -1,6 +1,9 @@
 #include "cluster/shard_move.h"
 
+#include <cstdint>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -220,6 +223,26 @@ TEST_F(ShardMoveTest, GamesThatOneHeirRefusesHideNoLossOfAnother) {
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->refused, 5);
   EXPECT_EQ(c_->Stats().items(), 2);
+}
+
+TEST_F(ShardMoveTest, CountsADamagedGameAlsoBehindAllOthers) {
+  Write(*a_, 0, 1);
+  a_ = nullptr;
+  {
+    const std::string path = Config("a").data_dir() + "/segments/00000001.segment";
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(60);
+    const int byte = file.get();
+    ASSERT_NE(byte, EOF) << path;
+    file.seekp(60);
+    file.put(static_cast<char>(byte ^ 1));
+  }
+  a_ = Start("a");
+  roster_ = RosterOf({AddressOf(*a_, "a"), AddressOf(*b_, "b"), AddressOf(*c_, "c")});
+  const auto result = MoveGames(*BeginRemoval(roster_, "a"), "a", security_, Nothing);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->games, 0);
+  EXPECT_EQ(result->damaged, 1);
 }
 
 TEST_F(ShardMoveTest, SaysWhyAMoveCannotBe) {
