@@ -290,7 +290,8 @@ absl::StatusOr<ShardCopy> DurableStorageImpl::Checkpoint() {
   absl::Status status = CopyInto(unfinished);
   if (status.ok()) status = FinishCopy(path);
   if (status.ok()) {
-    return ShardCopy{.path = path, .removed = RemoveOldCopies(options_.folder, options_.copies)};
+    return ShardCopy{.path = path,
+                     .removed = RemoveOldCopies(options_.folder, options_.copies, path)};
   }
   std::error_code error;
   std::filesystem::remove_all(unfinished, error);
