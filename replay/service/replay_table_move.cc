@@ -31,7 +31,9 @@ std::vector<Slot> ReplayTable::SlotsByAge() const {
 
 ReplayTable::Exported ReplayTable::Export(Slot slot) const {
   const absl::MutexLock lock(&mutex_);
-  return {.bytes = storage_->Get({&slot, 1}).front(), .priorities = selector_.Priorities(slot)};
+  return {.bytes = storage_->Get({&slot, 1}).front(),
+          .priorities = selector_.Priorities(slot),
+          .total_return = records_[slot].total_return};
 }
 
 absl::Status ReplayTable::Sync() {
