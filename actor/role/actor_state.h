@@ -95,8 +95,9 @@ class ActorState {
   uint64_t network_step() const;
   uint64_t policy_lag() const;
 
-  // TakeOutcomes moves the outcomes and demonstrations since the last call into a report.
-  // PutBackOutcomes undoes that if the report did not arrive.
+  // TakeOutcomes moves the outcomes and demonstrations since the last call into a report. Call
+  // PutBackOutcomes if there was no answer to the report: the next one has the same outcomes, and
+  // later ones wait, because the learner may have counted them although the answer was lost.
   void TakeOutcomes(v1::ActorReport& report);
   void PutBackOutcomes(const v1::ActorReport& report);
 
@@ -111,8 +112,7 @@ class ActorState {
   enum class Shown : uint8_t { kTaken, kHandedOver, kReported };
 
   bool MayBeginLocked(absl::Time now) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  void AddOutcome(const std::string& program, uint64_t games, double sum, double best)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddOutcome(const std::string& program, double value) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t Lag() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return newest_step_ > inputs_.step ? newest_step_ - inputs_.step : 0;
   }
@@ -126,6 +126,8 @@ class ActorState {
   std::string learner_trouble_ ABSL_GUARDED_BY(mutex_);
   PlayFigures figures_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Outcome> outcomes_ ABSL_GUARDED_BY(mutex_);  // by program
+  uint64_t outcomes_number_ ABSL_GUARDED_BY(mutex_) = 0;             // of the last report with any
+  v1::ActorReport unanswered_ ABSL_GUARDED_BY(mutex_);               // outcomes that were put back
   std::map<uint32_t, PlayBlock> blocked_ ABSL_GUARDED_BY(mutex_);    // by thread
 
   std::vector<uint32_t> undemonstrated_ ABSL_GUARDED_BY(mutex_);  // programs, from the orders
