@@ -62,9 +62,9 @@ absl::Status DurableStorageImpl::ReadSegment(uint32_t segment, Move& move,
   return ReadItems(move, lost);
 }
 
-// Reads the items and records of move.from from move.old_places; records keep move.returns. An item that cannot be read does
-// not hold back the others: a damaged item is added to `lost`, and a read error is returned after
-// all items were tried.
+// Reads the items and records of move.from from move.old_places; records keep move.returns. An item
+// that cannot be read does not hold back the others: a damaged item is added to `lost`, and a read
+// error is returned after all items were tried.
 absl::Status DurableStorageImpl::ReadItems(Move& move, std::vector<LostItem>& lost) const {
   absl::Status status;
   size_t kept = 0;

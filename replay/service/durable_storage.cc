@@ -224,9 +224,8 @@ void DurableStorageImpl::Publish(const StorageBatch& batch) {
     entries_.Include(put.slot);
     Entry& entry = entries_[put.slot];
     if (entry.serial == put.serial) replaced_.push_back(entry.place);
-    entry = {.serial = put.serial,
-             .place = places_[i],
-             .total_return = put.item.metadata.total_return};
+    entry = {
+        .serial = put.serial, .place = places_[i], .total_return = put.item.metadata.total_return};
     cache_.Put(put.slot, put.item.wire);
   }
 }

@@ -37,8 +37,9 @@ class IdSet {
   // Adds the id of an item that was stored in `slot`.
   void Add(const ItemId& id, Slot slot) { PartOf(id)[id] = slot; }
 
-  // Remembers the id as evicted until `forget_at`, in Unix seconds, but not for less long than the id
-  // before it, as after the clock was set back. Returns the time until which the id is remembered.
+  // Remembers the id as evicted until `forget_at`, in Unix seconds, but not for less long than the
+  // id before it, as after the clock was set back. Returns the time until which the id is
+  // remembered.
   int64_t Evict(const ItemId& id, int64_t forget_at);
 
   // Drops evicted ids whose `forget_at` is not after `now`, in Unix seconds.

@@ -27,7 +27,8 @@ absl::Status AddTo(const v1::MovedItems::Moved& moved, TableInsert& insert) {
   std::vector<float> priorities(moved.priorities().begin(), moved.priorities().end());
   for (const float priority : priorities) {
     if (IsPriority(priority)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("priorities: ", priority, ", must be finite and not below 0"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("priorities: ", priority, ", must be finite and not below 0"));
   }
   if (priorities.size() != metadata->positions) priorities.clear();
   insert.indices.push_back(Size32(insert.items));
