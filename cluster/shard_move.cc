@@ -29,6 +29,7 @@ namespace {
 struct Heir {
   std::unique_ptr<ReplayAdmin> admin;
   absl::flat_hash_set<std::string> ids;
+  uint64_t refused = 0;    // of these games
   bool has_parts = false;  // it got anything
 };
 
@@ -71,9 +72,9 @@ class Mover {
       MMZ_RETURN_IF_ERROR(Send(name, request));
       MMZ_RETURN_IF_ERROR(
           heir.admin->ListIds([&heir = heir](absl::string_view id, bool) { heir.ids.erase(id); }));
-      if (heir.ids.size() <= moved_.refused) continue;
+      if (heir.ids.size() <= heir.refused) continue;
       return absl::UnavailableError(
-          absl::StrCat("shard ", name, " lacks ", heir.ids.size(),
+          absl::StrCat("shard ", name, " lacks ", heir.ids.size() - heir.refused,
                        " of the games that it took over, as after a power "
                        "cut: run the command again"));
     }
@@ -85,13 +86,15 @@ class Mover {
  private:
   absl::Status Send(const std::string& name, const v1::TakeOverRequest& request) {
     const absl::Time deadline = SteadyNow() + patience_;
-    heirs_[name].has_parts = true;
+    Heir& heir = heirs_[name];
+    heir.has_parts = true;
     Backoff backoff(/*seed=*/0);
     while (true) {
-      const absl::StatusOr<v1::TakeOverResponse> answer = heirs_[name].admin->TakeOver(request);
+      const absl::StatusOr<v1::TakeOverResponse> answer = heir.admin->TakeOver(request);
       if (answer.ok()) {
         if (answer->refused() > 0 && moved_.refused == 0) moved_.why_refused = answer->why();
         moved_.refused += answer->refused();
+        heir.refused += answer->refused();
         return absl::OkStatus();
       }
       const bool may_come_back =

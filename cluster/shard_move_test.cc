@@ -1,6 +1,9 @@
 #include "cluster/shard_move.h"
 
+#include <cstdint>
+#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <set>
 #include <string>
@@ -184,6 +187,62 @@ TEST_F(ShardMoveTest, ARetiredShardServesNothingEvenAfterARestart) {
     a_ = Start("a");
   }
   EXPECT_THAT(a_->notes().back(), HasSubstr("was removed from the cluster"));
+}
+
+TEST_F(ShardMoveTest, GamesThatOneHeirRefusesHideNoLossOfAnother) {
+  const std::string address_of_c = c_->address();
+  b_ = nullptr;
+  b_ = StartShard(Config("b", /*positions=*/5));  // too small for any game
+  roster_ = RosterOf({AddressOf(*a_, "a"), AddressOf(*b_, "b"), AddressOf(*c_, "c")});
+  const v1::ShardRoster leaving = *BeginRemoval(roster_, "a");
+  int of_b = 0;
+  int of_c = 0;
+  for (uint64_t i = 0; of_b < 5 || of_c < 2; ++i) {
+    const bool at_b = ShardOfGame(leaving, "a", MakeTrajectory(i, 10).id()) == "b";
+    int& games = at_b ? of_b : of_c;
+    if (games == (at_b ? 5 : 2)) continue;
+    ++games;
+    Write(*a_, i, i + 1);
+  }
+  // Loses what c has got.
+  bool lost = false;
+  const auto lose = [&](const MovedGames&) {
+    if (lost) return;
+    lost = true;
+    c_ = nullptr;
+    std::filesystem::remove_all(Config("c").data_dir());
+    v1::ReplayShard config = Config("c");
+    config.set_address(address_of_c);
+    c_ = StartShard(config);
+  };
+  const absl::Status moved = MoveGames(leaving, "a", security_, lose).status();
+  EXPECT_TRUE(absl::IsUnavailable(moved)) << moved;
+  EXPECT_THAT(moved.message(), HasSubstr("shard c lacks 2 of the games"));
+  // The second try sends all games again.
+  const auto again = MoveGames(leaving, "a", security_, Nothing);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->refused, 5);
+  EXPECT_EQ(c_->Stats().items(), 2);
+}
+
+TEST_F(ShardMoveTest, CountsADamagedGameAlsoBehindAllOthers) {
+  Write(*a_, 0, 1);
+  a_ = nullptr;
+  {
+    const std::string path = Config("a").data_dir() + "/segments/00000001.segment";
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(60);
+    const int byte = file.get();
+    ASSERT_NE(byte, EOF) << path;
+    file.seekp(60);
+    file.put(static_cast<char>(byte ^ 1));
+  }
+  a_ = Start("a");
+  roster_ = RosterOf({AddressOf(*a_, "a"), AddressOf(*b_, "b"), AddressOf(*c_, "c")});
+  const auto result = MoveGames(*BeginRemoval(roster_, "a"), "a", security_, Nothing);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->games, 0);
+  EXPECT_EQ(result->damaged, 1);
 }
 
 TEST_F(ShardMoveTest, SaysWhyAMoveCannotBe) {

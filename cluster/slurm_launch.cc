@@ -97,9 +97,10 @@ absl::Status Check(const v1::ClusterConfig& config, const Security& security) {
   // Roles listen on the addresses of their nodes, whatever host the configuration names.
   constexpr char kSomeNode[] = "node:7400";
   MMZ_RETURN_IF_ERROR(security.CheckListenAddress(kSomeNode));
-  const bool metrics = !config.learner().metrics_address().empty() ||
-                       !config.actor().metrics_address().empty() ||
-                       !config.reanalyse().metrics_address().empty();
+  bool metrics = !config.learner().metrics_address().empty() ||
+                 !config.actor().metrics_address().empty() ||
+                 !config.reanalyse().metrics_address().empty();
+  for (const v1::ReplayShard& shard : config.replay()) metrics |= !shard.metrics_address().empty();
   return metrics ? security.MetricsAccess(kSomeNode).status() : absl::OkStatus();
 }
 

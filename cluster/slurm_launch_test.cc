@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/substitute.h"
 #include "cluster/cluster_config.h"
 #include "cluster/config_template.h"
 #include "cluster/slurm_site.h"
@@ -19,6 +20,7 @@
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
 #include "rpc/security.h"
+#include "rpc/test_certificates.h"
 
 namespace mallocmuzero {
 namespace {
@@ -158,6 +160,28 @@ TEST_F(SlurmLaunchTest, SecretsThatOthersMayReadAreRefused) {
 TEST_F(SlurmLaunchTest, ConfigurationWithoutSecurityIsRefused) {
   // On loopback addresses it is valid, but roles on Slurm listen on the addresses of their nodes.
   EXPECT_FALSE(Launch("learner { workloads: '.' }", "").ok());
+}
+
+// Metrics are served without TLS, and roles on Slurm serve them on the addresses of their nodes.
+TEST_F(SlurmLaunchTest, MetricsThatOthersMayReadAreRefused) {
+  const TestCertificates certificates = MakeTestCertificates();
+  std::ofstream(folder_ + "/ca.pem") << certificates.ca;
+  std::ofstream(folder_ + "/cert.pem") << certificates.certificate;
+  std::ofstream(folder_ + "/key.pem") << certificates.key;
+  chmod((folder_ + "/key.pem").c_str(), 0600);
+  constexpr char kWithTls[] =
+      "security { ca_file: 'ca.pem' certificate_file: 'cert.pem' key_file: 'key.pem' }\n"
+      "replay { name: 'a' address: 'h:7410' $0 }\n"
+      "learner { address: 'h:7400' workloads: '.' $1 }\n"
+      "actor { count: 1 }\n";
+  EXPECT_EQ(Launch(absl::Substitute(kWithTls, "", ""), "").status(), absl::OkStatus());
+  for (const std::string& config :
+       {absl::Substitute(kWithTls, "metrics_address: '127.0.0.1:9465'", ""),
+        absl::Substitute(kWithTls, "", "metrics_address: '127.0.0.1:9465'")}) {
+    EXPECT_THAT(std::string(Launch(config, "").status().message()),
+                HasSubstr("metrics can be read from other machines"))
+        << config;
+  }
 }
 
 TEST_F(SlurmLaunchTest, ShardWithTheNameOfAnotherRoleIsRefused) {

@@ -69,27 +69,35 @@ void ActorState::AddDemonstrated(const std::string& program) {
   shown_[program] = Shown::kHandedOver;
 }
 
+bool ActorState::MayBeginLocked(absl::Time now) const {
+  return inputs_.assigned != nullptr && inputs_.network != nullptr && Lag() <= max_policy_lag_ &&
+         now - last_contact_ <= kLearnerAwayPatience;
+}
+
+bool ActorState::MayBegin(absl::Time now) const {
+  const absl::MutexLock lock(&mutex_);
+  return MayBeginLocked(now);
+}
+
 std::optional<RoundInputs> ActorState::NextRound(absl::Time now) {
   const absl::MutexLock lock(&mutex_);
-  if (inputs_.assigned == nullptr || inputs_.network == nullptr) return std::nullopt;
-  if (Lag() > max_policy_lag_ || now - last_contact_ > kLearnerAwayPatience) return std::nullopt;
+  if (!MayBeginLocked(now)) return std::nullopt;
   network_used_ = true;
   return inputs_;
 }
 
-void ActorState::AddOutcome(const std::string& program, uint64_t games, double sum, double best) {
+void ActorState::AddOutcome(const std::string& program, double value) {
   Outcome& outcome = outcomes_[program];
-  outcome.best = outcome.games == 0 ? best : std::max(outcome.best, best);
-  outcome.games += games;
-  outcome.sum += sum;
+  outcome.best = outcome.games == 0 ? value : std::max(outcome.best, value);
+  ++outcome.games;
+  outcome.sum += value;
 }
 
 void ActorState::AddRound(const SelfPlayStats& stats, absl::Span<const v1::Trajectory> self_play) {
   const absl::MutexLock lock(&mutex_);
   figures_.stats.Add(stats);
   for (const v1::Trajectory& game : self_play) {
-    const double value = TotalReturn(game).share();
-    AddOutcome(game.program_sha256(), 1, value, value);
+    AddOutcome(game.program_sha256(), TotalReturn(game).share());
   }
 }
 
@@ -137,14 +145,21 @@ uint64_t ActorState::policy_lag() const {
 
 void ActorState::TakeOutcomes(v1::ActorReport& report) {
   const absl::MutexLock lock(&mutex_);
-  for (const auto& [program, outcome] : outcomes_) {
-    v1::ActorReport::Outcome& reported = *report.add_outcomes();
-    reported.set_program_sha256(program);
-    reported.set_games(outcome.games);
-    reported.set_mean_return(outcome.sum / static_cast<double>(outcome.games));
-    reported.set_best_return(outcome.best);
+  if (!unanswered_.outcomes().empty()) {
+    *report.mutable_outcomes() = unanswered_.outcomes();
+    report.set_outcomes_number(unanswered_.outcomes_number());
+    unanswered_.Clear();
+  } else if (!outcomes_.empty()) {
+    for (const auto& [program, outcome] : outcomes_) {
+      v1::ActorReport::Outcome& reported = *report.add_outcomes();
+      reported.set_program_sha256(program);
+      reported.set_games(outcome.games);
+      reported.set_mean_return(outcome.sum / static_cast<double>(outcome.games));
+      reported.set_best_return(outcome.best);
+    }
+    report.set_outcomes_number(++outcomes_number_);
+    outcomes_.clear();
   }
-  outcomes_.clear();
   for (auto& [program, shown] : shown_) {
     if (shown != Shown::kHandedOver) continue;
     report.add_demonstrated(program);
@@ -154,10 +169,8 @@ void ActorState::TakeOutcomes(v1::ActorReport& report) {
 
 void ActorState::PutBackOutcomes(const v1::ActorReport& report) {
   const absl::MutexLock lock(&mutex_);
-  for (const v1::ActorReport::Outcome& outcome : report.outcomes()) {
-    AddOutcome(outcome.program_sha256(), outcome.games(),
-               outcome.mean_return() * static_cast<double>(outcome.games()), outcome.best_return());
-  }
+  *unanswered_.mutable_outcomes() = report.outcomes();
+  unanswered_.set_outcomes_number(report.outcomes_number());
   for (const std::string& program : report.demonstrated()) shown_[program] = Shown::kHandedOver;
 }
 

@@ -62,7 +62,11 @@ class ActorState {
   // Takes over the learner's answer to a report, which arrived at `now`.
   void SetOrders(const v1::ActorOrders& orders, absl::Time now);
 
-  // Returns the inputs of the next round, or nullopt if the thread must wait for the learner.
+  // Whether a round may begin now; otherwise the thread must wait for the learner.
+  bool MayBegin(absl::Time now) const;
+
+  // Returns the inputs of the next round, or nullopt unless MayBegin. Call it only if nothing else
+  // holds the round back: the weights count as used.
   std::optional<RoundInputs> NextRound(absl::Time now);
 
   // Adds a round's figures. The next report tells the learner the returns of the self-play games.
@@ -91,8 +95,9 @@ class ActorState {
   uint64_t network_step() const;
   uint64_t policy_lag() const;
 
-  // TakeOutcomes moves the outcomes and demonstrations since the last call into a report.
-  // PutBackOutcomes undoes that if the report did not arrive.
+  // TakeOutcomes moves the outcomes and demonstrations since the last call into a report. Call
+  // PutBackOutcomes if there was no answer to the report: the next one has the same outcomes, and
+  // later ones wait, because the learner may have counted them although the answer was lost.
   void TakeOutcomes(v1::ActorReport& report);
   void PutBackOutcomes(const v1::ActorReport& report);
 
@@ -106,8 +111,8 @@ class ActorState {
   // report will say so; a report has said so.
   enum class Shown : uint8_t { kTaken, kHandedOver, kReported };
 
-  void AddOutcome(const std::string& program, uint64_t games, double sum, double best)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayBeginLocked(absl::Time now) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void AddOutcome(const std::string& program, double value) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t Lag() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return newest_step_ > inputs_.step ? newest_step_ - inputs_.step : 0;
   }
@@ -121,6 +126,8 @@ class ActorState {
   std::string learner_trouble_ ABSL_GUARDED_BY(mutex_);
   PlayFigures figures_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Outcome> outcomes_ ABSL_GUARDED_BY(mutex_);  // by program
+  uint64_t outcomes_number_ ABSL_GUARDED_BY(mutex_) = 0;             // of the last report with any
+  v1::ActorReport unanswered_ ABSL_GUARDED_BY(mutex_);               // outcomes that were put back
   std::map<uint32_t, PlayBlock> blocked_ ABSL_GUARDED_BY(mutex_);    // by thread
 
   std::vector<uint32_t> undemonstrated_ ABSL_GUARDED_BY(mutex_);  // programs, from the orders

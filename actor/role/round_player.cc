@@ -51,15 +51,17 @@ absl::Status RoundPlayer::Run(const absl::Notification& stop) {
   SetComputeThreads(1);
   while (!stop.HasBeenNotified()) {
     const absl::Time start = SteadyNow();
-    const std::optional<RoundInputs> inputs = state_.NextRound(start);
     PlayBlock block;
     Round round;
-    if (!inputs.has_value()) {
+    if (!state_.MayBegin(start)) {
       block.on = PlayBlock::On::kLearner;
     } else if (writer_.spooled_bytes() >= options_.spool_bytes) {
       block = SpoolBlock(writer_);
     } else if (writer_.held_back() > options_.most_held_back) {
       block = HeldBackBlock();
+    } else if (const std::optional<RoundInputs> inputs = state_.NextRound(start);
+               !inputs.has_value()) {
+      block.on = PlayBlock::On::kLearner;
     } else {
       const absl::StatusOr<bool> shown = Demonstrate(*inputs->assigned, stop);
       if (!shown.ok()) return shown.status();

@@ -137,8 +137,12 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
     actor.decisions_per_second = decisions / seconds;
     actor.simulations_per_second = simulations / seconds;
   }
+  // The outcomes come again if the answer to the report before was lost.
+  const uint64_t known_outcomes = is_new ? 0 : before.outcomes_number();
+  const bool counted = report.outcomes_number() > 0 && report.outcomes_number() <= known_outcomes;
   actor.last = now;
   actor.report = report;
+  actor.report.set_outcomes_number(std::max(report.outcomes_number(), known_outcomes));
   actor.report.set_blocked_on(WithoutControls(report.blocked_on()));
   actor.report.set_trouble(WithoutControls(report.trouble()));
   actor.report.clear_outcomes();
@@ -148,7 +152,7 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
   for (const v1::ActorReport::Outcome& outcome : report.outcomes()) {
     const auto found = program_of_.find(outcome.program_sha256());
     // The program may belong to an earlier assignment.
-    if (found == program_of_.end() || outcome.games() == 0) continue;
+    if (counted || found == program_of_.end() || outcome.games() == 0) continue;
     Program& program = programs_[found->second];
     program.best_return = program.games == 0 ? outcome.best_return()
                                              : std::max(program.best_return, outcome.best_return());

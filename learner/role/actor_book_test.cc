@@ -94,6 +94,30 @@ TEST(ActorBook, OneThatLeavesIsSpokenOfNoMore) {
   EXPECT_DOUBLE_EQ(book.MeanReturns()[0]->share(), 0.4);
 }
 
+// An actor whose report got no answer sends the same outcomes again.
+TEST(ActorBook, CountsOutcomesThatComeTwiceOnce) {
+  ActorBook book({"p"});
+  v1::ActorReport report = ReportOf("a", 5);
+  AddOutcome(report, "p", 1, 4);
+  report.set_outcomes_number(1);
+  ASSERT_TRUE(book.Report(report, kStart).ok());
+  v1::ActorReport second = ReportOf("a", 6);
+  AddOutcome(second, "p", 1, 0);
+  second.set_outcomes_number(2);
+  ASSERT_TRUE(book.Report(second, kStart).ok());
+  EXPECT_DOUBLE_EQ(book.MeanReturns()[0]->share(), 2);  // of 4 and 0
+  ASSERT_TRUE(book.Report(second, kStart).ok());
+  ASSERT_TRUE(book.Report(ReportOf("a", 6), kStart).ok());  // without outcomes
+  ASSERT_TRUE(book.Report(second, kStart).ok());
+  EXPECT_DOUBLE_EQ(book.MeanReturns()[0]->share(), 2);
+  // Another actor has numbers of its own.
+  v1::ActorReport other = ReportOf("b", 1);
+  AddOutcome(other, "p", 1, 8);
+  other.set_outcomes_number(1);
+  ASSERT_TRUE(book.Report(other, kStart).ok());
+  EXPECT_DOUBLE_EQ(book.MeanReturns()[0]->share(), 4);  // of 4, 0 and 8
+}
+
 TEST(ActorBook, PassesOnWhatAnActorLacks) {
   ActorBook book({"p"});
   v1::ActorReport report = ReportOf("a", 5);

@@ -105,6 +105,7 @@ TEST(HostileShard, AnAnswerThatBreaksTheProtocolIsNotTaken) {
       change_draw([](auto& draw) { draw.set_probability(1.5); }),
       [](v1::SampleResponse& response) { response.clear_drawn(); },
       [](v1::SampleResponse& response) { response.set_total_weight(HUGE_VAL); },
+      [](v1::SampleResponse& response) { response.set_total_weight(-1); },
       // One draw more than was asked for.
       [](v1::SampleResponse& response) {
         v1::SampleResponse::Drawn& drawn = *response.mutable_drawn(0);

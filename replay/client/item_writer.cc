@@ -73,6 +73,7 @@ bool ItemWriter::Write(SpooledItem item, bool by_id) {
 void ItemWriter::Force(SpooledItem item) {
   const absl::MutexLock lock(&mutex_);
   spooled_ += item.wire.size();
+  metrics_.spooled_bytes->Set(static_cast<double>(spooled_));
   Add(std::move(item), /*by_id=*/true);
 }
 

@@ -119,6 +119,21 @@ TEST(ReplayWriter, AttemptsToReachAShardThatHasNeverBeenThereAreNoLostStreams) {
   EXPECT_EQ(ValueOf(registry, kConnected), 0);
 }
 
+TEST(ReplayWriter, AMetricHasTheBytesOfItsSpoolFileFromTheStart) {
+  const std::string folder = TestFolder();
+  const std::vector<ShardAddress> shards = {{.name = "away", .address = "127.0.0.1:1"}};
+  {
+    const auto writer = StartWriter({.shards = shards, .spool_dir = folder});
+    EXPECT_TRUE(writer->Write(MakeTrajectory(1, 10)));
+    EXPECT_EQ(writer->Close(absl::ZeroDuration()), absl::OkStatus());
+  }
+  prometheus::Registry registry;
+  const auto writer = StartWriter({.shards = shards, .spool_dir = folder, .registry = &registry});
+  EXPECT_GT(writer->spooled_bytes(), 0);
+  EXPECT_EQ(ValueOf(registry, "mallocmuzero_replay_client_spooled_bytes"),
+            static_cast<double>(writer->spooled_bytes()));
+}
+
 TEST(ReplayWriter, ASecondInsertOfAnIdIsAcknowledgedAndChangesNothing) {
   const auto shard = StartShard(ShardConfig());
   const auto writer = StartWriter({.shards = {AddressOf(*shard)}});

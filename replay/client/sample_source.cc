@@ -155,7 +155,8 @@ bool SampleSource::Take(v1::SampleResponse& response) {
       drawn.push_back(item);
     }
   }
-  if (count == 0 || count > asked_ || !std::isfinite(response.total_weight())) return false;
+  const bool is_weight = std::isfinite(response.total_weight()) && response.total_weight() >= 0;
+  if (count == 0 || count > asked_ || !is_weight) return false;
   // An answer lists all draws of an item together. Shuffling keeps a batch that takes only a part
   // of the answer from consisting of a few items.
   std::shuffle(drawn.begin(), drawn.end(), random_);

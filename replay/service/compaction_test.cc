@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -14,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
+#include "replay/service/item_database.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/testing/disk_faults.h"
 #include "replay/service/testing/durable_storage_fixture.h"
@@ -50,6 +52,33 @@ TEST_F(CompactionTest, AFewItemsThatStayDoNotKeepTheFilesOfAllOthers) {
   EXPECT_LT(segments, 2 * 20 * 4100 + 6 * ((1 << 16) + 4100));
   const ReplayTable::Draws draws = table->Draw(v1::BEST, 100, 1 << 20, false);
   for (const ReplayTable::Drawn& drawn : draws.items) EXPECT_TRUE(drawn.bytes.Load().ok());
+}
+
+TEST_F(CompactionTest, AReplacementThatMovesKeepsTheReturnOfTheGameItReplaced) {
+  v1::ReplayShard config = Config();
+  config.set_max_positions(20);
+  config.set_best_games(1);
+  {
+    const auto table = Open(config);
+    ASSERT_EQ(Insert(*table, {MakeItem(0, 1, /*total_return=*/100, 4000)}), absl::OkStatus());
+    ASSERT_EQ(Insert(*table, {MakeItem(0, 1, 1, 4000)}, /*replace=*/true), absl::OkStatus());
+  }
+  {
+    const auto table = Open(config);
+    // The best game stays, and the others of its file leave.
+    for (uint64_t i = 1; i < 400; ++i) {
+      ASSERT_EQ(Insert(*table, {MakeItem(i, 1, -1, 4000)}), absl::OkStatus());
+    }
+  }
+  const absl::StatusOr<std::unique_ptr<ItemDatabase>> database =
+      ItemDatabase::Open(folder_ + "/database", /*sync=*/false);
+  ASSERT_TRUE(database.ok()) << database.status();
+  const absl::StatusOr<ItemDatabase::Content> content = (*database)->Read();
+  ASSERT_TRUE(content.ok()) << content.status();
+  const ItemDatabase::Record& first = content->records.at(0);
+  ASSERT_EQ(ViewOf(first.metadata.id), IdString(0));
+  EXPECT_GT(first.place.segment, 1);
+  EXPECT_EQ(first.metadata.total_return, 100);
 }
 
 // 306 items of 4 kB, 17 in each file. Every fourth is a best game, and the next table that is

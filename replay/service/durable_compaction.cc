@@ -56,14 +56,15 @@ absl::Status DurableStorageImpl::ReadSegment(uint32_t segment, Move& move,
       if (entry.serial == 0 || entry.place.segment != segment) continue;
       move.from.push_back({.slot = slot, .serial = entry.serial});
       move.old_places.push_back(entry.place);
+      move.returns.push_back(entry.total_return);
     }
   }
   return ReadItems(move, lost);
 }
 
-// Reads the items and records of move.from from move.old_places. An item that cannot be read does
-// not hold back the others: a damaged item is added to `lost`, and a read error is returned after
-// all items were tried.
+// Reads the items and records of move.from from move.old_places; records keep move.returns. An item
+// that cannot be read does not hold back the others: a damaged item is added to `lost`, and a read
+// error is returned after all items were tried.
 absl::Status DurableStorageImpl::ReadItems(Move& move, std::vector<LostItem>& lost) const {
   absl::Status status;
   size_t kept = 0;
@@ -84,12 +85,15 @@ absl::Status DurableStorageImpl::ReadItems(Move& move, std::vector<LostItem>& lo
     Item& item = move.items.emplace_back();
     item.wire = *slice;
     item.crc32c = place.crc32c;
+    metadata->total_return = move.returns[i];
     move.records.push_back({.serial = from.serial, .metadata = *std::move(metadata)});
     move.from[kept] = from;
+    move.returns[kept] = move.returns[i];
     move.old_places[kept++] = place;
   }
   move.from.resize(kept);
   move.old_places.resize(kept);
+  move.returns.resize(kept);
   return status;
 }
 

@@ -98,7 +98,9 @@ absl::StatusOr<RecoveredShard> DurableStorageImpl::Recover() {
       continue;
     }
     stored.insert(record.metadata.id);
-    recovered_[record.serial] = record.place;
+    recovered_[record.serial] = {.serial = record.serial,
+                                 .place = record.place,
+                                 .total_return = record.metadata.total_return};
     shard.items.push_back({.serial = record.serial,
                            .metadata = std::move(record.metadata),
                            .bytes = record.place.bytes,
@@ -117,7 +119,7 @@ void DurableStorageImpl::Restore(Slot slot, uint64_t serial) {
   const absl::MutexLock lock(&mutex_);
   const auto found = recovered_.find(serial);
   entries_.Include(slot);
-  entries_[slot] = {.serial = serial, .place = found->second};
+  entries_[slot] = found->second;
   recovered_.erase(found);
 }
 
@@ -202,6 +204,7 @@ absl::Status DurableStorageImpl::UndoFailedWrite() {
       }
       stored.from.push_back(put.item);
       stored.old_places.push_back(entries_[put.item.slot].place);
+      stored.returns.push_back(entries_[put.item.slot].total_return);
     }
   }
   std::vector<LostItem> damaged;  // found again when they are drawn
@@ -221,7 +224,8 @@ void DurableStorageImpl::Publish(const StorageBatch& batch) {
     entries_.Include(put.slot);
     Entry& entry = entries_[put.slot];
     if (entry.serial == put.serial) replaced_.push_back(entry.place);
-    entry = {.serial = put.serial, .place = places_[i]};
+    entry = {
+        .serial = put.serial, .place = places_[i], .total_return = put.item.metadata.total_return};
     cache_.Put(put.slot, put.item.wire);
   }
 }
@@ -290,7 +294,8 @@ absl::StatusOr<ShardCopy> DurableStorageImpl::Checkpoint() {
   absl::Status status = CopyInto(unfinished);
   if (status.ok()) status = FinishCopy(path);
   if (status.ok()) {
-    return ShardCopy{.path = path, .removed = RemoveOldCopies(options_.folder, options_.copies)};
+    return ShardCopy{.path = path,
+                     .removed = RemoveOldCopies(options_.folder, options_.copies, path)};
   }
   std::error_code error;
   std::filesystem::remove_all(unfinished, error);

@@ -58,6 +58,7 @@ class DurableStorageImpl final : public Storage {
   struct Entry {
     uint64_t serial = 0;  // 0: a free slot
     SegmentPlace place;
+    double total_return = 0;  // that of the record; a replacement's bytes may have another one
   };
 
   // A record that a failed write may have left.
@@ -70,6 +71,7 @@ class DurableStorageImpl final : public Storage {
   struct Move {
     std::vector<SlotItem> from;
     std::vector<SegmentPlace> old_places;
+    std::vector<double> returns;
     std::vector<Item> items;
     std::vector<ItemDatabase::Record> records;
   };
@@ -98,9 +100,9 @@ class DurableStorageImpl final : public Storage {
   std::string trouble_ ABSL_GUARDED_BY(mutex_);       // why the last Commit failed
   std::string tidy_trouble_ ABSL_GUARDED_BY(mutex_);  // why the last Tidy failed
 
-  // The places, by serial, of recovered items that have no slot yet, and of removed items whose
-  // records are still in the database.
-  absl::flat_hash_map<uint64_t, SegmentPlace> recovered_ ABSL_GUARDED_BY(mutex_);
+  // Recovered items that have no slot yet, and the places of removed items whose records are still
+  // in the database, by serial.
+  absl::flat_hash_map<uint64_t, Entry> recovered_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, SegmentPlace> removed_ ABSL_GUARDED_BY(mutex_);
 
   // The places of the batch that Commit has stored and Publish will take over.

@@ -1,5 +1,6 @@
 #include "replay/service/id_set.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -16,7 +17,8 @@ IdSet::Found IdSet::Find(const ItemId& id) const {
   return {.state = State::kStored, .slot = found->second};
 }
 
-void IdSet::Evict(const ItemId& id, int64_t forget_at) {
+int64_t IdSet::Evict(const ItemId& id, int64_t forget_at) {
+  if (!tombstones_.empty()) forget_at = std::max(forget_at, tombstones_.back().forget_at);
   PartOf(id)[id] = kEvictedSlot;
   tombstones_.push_back({forget_at, id});
   while (tombstones_.size() > most_evicted_) {
@@ -24,6 +26,7 @@ void IdSet::Evict(const ItemId& id, int64_t forget_at) {
     forgotten_until_ = tombstones_.front().forget_at;
     ForgetOldest();
   }
+  return forget_at;
 }
 
 void IdSet::Forget(int64_t now) {

@@ -37,9 +37,10 @@ class IdSet {
   // Adds the id of an item that was stored in `slot`.
   void Add(const ItemId& id, Slot slot) { PartOf(id)[id] = slot; }
 
-  // Remembers the id as evicted until `forget_at`, in Unix seconds. Successive calls must not have
-  // descending times.
-  void Evict(const ItemId& id, int64_t forget_at);
+  // Remembers the id as evicted until `forget_at`, in Unix seconds, but not for less long than the
+  // id before it, as after the clock was set back. Returns the time until which the id is
+  // remembered.
+  int64_t Evict(const ItemId& id, int64_t forget_at);
 
   // Drops evicted ids whose `forget_at` is not after `now`, in Unix seconds.
   void Forget(int64_t now);
@@ -77,7 +78,7 @@ class IdSet {
   uint64_t forgotten_early_ = 0;
   int64_t forgotten_until_ = 0;
   std::array<Part, kParts> parts_;
-  std::deque<Tombstone> tombstones_;
+  std::deque<Tombstone> tombstones_;  // in ascending order of their times
 };
 
 }  // namespace mallocmuzero

@@ -27,7 +27,8 @@ absl::Status AddTo(const v1::MovedItems::Moved& moved, TableInsert& insert) {
   std::vector<float> priorities(moved.priorities().begin(), moved.priorities().end());
   for (const float priority : priorities) {
     if (IsPriority(priority)) continue;
-    return absl::InvalidArgumentError(absl::StrCat("priorities: ", priority, ", must be finite"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("priorities: ", priority, ", must be finite and not below 0"));
   }
   if (priorities.size() != metadata->positions) priorities.clear();
   insert.indices.push_back(Size32(insert.items));
@@ -44,6 +45,14 @@ void AddMovedItem(const ReplayTable::Exported& item, const grpc::Slice& wire,
                   v1::MovedItems& part) {
   v1::MovedItems::Moved& moved = *part.add_items();
   moved.set_item(wire.begin(), wire.size());
+  const absl::StatusOr<ItemMetadata> metadata = ReadItem(ViewOf(wire));
+  if (metadata.ok() && metadata->total_return != item.total_return) {
+    v1::ReplayItem fields;
+    if (fields.ParseFromString(moved.item())) {
+      fields.set_total_return(item.total_return);
+      fields.SerializeToString(moved.mutable_item());
+    }
+  }
   moved.mutable_priorities()->Add(item.priorities.begin(), item.priorities.end());
 }
 

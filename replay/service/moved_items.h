@@ -11,7 +11,8 @@
 
 namespace mallocmuzero {
 
-// Adds an item, whose serialized ReplayItem is `wire`, to a part of what a shard hands over.
+// Adds an item, whose serialized ReplayItem is `wire`, to a part of what a shard hands over, with
+// the return that the shard keeps for it.
 void AddMovedItem(const ReplayTable::Exported& item, const grpc::Slice& wire, v1::MovedItems& part);
 
 // Returns the insert that takes a part over. Its items and priorities are in the order of the part;

@@ -47,6 +47,19 @@ TEST(MovedItems, KeepTheirPrioritiesAndTheIdsOfEvictedOnes) {
   EXPECT_EQ(ViewOf(insert->evicted[0]), IdString(9));
 }
 
+TEST(MovedItems, KeepTheReturnThatTheShardHasForThem) {
+  const Item replacement = MakeItem(1, 2, /*total_return=*/0.25);
+  v1::MovedItems part;
+  AddMovedItem({.total_return = 0.5}, replacement.wire, part);
+  AddMovedItem({.total_return = 0.25}, replacement.wire, part);
+  EXPECT_EQ(part.items(1).item(), ViewOf(replacement.wire));
+  const absl::StatusOr<TableInsert> insert = ReadMovedItems(part);
+  ASSERT_TRUE(insert.ok()) << insert.status();
+  ASSERT_THAT(insert->items, SizeIs(2));
+  EXPECT_EQ(insert->items[0].metadata.total_return, 0.5);
+  EXPECT_EQ(insert->items[1].metadata.total_return, 0.25);
+}
+
 TEST(MovedItems, LoseAnotherNumberOfPrioritiesThanTheyHavePositions) {
   for (const auto& priorities : {std::initializer_list<float>{0.5F}, {0.5F, 1, 2}, {}}) {
     const absl::StatusOr<TableInsert> insert = ReadMovedItems(PartOf(priorities));

@@ -60,8 +60,11 @@ class Exporter final : public grpc::ServerWriteReactor<v1::MovedItems> {
     part_.Clear();
     AddItems();
     if (part_.items().empty()) AddIds();
+    // A part may have nothing but the number of damaged items.
+    const bool is_end = part_.items().empty() && part_.evicted().empty() && damaged_ == told_;
+    if (is_end) return Finish(grpc::Status::OK);
     part_.set_damaged(damaged_);
-    if (part_.items().empty() && part_.evicted().empty()) return Finish(grpc::Status::OK);
+    told_ = damaged_;
     StartWrite(&part_);
   }
 
@@ -94,6 +97,7 @@ class Exporter final : public grpc::ServerWriteReactor<v1::MovedItems> {
   size_t next_slot_ = 0;
   size_t next_ids_ = 0;
   uint64_t damaged_ = 0;
+  uint64_t told_ = 0;  // the number of damaged items in the last part
   v1::MovedItems part_;
 };
 

@@ -4,6 +4,7 @@
 #include <grpcpp/support/server_callback.h>
 #include <prometheus/registry.h>
 
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -201,10 +202,12 @@ class ReplayShard::Impl {
     const Observation& before = observations_.front();
     const double seconds = absl::ToDoubleSeconds(SteadyNow() - before.time);
     if (seconds <= 0) return;
-    set("inserts_per_second",
-        static_cast<double>(stats.inserted_items() - before.stats.inserted_items()) / seconds);
-    set("samples_per_second",
-        static_cast<double>(stats.drawn_positions() - before.stats.drawn_positions()) / seconds);
+    const auto rate = [seconds](uint64_t now, uint64_t earlier) {
+      return now > earlier ? static_cast<double>(now - earlier) / seconds : 0;
+    };
+    set("inserts_per_second", rate(stats.inserted_items(), before.stats.inserted_items()));
+    // The number falls when draws were not delivered.
+    set("samples_per_second", rate(stats.drawn_positions(), before.stats.drawn_positions()));
   }
 
   const v1::ReplayShard config_;

@@ -84,8 +84,11 @@ absl::Status ReplayTable::Recover() {
   limiter_ =
       RateLimiter(config_.rate_limit(), counters_.inserted_positions, counters_.drawn_positions);
   selector_.set_highest_priority(counters_.highest_priority);
+  const int64_t now = UnixSeconds();
+  // remember_evicted_seconds may have been longer, and the clock later, when the id was stored.
+  const int64_t latest = now + config_.remember_evicted_seconds();
   for (const StorageBatch::Eviction& evicted : shard->evicted) {
-    ids_.Evict(evicted.id, evicted.forget_at);
+    ids_.Evict(evicted.id, std::min(evicted.forget_at, latest));
   }
   for (const RecoveredItem& item : shard->items) {
     const Slot slot = TakeSlot();
@@ -93,7 +96,7 @@ absl::Status ReplayTable::Recover() {
     AddRecord(slot, item.serial, item.metadata, item.bytes, item.priorities);
     counters_.next_serial = std::max(counters_.next_serial, item.serial + 1);
   }
-  MakeRoom(UnixSeconds());
+  MakeRoom(now);
   return absl::OkStatus();
 }
 
@@ -327,8 +330,7 @@ void ReplayTable::Evict(Slot slot, int64_t now) {
   if (record.is_best) best_.Remove(slot, record.program->first);
   selector_.Remove(slot);
   storage_->Remove(slot);
-  const int64_t forget_at = now + config_.remember_evicted_seconds();
-  ids_.Evict(record.id, forget_at);
+  const int64_t forget_at = ids_.Evict(record.id, now + config_.remember_evicted_seconds());
   if (storage_->on_disk()) {
     new_evictions_.push_back({.serial = record.serial,
                               .id = record.id,

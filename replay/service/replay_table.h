@@ -98,6 +98,7 @@ class ReplayTable {
   struct Exported {
     StoredBytes bytes;
     std::vector<float> priorities;
+    double total_return = 0;  // the bytes of a replacement may have another one
   };
   // Returns the item in a slot. The table must take no inserts any more.
   Exported Export(Slot slot) const;

@@ -122,6 +122,7 @@ absl::StatusOr<uint32_t> ReplayTable::UpdatePriorities(const v1::UpdatePrioritie
     }
   }
   uint32_t updated = 0;
+  std::vector<Slot> slots;
   const absl::MutexLock lock(&mutex_);
   for (const v1::UpdatePrioritiesRequest::Update& update : request.updates()) {
     if (update.id().size() != kItemIdBytes) continue;
@@ -129,12 +130,18 @@ absl::StatusOr<uint32_t> ReplayTable::UpdatePriorities(const v1::UpdatePrioritie
     std::memcpy(id.data(), update.id().data(), kItemIdBytes);
     const IdSet::Found found = ids_.Find(id);
     if (found.state != IdSet::State::kStored) continue;
-    Record& record = records_[found.slot];
-    if (update.position() >= record.positions) continue;
-    selector_.SetPriority(found.slot, update.position(), update.priority());
-    if (config_.eviction() == v1::ReplayShard::LEAST_VALUED_FIRST) SetRank(found.slot);
+    if (update.position() >= records_[found.slot].positions) continue;
+    selector_.SetPriorityOnly(found.slot, update.position(), update.priority());
+    slots.push_back(found.slot);
     if (storage_->on_disk()) NotePriorities(found.slot);
     ++updated;
+  }
+  // Weight and rank go through all positions of an item, so they are made anew once for each item.
+  std::sort(slots.begin(), slots.end());
+  slots.erase(std::unique(slots.begin(), slots.end()), slots.end());
+  for (const Slot slot : slots) {
+    selector_.UpdateWeight(slot);
+    if (config_.eviction() == v1::ReplayShard::LEAST_VALUED_FIRST) SetRank(slot);
   }
   return updated;
 }

@@ -31,7 +31,9 @@ std::vector<Slot> ReplayTable::SlotsByAge() const {
 
 ReplayTable::Exported ReplayTable::Export(Slot slot) const {
   const absl::MutexLock lock(&mutex_);
-  return {.bytes = storage_->Get({&slot, 1}).front(), .priorities = selector_.Priorities(slot)};
+  return {.bytes = storage_->Get({&slot, 1}).front(),
+          .priorities = selector_.Priorities(slot),
+          .total_return = records_[slot].total_return};
 }
 
 absl::Status ReplayTable::Sync() {
@@ -41,10 +43,9 @@ absl::Status ReplayTable::Sync() {
 
 // Remembers ids that another shard has evicted as if this shard had evicted them.
 void ReplayTable::RememberEvicted(absl::Span<const ItemId> ids, int64_t now) {
-  const int64_t forget_at = now + config_.remember_evicted_seconds();
   for (const ItemId& id : ids) {
     if (ids_.Find(id).state != IdSet::State::kUnknown) continue;
-    ids_.Evict(id, forget_at);
+    const int64_t forget_at = ids_.Evict(id, now + config_.remember_evicted_seconds());
     if (!storage_->on_disk()) continue;
     // No item has this serial.
     new_evictions_.push_back({.serial = counters_.next_serial++,

@@ -161,5 +161,23 @@ TEST(ReplayTableStorage, IdsThatAreForgottenEarlyMayBeDeleted) {
   EXPECT_GE(script.stored[3].forget_before, script.stored[2].evictions[0].forget_at);
 }
 
+// The shard remembered ids for a day before, and for an hour now.
+TEST(ReplayTableStorage, IdsOfALongerMemoryDoNotDeleteNewOnes) {
+  Script script;
+  const int64_t now = absl::ToUnixSeconds(absl::Now());
+  script.recovered.evicted = {
+      {.serial = 1, .id = MakeItem(100, 1).metadata.id, .forget_at = now + 86400}};
+  v1::ReplayShard config = ShardOf(1);
+  config.set_remember_evicted_seconds(3600);
+  config.set_remember_evicted_bytes(IdSet::kBytesOfEvicted);  // one id
+  const auto table = OpenTable(script, config);
+  EXPECT_EQ(table->Stats().remembered_ids(), 1);
+  for (uint64_t i = 0; i < 3; ++i) ASSERT_EQ(Insert(*table, {MakeItem(i, 1)}), absl::OkStatus());
+  ASSERT_THAT(script.stored, SizeIs(3));
+  // When the second insert evicted 0, the id of the longer memory was forgotten.
+  ASSERT_THAT(EvictedBy(script.stored[2]), ElementsAre(IdString(0)));
+  EXPECT_LE(script.stored[2].forget_before, script.stored[2].evictions[0].forget_at);
+}
+
 }  // namespace
 }  // namespace mallocmuzero

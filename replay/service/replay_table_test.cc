@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -248,6 +249,38 @@ TEST(ReplayTable, ABadPriorityChangesNothing) {
   EXPECT_EQ(table->Stats().total_weight(), 2);
 }
 
+TEST(ReplayTable, ManyPrioritiesInOneRequestAreAsOneByOne) {
+  v1::ReplayShard config = Config(150);
+  config.set_eviction(v1::ReplayShard::LEAST_VALUED_FIRST);
+  const auto together = Open(config);
+  const auto one_by_one = Open(config);
+  for (ReplayTable* table : {together.get(), one_by_one.get()}) {
+    for (uint64_t i = 0; i < 3; ++i) {
+      ASSERT_EQ(Insert(*table, {MakeItem(i, 50)}), absl::OkStatus());
+    }
+  }
+  std::mt19937_64 random(1);
+  v1::UpdatePrioritiesRequest request;
+  for (int i = 0; i < 500; ++i) {
+    const uint64_t index = random() % 3;
+    const auto position = static_cast<uint32_t>(random() % 50);
+    const auto priority = static_cast<double>(random() % 100);
+    auto& update = *request.add_updates();
+    update.set_id(IdString(index));
+    update.set_position(position);
+    update.set_priority(priority);
+    SetPriority(*one_by_one, index, position, priority);
+  }
+  EXPECT_EQ(*together->UpdatePriorities(request), 500);
+  EXPECT_EQ(together->Stats().total_weight(), one_by_one->Stats().total_weight());
+  // The same item leaves, and a new one gets the same priority.
+  for (ReplayTable* table : {together.get(), one_by_one.get()}) {
+    ASSERT_EQ(Insert(*table, {MakeItem(3, 50)}), absl::OkStatus());
+  }
+  EXPECT_EQ(StoredIds(*together), StoredIds(*one_by_one));
+  EXPECT_EQ(together->Stats().total_weight(), one_by_one->Stats().total_weight());
+}
+
 TEST(ReplayTable, PrioritiesOfWhatIsNotThereAreIgnored) {
   const auto table = Open(Config(10));
   ASSERT_EQ(Insert(*table, {MakeItem(0, 2)}), absl::OkStatus());
@@ -288,6 +321,20 @@ TEST(IdSet, ForgetsTheOldestOfTooMany) {
   EXPECT_EQ(ids.Find(id(2)).state, IdSet::State::kEvicted);
   EXPECT_EQ(ids.forgotten_early(), 1);
   EXPECT_EQ(ids.forgotten_until(), 100);
+}
+
+TEST(IdSet, RemembersForNoLessLongAfterTheClockWasSetBack) {
+  IdSet ids(/*most_evicted=*/2);
+  const auto id = [](uint64_t index) { return MakeItem(index, 1).metadata.id; };
+  EXPECT_EQ(ids.Evict(id(1), 100), 100);
+  EXPECT_EQ(ids.Evict(id(2), 50), 100);
+  ids.Forget(60);
+  EXPECT_EQ(ids.evicted(), 2);
+  // Nothing that is still remembered may be deleted from the disk.
+  EXPECT_EQ(ids.Evict(id(3), 60), 100);
+  EXPECT_EQ(ids.forgotten_until(), 100);
+  ids.Forget(100);
+  EXPECT_EQ(ids.evicted(), 0);
 }
 
 TEST(IdSet, AnIdThatIsBackIsNotForgotten) {

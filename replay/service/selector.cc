@@ -38,7 +38,7 @@ void Selector::MakeRoom(Slot slot) {
 
 // Sums the weights anew, in the order in which a draw scans them, so that the scan's partial sums
 // end exactly at the tree's weight.
-void Selector::UpdateTree(Slot slot) {
+void Selector::UpdateWeight(Slot slot) {
   double sum = 0;
   for (const Position& position : items_[slot]) sum += position.weight;
   weights_.Set(slot, sum);
@@ -55,7 +55,7 @@ void Selector::Add(Slot slot, absl::Span<const float> priorities) {
   }
   positions_ += item.size();
   counts_.Set(slot, static_cast<double>(item.size()));
-  UpdateTree(slot);
+  UpdateWeight(slot);
 }
 
 void Selector::AddNew(Slot slot, uint32_t positions) {
@@ -65,7 +65,7 @@ void Selector::AddNew(Slot slot, uint32_t positions) {
   item.assign(positions, {static_cast<float>(highest_), WeightOf(highest_)});
   positions_ += positions;
   counts_.Set(slot, positions);
-  UpdateTree(slot);
+  UpdateWeight(slot);
 }
 
 void Selector::Remove(Slot slot) {
@@ -78,10 +78,14 @@ void Selector::Remove(Slot slot) {
 }
 
 void Selector::SetPriority(Slot slot, uint32_t position, double priority) {
+  SetPriorityOnly(slot, position, priority);
+  UpdateWeight(slot);
+}
+
+void Selector::SetPriorityOnly(Slot slot, uint32_t position, double priority) {
   const double clamped = Clamped(priority);
   items_[slot][position] = {static_cast<float>(clamped), WeightOf(clamped)};
   highest_ = Clamped(HighestOfLate(highest_, clamped));
-  UpdateTree(slot);
 }
 
 void Selector::set_highest_priority(double priority) { highest_ = Clamped(priority); }

@@ -50,6 +50,11 @@ class Selector {
   // `position` must be one of the item's, and `priority` finite and not negative.
   void SetPriority(Slot slot, uint32_t position, double priority);
 
+  // Like SetPriority, but UpdateWeight must be called for the slot before anything else is. So many
+  // priorities of an item are set without a sum over all of its positions for each.
+  void SetPriorityOnly(Slot slot, uint32_t position, double priority);
+  void UpdateWeight(Slot slot);
+
   // The mean of the item's priorities, and all of them. The slot must have an item.
   double MeanPriority(Slot slot) const;
   std::vector<float> Priorities(Slot slot) const;
@@ -75,7 +80,6 @@ class Selector {
 
   float WeightOf(double priority) const;
   void MakeRoom(Slot slot);
-  void UpdateTree(Slot slot);
 
   // Draws the slots of `draws` in proportion to the tree's weights.
   void DrawSlots(const SumTree& tree, std::mt19937_64& random, absl::Span<SlotDraw> draws) const;

@@ -109,7 +109,8 @@ absl::Status FinishCopy(const std::string& path) {
   return SyncFolder(FolderOf(path).string());
 }
 
-std::vector<std::string> RemoveOldCopies(const std::string& folder, const CopyLimits& limits) {
+std::vector<std::string> RemoveOldCopies(const std::string& folder, const CopyLimits& limits,
+                                         const std::string& newest) {
   std::vector<std::string> copies = CopiesOf(folder, [](const std::string& path) {
     return !IsUnfinished(path) && !Exists(path + kOpenedFile);
   });
@@ -119,6 +120,10 @@ std::vector<std::string> RemoveOldCopies(const std::string& folder, const CopyLi
   uint64_t bytes = 0;
   uint64_t kept = 0;
   std::reverse(copies.begin(), copies.end());
+  const std::filesystem::path first = std::filesystem::path(newest).filename();
+  std::stable_partition(copies.begin(), copies.end(), [&first](const std::string& copy) {
+    return std::filesystem::path(copy).filename() == first;
+  });
   for (const std::string& copy : copies) {
     bytes += NewBytes(copy, seen);
     if (kept == 0 || (removed.empty() && kept < limits.copies && bytes <= limits.bytes)) {

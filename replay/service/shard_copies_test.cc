@@ -87,6 +87,20 @@ TEST_F(ShardCopies, ANewOneRemovesTheOldestIfThereAreTooMany) {
   EXPECT_EQ(StoredIds(*Open(config, paths[3])), IdsOf(30, 40));
 }
 
+TEST_F(ShardCopies, ANewOneStaysAlsoAfterTheClockWasSetBack) {
+  v1::ReplayShard config = TenItems();
+  config.set_copies(1);
+  const auto table = Open(config);
+  Fill(*table, 0);
+  const std::string later = folder_ + ".checkpoint-29990101T000000.000000Z";
+  std::filesystem::create_directories(later);
+  const absl::StatusOr<ShardCopy> copy = table->Checkpoint();
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  EXPECT_TRUE(std::filesystem::exists(copy->path));
+  EXPECT_THAT(copy->removed, ElementsAre(later));
+  EXPECT_THAT(FoldersBeside(), ElementsAre(copy->path));
+}
+
 TEST_F(ShardCopies, OnlyBytesThatTheDataNoLongerHaveCount) {
   v1::ReplayShard config = TenItems();
   config.set_copy_bytes(600'000);

@@ -37,6 +37,10 @@ constexpr size_t kCopiedBytes = 8 << 10;
 
 constexpr size_t kMaxVarintBytes = 10;
 
+// The most items of a request that are refused one by one. An item may have two bytes, so that
+// without a bound a request would make refusals of fifty times its size.
+constexpr size_t kMostRefusals = 10'000;
+
 constexpr uint32_t Tag(int field, WireFormat::WireType type) {
   return WireFormat::MakeTag(field, type);
 }
@@ -138,6 +142,10 @@ absl::Status ReadNextItem(CodedInputStream& input, uint32_t index, InsertMessage
     request.items.push_back({*std::move(metadata), std::move(wire), crc32c});
     request.bytes += length;
     return absl::OkStatus();
+  }
+  if (request.refusals.size() >= kMostRefusals) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("items: more than ", kMostRefusals, " are not valid"));
   }
   v1::InsertResponse::Refusal& refusal = request.refusals.emplace_back();
   refusal.set_index(index);

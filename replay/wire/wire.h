@@ -49,7 +49,8 @@ struct InsertMessage {
   size_t bytes = 0;  // of `items`
 };
 
-// Parses an InsertRequest. InvalidArgument if the bytes are none. Does not change `message`.
+// Parses an InsertRequest. InvalidArgument if the bytes are none, or if more than 10,000 items are
+// not valid. Does not change `message`.
 absl::StatusOr<InsertMessage> ReadInsertRequest(const grpc::ByteBuffer& message);
 
 // Writes a SampleResponse: call AddItem any number of times, then Finish once. Not thread-safe.

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -108,6 +109,23 @@ TEST(ReadInsertRequest, RefusesBadItemsAndTakesTheOthers) {
     EXPECT_THAT(message->refusals[i].message(), HasSubstr(fields[i]));
   }
   ASSERT_EQ(message->items.size(), 1);
+}
+
+// An empty item has two bytes, and its refusal has many.
+TEST(ReadInsertRequest, RefusesARequestOfManyBadItemsAsAWhole) {
+  const auto read = [](int bad_items) {
+    v1::InsertRequest request;
+    for (int i = 0; i < bad_items; ++i) request.add_items();
+    *request.add_items() = MakeReplayItem(1, 1);
+    return ReadInsertRequest(Pieces(request.SerializeAsString(), 4096));
+  };
+  const absl::StatusOr<InsertMessage> some = read(10'000);
+  ASSERT_TRUE(some.ok()) << some.status();
+  EXPECT_EQ(some->refusals.size(), 10'000);
+  EXPECT_EQ(some->items.size(), 1);
+  const absl::Status many = read(100'000).status();
+  EXPECT_EQ(many.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(many.message(), HasSubstr("items: more than 10000 are not valid"));
 }
 
 TEST(ReadInsertRequest, BytesThatAreNoRequestAreAnError) {
