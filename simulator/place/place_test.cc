@@ -2,9 +2,11 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/file_io.h"
 #include "gmock/gmock.h"
@@ -224,6 +226,30 @@ TEST(Place, AnUpdateOfAnotherShapeStatesNoAlias) {
                                    "  s.p0 = f32[1024] bitcast(s.v)");
   const Placeable listed = ImportWithDefault(ModuleFromText(original));
   EXPECT_THAT(Place(listed, UpdateOfCopy(listed.program)), Not(HasSubstr("aliasing={{")));
+}
+
+// The access to %p0 and its update is one of the two smallest of 66, which the import leaves out.
+TEST(Place, AnUpdateTooSmallForAnAccessIsFoundAgain) {
+  std::string fused = "computation mix\n";
+  std::string entry = "entry main\n";
+  std::vector<std::string> inside;
+  std::vector<std::string> operands;
+  for (int i = 0; i < 66; ++i) {
+    const std::string parameter = absl::StrCat(" = f32[", 8 * (i + 1), "] parameter() number=", i);
+    inside.push_back(absl::StrCat("m", i));
+    operands.push_back(absl::StrCat("p", i));
+    absl::StrAppend(&fused, "  ", inside.back(), parameter, "\n");
+    absl::StrAppend(&entry, "  ", operands.back(), parameter, "\n");
+  }
+  absl::StrAppend(&fused, "  ROOT m = f32[8] custom-call(", absl::StrJoin(inside, ", "),
+                  ") target=Mix\n");
+  absl::StrAppend(&entry, "  up = f32[8] fusion(", absl::StrJoin(operands, ", "),
+                  R"() calls=mix config={"aliasing_operands":{"lists":[{"indices":["0","66"]}]}})",
+                  "\n  ROOT r = f32[8] negate(up)\n");
+  const Placeable small = ImportWithDefault(ModuleFromText(fused + entry));
+  ASSERT_EQ(BufferMadeBy(small.program, "p0"), BufferMadeBy(small.program, "up"));
+  ASSERT_EQ(small.program.MessageOf(Number(small.program, "up")).access_count(), 64);
+  EXPECT_THAT(Place(small, AllHbmMapping(small.program)), HasSubstr("negate(%up)"));
 }
 
 // A function that called itself for each bitcast would overflow the stack.
