@@ -195,6 +195,43 @@ entry main
   EXPECT_THAT(Place(loop, AllHbmMapping(loop.program)), HasSubstr("tuple(%ny, %bv, %bw)"));
 }
 
+// %x is copied before the conditional, and only a conditional in a branch reads the copy.
+TEST(Place, ABranchHandsACopyToTheConditionalInIt) {
+  const Placeable branches = Import(ModuleFromText(R"(
+computation low
+  lp = f32[1024] parameter() number=0
+  ROOT ln = f32[1024] negate(lp)
+computation high
+  hp = f32[1024] parameter() number=0
+  ROOT hn = f32[1024] abs(hp)
+computation one
+  p0 = (pred[], f32[1024]) parameter() number=0
+  inside = pred[] get-tuple-element(p0) index=0
+  x0 = f32[1024] get-tuple-element(p0) index=1
+  ROOT nested = f32[1024] conditional(inside, x0, x0) calls=low,high
+computation two
+  p1 = f32[1024] parameter() number=0
+  ROOT n1 = f32[1024] negate(p1)
+entry main
+  which = pred[] parameter() number=0
+  x = f32[1024] parameter() number=1
+  first = f32[1024] negate(x)
+  t = (pred[], f32[1024]) tuple(which, x)
+  choice = f32[1024] conditional(which, t, first) calls=one,two
+  ROOT r = f32[1024] negate(choice)
+)"));
+  const Program& program = branches.program;
+  const InstructionIndex begin = Number(program, "first");
+  const Interval stay = {.buffer = BufferMadeBy(program, "x"),
+                         .first = begin,
+                         .last = Number(program, "hn"),
+                         .copy_in_start = begin,
+                         .copy_in_done = begin};
+  const std::string text = Place(branches, OneStay(program, stay));
+  EXPECT_THAT(text, HasSubstr("%lp = f32[1024]{0:S(1)} parameter(0)"));
+  EXPECT_THAT(text, HasSubstr("%hp = f32[1024]{0:S(1)} parameter(0)"));
+}
+
 // A mapping of the module kListed with one interval, of the donated parameter: a copy in, the
 // update, a copy out.
 Mapping UpdateOfCopy(const Program& program) {
