@@ -66,6 +66,45 @@ TEST(CheckPlaced, CountsUpdatesAndCarriedValuesOnce) {
   EXPECT_EQ(Examine(kLoop.original, kLoop.placed).peak_bytes, 2 * 4096);
 }
 
+constexpr char kUpdatedTwice[] = R"(
+computation twice
+  u.p0 = f32[1024] parameter() number=0
+  u.p1 = f32[16] parameter() number=1
+  u.p2 = s32[] parameter() number=2
+  u.once = f32[1024] dynamic-update-slice(u.p0, u.p1, u.p2)
+  ROOT u.dus = f32[1024] dynamic-update-slice(u.once, u.p1, u.p2)
+entry main
+  x = f32[1024] parameter() number=0
+  y = f32[16] parameter() number=1
+  i = s32[] parameter() number=2
+  up = f32[1024] fusion(x, y, i) calls=twice
+  ROOT after = f32[1024] add(up, x)
+)";
+
+// XLA lets the result of the fusion have a buffer of its own.
+TEST(CheckPlaced, AFusionOfAnUpdateOfAnUpdateIsNotInPlace) {
+  EXPECT_THAT(Check(kUpdatedTwice, kUpdatedTwice), IsEmpty());
+  const std::string placed = Replaced(Replaced(kUpdatedTwice, "up = f32[1024]", "up = f32[1024]S1"),
+                                      "u.dus = f32[1024]", "u.dus = f32[1024]S1");
+  EXPECT_THAT(Check(kUpdatedTwice, placed), IsEmpty());
+}
+
+TEST(CheckPlaced, AFusionOfAnUpdateOfAnUpdatingFusionIsInPlace) {
+  const std::string original = absl::StrCat(
+      R"(
+computation first
+  f.p0 = f32[1024] parameter() number=0
+  f.p1 = f32[16] parameter() number=1
+  f.p2 = s32[] parameter() number=2
+  ROOT f.dus = f32[1024] dynamic-update-slice(f.p0, f.p1, f.p2)
+)",
+      Replaced(kUpdatedTwice, "u.once = f32[1024] dynamic-update-slice(u.p0, u.p1, u.p2)",
+               "u.once = f32[1024] fusion(u.p0, u.p1, u.p2) calls=first"));
+  const std::string placed = Replaced(Replaced(original, "up = f32[1024]", "up = f32[1024]S1"),
+                                      "u.dus = f32[1024]", "u.dus = f32[1024]S1");
+  EXPECT_THAT(Check(original, placed), Breaks(PlacedRule::kAliasSpace));
+}
+
 TEST(CheckPlaced, CountsPiecesFromTheirStart) {
   // While `a` runs, the joined 4096 bytes live, and the 1024 + 1024 bytes of the first two ranges.
   // Afterwards, the two arrays do not live at the same time, because the first one ends with `a`.

@@ -91,13 +91,14 @@ InPlaceRules::Source InPlaceRules::Trace(int computation, size_t leaf) {
 }
 
 InPlaceRules::Source InPlaceRules::TraceUncached(int computation, size_t leaf) {
-  bool updated = false;
+  int updates = 0;
   for (int index = graph_.computations[computation].root;;) {
     const Instruction& instruction = graph_.At(computation, index);
     switch (instruction.kind) {
       case Kind::kParameter: {
         const size_t parameter = instruction.proto->parameter_number();
-        return {updated ? Source::Kind::kOverwritten : Source::Kind::kReturned, parameter, leaf};
+        return {updates > 0 ? Source::Kind::kOverwritten : Source::Kind::kReturned, parameter,
+                leaf};
       }
       case Kind::kTuple: {
         size_t operand = 0;
@@ -124,13 +125,14 @@ InPlaceRules::Source InPlaceRules::TraceUncached(int computation, size_t leaf) {
         break;
       case Kind::kFusion:
       case Kind::kCompute: {
+        if (updates > 1 || (updates == 1 && instruction.kind != Kind::kFusion)) return {};
         const InPlacePair* taken = nullptr;
         const std::vector<InPlacePair> pairs = Pairs(computation, index);
         for (const InPlacePair& pair : pairs) {
           if (pair.output_leaf == leaf) taken = &pair;
         }
         if (taken == nullptr) return {};
-        updated = true;
+        ++updates;
         leaf = taken->operand_leaf;
         index = instruction.operands[taken->operand];
         break;

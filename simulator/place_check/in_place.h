@@ -24,8 +24,8 @@ struct InPlacePair {
 size_t LeafAt(const xla::ShapeProto& shape, const google::protobuf::RepeatedField<int64_t>& index);
 
 // The rules of in-place updates: dynamic-update-slice, scatter, output_operand_aliasing, and
-// fusions that end in one of these on a parameter (XLA:
-// HloDataflowAnalysis::GetInPlaceInputOutputPairs).
+// fusions that end in one of these on a parameter. Between the two may be a fusion that updates in
+// place, but no other update (XLA: AliasInfo::GetInPlaceInputOutputPairs).
 class InPlaceRules {
  public:
   explicit InPlaceRules(const Graph& graph) : graph_(graph) {}
