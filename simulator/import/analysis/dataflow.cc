@@ -1,5 +1,7 @@
 #include "simulator/import/analysis/dataflow.h"
 
+#include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -126,6 +128,14 @@ class DataflowBuilder {
       case Opcode::kAllGatherStart:
       case Opcode::kCollectivePermuteStart:
         return needs(1) ? EvaluateStart(instance, index) : Error(instruction, "an operand");
+      case Opcode::kSend:
+        return needs(1) ? EvaluateTransfer(instance, index, operand(0))
+                        : Error(instruction, "an operand");
+      case Opcode::kRecvDone: {
+        if (!needs(1)) return Error(instruction, "an operand");
+        const absl::StatusOr<Leaves> received = Element(instance, instruction, 0);
+        return received.ok() ? EvaluateTransfer(instance, index, *received) : received;
+      }
       case Opcode::kWhile:
         return EvaluateWhile(instance, index);
       case Opcode::kConditional:
@@ -208,6 +218,20 @@ class DataflowBuilder {
         if (next < sources + source_count) leaves[next++] = value;
       }
     }
+    return leaves;
+  }
+
+  // The shape of a send is (operand, context, token), that of a recv-done (what the recv got,
+  // token).
+  absl::StatusOr<Leaves> EvaluateTransfer(int32_t instance, hlo::InstructionIndex index,
+                                          const Leaves& transferred) {
+    const hlo::Instruction& instruction = schedule_.ComputationOf(instance).instructions[index];
+    Leaves leaves = Define(instance, index);
+    const auto [first, count] = LeafRange(instruction.shape, 0);
+    if (count != std::ssize(transferred)) {
+      return Error(instruction, "a tuple that begins with what is sent or received");
+    }
+    std::copy(transferred.begin(), transferred.end(), leaves.begin() + first);
     return leaves;
   }
 

@@ -108,7 +108,8 @@ int32_t LeafOrdinal(const hlo::Shape& shape, absl::Span<const int32_t> index);
 // touches no memory (XLA's HloCostAnalysis assigns it no cost).
 bool IsForwarding(hlo::Opcode opcode);
 
-// True for the start and for the done of an asynchronous operation, respectively.
+// True for the start and for the done of an asynchronous operation, respectively. A send and a recv
+// are starts.
 bool IsAsyncStart(hlo::Opcode opcode);
 bool IsAsyncDone(hlo::Opcode opcode);
 

@@ -113,6 +113,8 @@ bool IsAsyncStart(Opcode opcode) {
     case Opcode::kAllGatherStart:
     case Opcode::kAllReduceStart:
     case Opcode::kCollectivePermuteStart:
+    case Opcode::kRecv:
+    case Opcode::kSend:
       return true;
     default:
       return false;
@@ -127,6 +129,8 @@ bool IsAsyncDone(Opcode opcode) {
     case Opcode::kAllGatherDone:
     case Opcode::kAllReduceDone:
     case Opcode::kCollectivePermuteDone:
+    case Opcode::kRecvDone:
+    case Opcode::kSendDone:
       return true;
     default:
       return false;

@@ -208,6 +208,19 @@ TEST(Dataflow, AnAsyncUpdateMayBringTheOperands) {
   EXPECT_NE(StoragesOf(*m, "d"), StoragesOf(*m, "t"));
 }
 
+TEST(Dataflow, ASendPassesItsOperandOnAndARecvDoneWhatWasReceived) {
+  const auto m = MustAnalyze(
+      hlo::EntryModule("%a = f32[8] parameter(0)\n%t = token[] after-all()\n"
+                       "%s = (f32[8], u32[], token[]) send(%a, %t), channel_id=1\n"
+                       "%sd = token[] send-done(%s), channel_id=1\n"
+                       "%r = (f32[8], u32[], token[]) recv(%t), channel_id=2\n"
+                       "%rd = (f32[8], token[]) recv-done(%r), channel_id=2\n"
+                       "%b = f32[8] get-tuple-element(%rd), index=0\nROOT %n = f32[8] negate(%b)"));
+  EXPECT_EQ(ValuesOf(*m, "s")[0], ValuesOf(*m, "a")[0]);
+  EXPECT_EQ(ValuesOf(*m, "b")[0], ValuesOf(*m, "r")[0]);
+  EXPECT_NE(ValuesOf(*m, "rd")[1], ValuesOf(*m, "r")[2]);
+}
+
 TEST(DataflowErrors, TupleIndexOutOfRange) {
   EXPECT_THAT(hlo::ParseError(hlo::EntryModule("%a = f32[8] parameter(0)\n%t = (f32[8]) tuple(%a)\n"
                                                "ROOT %g = f32[8] get-tuple-element(%t), index=3")),
@@ -283,6 +296,12 @@ TEST(DataflowErrors, CopyStartThatIsNoTuple) {
   EXPECT_EQ(AnalysisError(hlo::EntryModule(
                 "%a = f32[8] parameter(0)\nROOT %s = f32[8]{0:S(3)} copy-start(%a)")),
             "test.hlo:5:1: %s: expected a tuple of operands, results and contexts");
+}
+
+TEST(DataflowErrors, TransferOfAnotherShape) {
+  EXPECT_THAT(AnalysisError(hlo::EntryModule("%a = f32[8] parameter(0)\n%t = token[] after-all()\n"
+                                             "ROOT %s = f32[8] send(%a, %t)")),
+              StartsWith("test.hlo:6:1: %s: expected a tuple that begins with what is sent"));
 }
 
 TEST(DataflowErrors, SliceStartWithoutAnOperand) {
