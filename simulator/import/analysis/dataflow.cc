@@ -218,6 +218,11 @@ class DataflowBuilder {
         if (next < sources + source_count) leaves[next++] = value;
       }
     }
+    if (instruction.opcode == Opcode::kCollectivePermuteStart) {
+      for (const InPlacePair& pair : InPlacePairs(*schedule_.module, instruction)) {
+        Share(instance, instruction, pair, leaves);
+      }
+    }
     return leaves;
   }
 
@@ -302,22 +307,25 @@ class DataflowBuilder {
     return result;
   }
 
+  // Makes an array of the result, whose values are `leaves`, share the storage of an operand.
+  void Share(int32_t instance, const hlo::Instruction& instruction, const InPlacePair& pair,
+             const Leaves& leaves) {
+    if (pair.operand < 0 || pair.operand >= instruction.operands.size()) return;
+    const Leaves& source = flow_.values_of_[instance][instruction.operands[pair.operand]];
+    if (source.size() != 1 || pair.output_leaf >= leaves.size()) return;
+    same_storage_.Union(source[0], leaves[pair.output_leaf]);
+  }
+
   absl::StatusOr<Leaves> EvaluateComputing(int32_t instance, hlo::InstructionIndex index) {
     const hlo::Instruction& instruction = schedule_.ComputationOf(instance).instructions[index];
     Leaves leaves = Define(instance, index);
-    const auto share = [&](int32_t operand, int32_t leaf) {
-      if (operand < 0 || operand >= instruction.operands.size()) return;
-      const Leaves& source = flow_.values_of_[instance][instruction.operands[operand]];
-      if (source.size() == 1 && leaf < leaves.size()) same_storage_.Union(source[0], leaves[leaf]);
-    };
+    const auto share = [&](const InPlacePair& pair) { Share(instance, instruction, pair, leaves); };
     if (IsConcatBitcast(instruction)) {
-      for (int32_t i = 0; i < instruction.operands.size(); ++i) share(i, 0);
+      for (int32_t i = 0; i < instruction.operands.size(); ++i) share({i, 0});
     }
-    for (const InPlacePair& pair : InPlacePairs(*schedule_.module, instruction)) {
-      share(pair.operand, pair.output_leaf);
-    }
+    for (const InPlacePair& pair : InPlacePairs(*schedule_.module, instruction)) share(pair);
     if (const auto hint = hints_.find(instruction.name); hint != hints_.end()) {
-      for (const InPlacePair& pair : hint->second) share(pair.operand, pair.output_leaf);
+      for (const InPlacePair& pair : hint->second) share(pair);
     }
     return leaves;
   }

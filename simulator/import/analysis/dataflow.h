@@ -126,8 +126,8 @@ bool IsAsyncCopyStart(const hlo::Instruction& instruction);
 bool IsConcatBitcast(const hlo::Instruction& instruction);
 
 // The pairs that must share an address because of what the instruction is: dynamic-update-slice,
-// scatter, a fusion that ends in one of these, output_to_operand_aliasing (XLA:
-// AliasInfo::GetInPlaceInputOutputPairs).
+// scatter, set-dimension-size, ragged-all-to-all, a collective-permute of slices, a fusion that
+// ends in one of these, output_to_operand_aliasing (XLA: AliasInfo::GetInPlaceInputOutputPairs).
 std::vector<InPlacePair> InPlacePairs(const hlo::Module& module,
                                       const hlo::Instruction& instruction);
 

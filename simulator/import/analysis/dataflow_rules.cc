@@ -18,7 +18,16 @@ using hlo::Opcode;
 int32_t OwnOperand(const hlo::Instruction& instruction, absl::Span<const int32_t> index) {
   switch (instruction.opcode) {
     case Opcode::kDynamicUpdateSlice:
+    case Opcode::kSetDimensionSize:
       return index.empty() ? 0 : -1;
+    case Opcode::kRaggedAllToAll:
+      return index.empty() ? 1 : -1;
+    // A permute of slices has four operands: where they are from and where they go, and the offsets
+    // of both.
+    case Opcode::kCollectivePermute:
+      return instruction.operands.size() == 4 && index.empty() ? 1 : -1;
+    case Opcode::kCollectivePermuteStart:
+      return instruction.operands.size() == 4 && index.size() == 1 && index[0] == 1 ? 1 : -1;
     case Opcode::kScatter: {  // operands are n inputs, the indices, n updates
       const int32_t inputs = Size32(instruction.operands) / 2;
       const int32_t input = index.empty() ? 0 : index[0];

@@ -1,5 +1,6 @@
 // Which operands instructions and fusions update in place.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,35 @@ TEST(InPlace, DynamicUpdateSliceAndScatterUpdateInPlace) {
   EXPECT_EQ(StoragesOf(*m, "s"), StoragesOf(*m, "a"));
   EXPECT_NE(ValuesOf(*m, "d"), ValuesOf(*m, "a"));
   EXPECT_NE(StoragesOf(*m, "u"), StoragesOf(*m, "a"));
+}
+
+TEST(InPlace, CollectivesOverwriteTheOperandThatTheyFill) {
+  const auto m = MustAnalyze(hlo::EntryModule(
+      "%a = f32[8] parameter(0)\n%b = f32[8] parameter(1)\n%c = f32[8] parameter(2)\n"
+      "%d = f32[8] parameter(3)\n%k = s32[2] parameter(4)\n%i = s32[] parameter(5)\n"
+      "%x = f32[8] ragged-all-to-all(%a, %b, %k, %k, %k, %k), replica_groups={{0,1}}\n"
+      "%y = f32[8] collective-permute(%a, %c, %i, %i), source_target_pairs={{0,1}}\n"
+      "%z = (f32[8], f32[8], u32[], u32[]) collective-permute-start(%a, %d, %i, %i), "
+      "source_target_pairs={{0,1}}\n"
+      "ROOT %w = f32[8] collective-permute-done(%z)"));
+  EXPECT_EQ(StoragesOf(*m, "x"), StoragesOf(*m, "b"));
+  EXPECT_EQ(StoragesOf(*m, "y"), StoragesOf(*m, "c"));
+  EXPECT_EQ(StoragesOf(*m, "w"), StoragesOf(*m, "d"));
+}
+
+TEST(InPlace, APermuteOfFourArraysIsNotInPlace) {
+  const auto m = MustAnalyze(
+      hlo::EntryModule("%a = f32[8] parameter(0)\n"
+                       "ROOT %x = (f32[8], f32[8], f32[8], f32[8]) "
+                       "collective-permute(%a, %a, %a, %a), source_target_pairs={{0,1}}"));
+  for (const int32_t storage : StoragesOf(*m, "x")) EXPECT_NE(storage, StoragesOf(*m, "a")[0]);
+}
+
+TEST(InPlace, SetDimensionSizeReturnsItsOperandsArray) {
+  const auto m =
+      MustAnalyze(hlo::EntryModule("%a = f32[8] parameter(0)\n%n = s32[] parameter(1)\n"
+                                   "ROOT %x = f32[8] set-dimension-size(%a, %n), dimensions={0}"));
+  EXPECT_EQ(StoragesOf(*m, "x"), StoragesOf(*m, "a"));
 }
 
 constexpr char kUpdatingFusion[] =
