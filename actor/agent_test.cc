@@ -24,8 +24,9 @@ class AgentTest : public ::testing::Test {
   AgentTest() {
     std::mt19937_64 random(3);
     while (program_ == nullptr) {
-      auto program = PlayedProgram::Create(testing::RandomGameProgram(random));
-      if (program.ok() && (*program)->decisions() > 12) program_ = *std::move(program);
+      std::unique_ptr<PlayedProgram> program =
+          PlayedProgram::Create(testing::RandomGameProgram(random));
+      if (program->decisions() > 12) program_ = std::move(program);
     }
     const auto network = Network::Create(*NetworkPreset("tiny"), 1);
     network_ = OwnBatches(*(*network)->Snapshot({}));

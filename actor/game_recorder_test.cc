@@ -24,8 +24,9 @@ using ::testing::HasSubstr;
 std::unique_ptr<PlayedProgram> SomeProgram(uint64_t seed = 3) {
   std::mt19937_64 random(seed);
   for (;;) {
-    auto program = PlayedProgram::Create(testing::RandomGameProgram(random));
-    if (program.ok() && (*program)->decisions() > 5) return *std::move(program);
+    std::unique_ptr<PlayedProgram> program =
+        PlayedProgram::Create(testing::RandomGameProgram(random));
+    if (program->decisions() > 5) return program;
   }
 }
 

@@ -28,7 +28,7 @@ class RecordedGame : public ::testing::Test {
   RecordedGame() {
     std::mt19937_64 random(5);
     while (program_ == nullptr || program_->decisions() < 3) {
-      program_ = *PlayedProgram::Create(testing::RandomGameProgram(random));
+      program_ = PlayedProgram::Create(testing::RandomGameProgram(random));
     }
     std::vector<Action> actions;
     Player player(PlayerKind::kRandom, 1);

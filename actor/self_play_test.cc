@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "actor/testing/fixed_model.h"
@@ -68,8 +67,9 @@ std::vector<std::unique_ptr<PlayedProgram>> SomePrograms(int count) {
   std::mt19937_64 random(3);
   std::vector<std::unique_ptr<PlayedProgram>> programs;
   while (programs.size() < count) {
-    auto program = PlayedProgram::Create(testing::RandomGameProgram(random));
-    if (program.ok() && (*program)->decisions() > 5) programs.push_back(*std::move(program));
+    std::unique_ptr<PlayedProgram> program =
+        PlayedProgram::Create(testing::RandomGameProgram(random));
+    if (program->decisions() > 5) programs.push_back(std::move(program));
   }
   return programs;
 }

@@ -23,7 +23,7 @@ const Program& Resnet50() {
 }
 
 void PlayGames(benchmark::State& state, const Program& program) {
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   const Game start(rules);
   Game game = start;
   int64_t decisions = 0;
@@ -56,7 +56,7 @@ std::vector<Game> Snapshots(const ProgramRules& rules) {
 }
 
 void SnapshotOfResnet50(benchmark::State& state) {
-  const ProgramRules rules = *ProgramRules::Create(Resnet50());
+  const ProgramRules rules = ProgramRules::Create(Resnet50());
   const std::vector<Game> snapshots = Snapshots(rules);
   Game game = snapshots.back();
   size_t next = 0;
@@ -69,7 +69,7 @@ void SnapshotOfResnet50(benchmark::State& state) {
 BENCHMARK(SnapshotOfResnet50)->Unit(benchmark::kMicrosecond);
 
 void ObservationOfResnet50(benchmark::State& state) {
-  const ProgramRules rules = *ProgramRules::Create(Resnet50());
+  const ProgramRules rules = ProgramRules::Create(Resnet50());
   const std::vector<Game> snapshots = Snapshots(rules);
   const ObservationTables tables(rules);
   ObservationWriter writer(tables);

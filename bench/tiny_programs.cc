@@ -37,14 +37,14 @@ absl::Status WritePrograms(const std::string& folder, int count, uint64_t seed) 
     proto.set_name(absl::StrCat("tiny_", written));
     SealProgram(proto);
     const auto program = PlayedProgram::Create(*Program::FromProto(proto));
-    if (!program.ok() || (*program)->decisions() < kLeastDecisions) continue;
-    const absl::StatusOr<Solution> greedy = Solve("greedy", (*program)->rules(), {});
+    if (program->decisions() < kLeastDecisions) continue;
+    const absl::StatusOr<Solution> greedy = Solve("greedy", program->rules(), {});
     if (!greedy.ok()) return greedy.status();
-    const absl::StatusOr<Solution> optimum = Solve("exhaustive", (*program)->rules(), {});
+    const absl::StatusOr<Solution> optimum = Solve("exhaustive", program->rules(), {});
     if (!optimum.ok()) return optimum.status();
     if (greedy->cycles <= optimum->cycles) continue;
     MMZ_RETURN_IF_ERROR(WriteMessage(absl::StrCat(folder, "/", proto.name(), ".program"), proto));
-    absl::StrAppendFormat(&table, "%s,%u,%.17g,%.17g\n", proto.name(), (*program)->decisions(),
+    absl::StrAppendFormat(&table, "%s,%u,%.17g,%.17g\n", proto.name(), program->decisions(),
                           optimum->cycles, greedy->cycles);
     ++written;
   }

@@ -74,13 +74,12 @@ absl::StatusOr<v1::GameBenchReport> MakeReport(const GameFlags& flags) {
   for (size_t p = 0; p < paths->size(); ++p) {
     const absl::StatusOr<Program> program = LoadProgram((*paths)[p]);
     if (!program.ok()) return program.status();
-    const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(*program);
-    if (!rules.ok()) return rules.status();
+    const ProgramRules rules = ProgramRules::Create(*program);
     for (size_t k = 0; k < players.size(); ++k) {
       const GameBenchOptions options{.games = Part(flags.games, parts, p * players.size() + k),
                                      .seed = flags.seed,
                                      .check = flags.check};
-      BenchGames(*rules, players[k], options, (*paths)[p], report, *report.mutable_players(k));
+      BenchGames(rules, players[k], options, (*paths)[p], report, *report.mutable_players(k));
     }
   }
   for (v1::GameBenchReport::Entry& entry : *report.mutable_players()) FinishEntry(entry);

@@ -17,7 +17,6 @@
 #include "base/file_io.h"
 #include "base/message_file.h"
 #include "base/size32.h"
-#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
 #include "base/thread_count.h"
@@ -260,17 +259,15 @@ absl::StatusOr<ExitCode> RunMap(const MapFlags& flags, const AgentPlayer* agent)
   absl::StatusOr<Program> loaded = LoadProgram(flags.program);
   if (!loaded.ok()) return loaded.status();
   MMZ_RETURN_IF_ERROR(CheckFlags(flags, *loaded));
-  const absl::StatusOr<std::unique_ptr<PlayedProgram>> played =
-      PlayedProgram::Create(*std::move(loaded));
-  if (!played.ok()) return StatusAt(flags.program, played.status());
-  const Program& program = (*played)->program();
-  const ProgramRules& rules = (*played)->rules();
+  const std::unique_ptr<PlayedProgram> played = PlayedProgram::Create(*std::move(loaded));
+  const Program& program = played->program();
+  const ProgramRules& rules = played->rules();
   const absl::Time start = SteadyNow();
   absl::StatusOr<Solution> solution;
   {
     // Also covers the files: a signal just after the end of the search must not lose its result.
     const InterruptGuard guard;
-    solution = Search(flags, agent, **played, *budget, start);
+    solution = Search(flags, agent, *played, *budget, start);
     if (!solution.ok()) return solution.status();
     MMZ_RETURN_IF_ERROR(WriteOutputs(flags, program, *solution));
   }

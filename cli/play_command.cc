@@ -161,11 +161,9 @@ absl::StatusOr<ExitCode> RunPlay(const PlayFlags& flags) {
   MMZ_RETURN_IF_ERROR(CheckOutputHasPlace(flags.output));
   absl::StatusOr<Program> loaded = LoadProgram(flags.program);
   if (!loaded.ok()) return loaded.status();
-  const absl::StatusOr<std::unique_ptr<PlayedProgram>> program =
-      PlayedProgram::Create(*std::move(loaded));
-  if (!program.ok()) return program.status();
-  Game game((*program)->rules());
-  const absl::StatusOr<v1::PlayLine> end = PlayByLines(**program, game);
+  const std::unique_ptr<PlayedProgram> program = PlayedProgram::Create(*std::move(loaded));
+  Game game(program->rules());
+  const absl::StatusOr<v1::PlayLine> end = PlayByLines(*program, game);
   if (!end.ok()) return end.status();
   MMZ_RETURN_IF_ERROR(WriteMapping(flags.output, game));
   MMZ_RETURN_IF_ERROR(PrintLine(*end));

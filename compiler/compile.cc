@@ -166,7 +166,8 @@ absl::StatusOr<v1::CompileResponse> Compile(const v1::CompileRequest& request,
     // The library could not be loaded; another child could not load it either.
     if (!said.has_compiler()) return result->status;
     response.MergeFrom(said);
-    if (result->status.ok()) return response;
+    // A child may still be ending after its last answer when it is stopped.
+    if (result->status.ok() || response.programs_size() == request.programs_size()) return response;
     AddError(result->status, response);
     const bool goes_on = absl::IsAborted(result->status);
     while (!goes_on && response.programs_size() < request.programs_size()) {

@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "compiler/compile_child.h"
 #include "gmock/gmock.h"
@@ -128,6 +129,25 @@ TEST_F(CompileTest, EndsWhenItIsToStop) {
   const absl::Time start = absl::Now();
   EXPECT_TRUE(absl::IsCancelled(Compile(Request({"@hang"}), control).status()));
   EXPECT_LT(absl::Now() - start, absl::Seconds(60));
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST_F(CompileTest, KeepsAllResultsOfAChildThatIsStoppedBeforeItEnds) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  CompileControl control = Control();
+  control.stop_fd = ends[0];
+  // Answers, then asks to be stopped, and does not end.
+  const std::string script = absl::StrCat(control.child[0], " \"$0\" \"$1\"; echo stop > /proc/",
+                                          getpid(), "/fd/", ends[1], "; kill -STOP $$");
+  control.child = {"/bin/sh", "-c", script};
+  const absl::StatusOr<v1::CompileResponse> response = Compile(Request({"first", "last"}), control);
+  ASSERT_TRUE(response.ok()) << response.status();
+  ASSERT_EQ(response->programs_size(), 2);
+  EXPECT_EQ(response->programs(0).module(), "first");
+  EXPECT_TRUE(CompileStatus(response->programs(1)).ok());
+  EXPECT_EQ(response->programs(1).module(), "last");
   close(ends[0]);
   close(ends[1]);
 }

@@ -63,15 +63,14 @@ void ReferenceSearch::Work() {
       program = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(*program);
-    if (!rules.ok()) continue;
+    const ProgramRules rules = ProgramRules::Create(*program);
     const absl::StatusOr<Solution> solution =
-        Solve(solver_name::kLocalSearch, *rules,
+        Solve(solver_name::kLocalSearch, rules,
               {.deadline = SteadyNow() + budget_, .stop = [this] { return Stopped(); }});
     if (!solution.ok() || solution->interrupted) continue;
     const Baseline* baseline = program->baseline();
     const double reference =
-        baseline != nullptr ? baseline->compiled_cycles : rules->all_hbm_cycles();
+        baseline != nullptr ? baseline->compiled_cycles : rules.all_hbm_cycles();
     const absl::MutexLock lock(&mutex_);
     saved_[program->proto().fingerprint()] = 100 * (1 - solution->cycles / reference);
   }

@@ -27,7 +27,7 @@ class ReferenceSearch {
   ReferenceSearch(const ReferenceSearch&) = delete;
   ReferenceSearch& operator=(const ReferenceSearch&) = delete;
 
-  // Adds a program to those to search, once. A program that cannot be played is left out.
+  // Adds a program to those to search, once.
   void Add(const std::shared_ptr<const Program>& program);
 
   // The share of cycles that local search saves against the default (without a default: against
@@ -43,8 +43,7 @@ class ReferenceSearch {
   mutable absl::Mutex mutex_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::shared_ptr<const Program>> waiting_ ABSL_GUARDED_BY(mutex_);
-  // Saved percent by fingerprint of the program. A program that waits or cannot be played has no
-  // value.
+  // Saved percent by fingerprint of the program. A program that waits has no value.
   std::map<std::string, std::optional<double>> saved_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };

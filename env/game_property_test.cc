@@ -44,7 +44,7 @@ uint64_t RandomGames() {
 }
 
 ProgramRules Rules(const Program& program, double negligible_share) {
-  return *ProgramRules::Create(program, {.negligible_share = negligible_share});
+  return ProgramRules::Create(program, {.negligible_share = negligible_share});
 }
 
 GameCheck PlayAndCheck(const ProgramRules& rules, Player& player, CheckDepth depth) {

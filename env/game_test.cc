@@ -45,9 +45,8 @@ TEST(Game, DecidesNothingAboutWhatCannotMatter) {
   builder.AddInstruction(200);
   builder.AddInstruction(300, {Read(useless), Read(pinned, 5), Read(huge, 5), Read(useful, 5)});
   const Program program = builder.Build();
-  const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(program);
-  ASSERT_TRUE(rules.ok());
-  Game game(*rules);
+  const ProgramRules rules = ProgramRules::Create(program);
+  Game game(rules);
   EXPECT_EQ(program.accesses()[game.access()].buffer, useful);
   game.Apply(kCopy);
   EXPECT_TRUE(game.finished());
@@ -60,9 +59,9 @@ TEST(Game, AThresholdSaysWhatMatters) {
   builder.AddInstruction(90);
   builder.AddInstruction(10, {Read(kBuffer, 2)});  // 2 of 100 cycles
   const Program program = builder.Build();
-  const ProgramRules all = *ProgramRules::Create(program, {.negligible_share = 0.019});
+  const ProgramRules all = ProgramRules::Create(program, {.negligible_share = 0.019});
   EXPECT_FALSE(Game(all).finished());
-  const ProgramRules few = *ProgramRules::Create(program, {.negligible_share = 0.021});
+  const ProgramRules few = ProgramRules::Create(program, {.negligible_share = 0.021});
   EXPECT_TRUE(Game(few).finished());
 }
 

@@ -138,14 +138,13 @@ TEST(FindKeepValues, OccupancyIsThatOfASumOverInstructions) {
   int compared = 0;
   for (int trial = 0; trial < 200; ++trial) {
     const Program program = RandomGameProgram(random);
-    const auto rules = ProgramRules::Create(program);
-    if (!rules.ok()) continue;
+    const ProgramRules rules = ProgramRules::Create(program);
     IndexVector<AccessIndex, double> savings;
     for (uint32_t a = 0; a < program.access_count(); ++a) {
       savings.push_back(std::uniform_real_distribution<double>(-1, 10)(random));
     }
-    const IndexVector<AccessIndex, KeepValue> values = FindKeepValues(*rules, savings);
-    const IndexVector<AccessIndex, double> occupied = OccupiedByHand(*rules, values);
+    const IndexVector<AccessIndex, KeepValue> values = FindKeepValues(rules, savings);
+    const IndexVector<AccessIndex, double> occupied = OccupiedByHand(rules, values);
     for (const AccessIndex a : program.accesses().indices()) {
       ASSERT_NEAR(values[a].occupied, occupied[a], 1e-9) << "trial " << trial << ", access " << a;
       if (occupied[a] > 0) ++compared;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "env/program_rules_builder.h"
 #include "env/savings_bound.h"
 #include "simulator/core/hardware.h"
@@ -269,14 +267,7 @@ void ProgramRules::Builder::FindPrefetch() {
   }
 }
 
-absl::StatusOr<ProgramRules> ProgramRules::Create(const Program& program,
-                                                  const GameOptions& options) {
-  const v1::Hardware& hardware = program.hardware();
-  if (hardware.fast_memory_bytes() <= 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "hardware '", hardware.name(), "': fast_memory_bytes is ", hardware.fast_memory_bytes(),
-        ": there is nothing to decide without fast memory"));
-  }
+ProgramRules ProgramRules::Create(const Program& program, const GameOptions& options) {
   return Builder(program, options).Build();
 }
 

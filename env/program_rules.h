@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "simulator/core/program.h"
 
@@ -89,9 +88,8 @@ class ProgramRules {
     InstructionIndex keep_until = kNone;  // last instruction for which the result must be kept
   };
 
-  // InvalidArgument if the hardware has no fast memory. `program` must outlive the rules.
-  static absl::StatusOr<ProgramRules> Create(const Program& program,
-                                             const GameOptions& options = {});
+  // `program` must outlive the rules.
+  static ProgramRules Create(const Program& program, const GameOptions& options = {});
 
   const Program& program() const { return *program_; }
   uint32_t access_count() const { return program_->access_count(); }

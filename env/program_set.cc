@@ -10,17 +10,15 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/size32.h"
-#include "base/status_at.h"
 #include "env/game.h"
 #include "env/players.h"
 
 namespace mallocmuzero {
 
-absl::StatusOr<std::unique_ptr<PlayedProgram>> PlayedProgram::Create(Program program) {
+std::unique_ptr<PlayedProgram> PlayedProgram::Create(Program program) {
   auto shared = std::make_unique<const Program>(std::move(program));
-  absl::StatusOr<ProgramRules> rules = ProgramRules::Create(*shared);
-  if (!rules.ok()) return rules.status();
-  return std::unique_ptr<PlayedProgram>(new PlayedProgram(std::move(shared), *std::move(rules)));
+  ProgramRules rules = ProgramRules::Create(*shared);
+  return std::unique_ptr<PlayedProgram>(new PlayedProgram(std::move(shared), std::move(rules)));
 }
 
 PlayedProgram::PlayedProgram(std::unique_ptr<const Program> program, ProgramRules rules)
@@ -37,26 +35,23 @@ PlayedProgram::PlayedProgram(std::unique_ptr<const Program> program, ProgramRule
 absl::StatusOr<ProgramSet> ProgramSet::Create(std::vector<Program> programs) {
   ProgramSet set;
   for (Program& program : programs) {
-    const std::string name = program.proto().name();
-    absl::StatusOr<std::unique_ptr<PlayedProgram>> played =
-        PlayedProgram::Create(std::move(program));
-    if (!played.ok()) return StatusAt(name, played.status());
-    if ((*played)->decisions() == 0) {
-      set.idle_.push_back((*played)->name());
+    std::unique_ptr<PlayedProgram> played = PlayedProgram::Create(std::move(program));
+    if (played->decisions() == 0) {
+      set.idle_.push_back(played->name());
       continue;
     }
-    if (!set.by_sha256_.try_emplace((*played)->sha256(), set.size()).second) {
+    if (!set.by_sha256_.try_emplace(played->sha256(), set.size()).second) {
       return absl::InvalidArgumentError(
-          absl::StrCat((*played)->name(), ": the same program is there twice"));
+          absl::StrCat(played->name(), ": the same program is there twice"));
     }
     for (const std::unique_ptr<PlayedProgram>& other : set.programs_) {
-      if (other->name() == (*played)->name() &&
-          other->program().hardware().name() == (*played)->program().hardware().name()) {
+      if (other->name() == played->name() &&
+          other->program().hardware().name() == played->program().hardware().name()) {
         return absl::InvalidArgumentError(
-            absl::StrCat((*played)->name(), ": two different programs have this name"));
+            absl::StrCat(played->name(), ": two different programs have this name"));
       }
     }
-    set.programs_.push_back(*std::move(played));
+    set.programs_.push_back(std::move(played));
   }
   if (set.programs_.empty()) {
     return absl::InvalidArgumentError("no program leaves anything to decide");

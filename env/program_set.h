@@ -20,8 +20,7 @@ namespace mallocmuzero {
 // A program with its rules and observation tables. Immutable; it must not move in memory.
 class PlayedProgram {
  public:
-  // InvalidArgument if it cannot be played (ProgramRules::Create).
-  static absl::StatusOr<std::unique_ptr<PlayedProgram>> Create(Program program);
+  static std::unique_ptr<PlayedProgram> Create(Program program);
 
   PlayedProgram(const PlayedProgram&) = delete;
   PlayedProgram& operator=(const PlayedProgram&) = delete;
@@ -53,8 +52,7 @@ class PlayedProgram {
 class ProgramSet {
  public:
   // Leaves out programs without decisions; idle() has their names. InvalidArgument if two programs
-  // are equal, if two programs for one chip have the same name, if a program cannot be played, or
-  // if no program is left.
+  // are equal, if two programs for one chip have the same name, or if no program is left.
   static absl::StatusOr<ProgramSet> Create(std::vector<Program> programs);
 
   size_t size() const { return programs_.size(); }

@@ -35,8 +35,8 @@ class BatchMakerTest : public ::testing::Test {
     while (programs.empty()) {
       Program program = testing::RandomGameProgram(random);
       const auto played = PlayedProgram::Create(std::move(program));
-      if (!played.ok() || (*played)->decisions() < 12) continue;
-      programs.push_back(*Program::FromProto((*played)->program().proto()));
+      if (played->decisions() < 12) continue;
+      programs.push_back(*Program::FromProto(played->program().proto()));
     }
     set_ = std::make_unique<ProgramSet>(*ProgramSet::Create(std::move(programs)));
     const PlayedProgram& program = (*set_)[0];

@@ -79,9 +79,7 @@ class PackedSolver {
   absl::StatusOr<Solution> SolveWithin(double share, const SolveOptions& options) const {
     const absl::StatusOr<Program> variant = WithFastMemoryShare(program_, share);
     if (!variant.ok()) return variant.status();
-    const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(*variant);
-    if (!rules.ok()) return rules.status();
-    return Solve("local_search", *rules, options);
+    return Solve("local_search", ProgramRules::Create(*variant), options);
   }
 
   absl::StatusOr<Candidate> Measure(Solution solution) const {

@@ -21,15 +21,13 @@ absl::StatusOr<Mapping> SampleMapping(const Program& program, uint64_t seed) {
   if (!smaller.ok()) return smaller.status();
   // Includes all accesses, because an access that is negligible by the table may not be so in
   // reality.
-  const absl::StatusOr<ProgramRules> rules =
-      ProgramRules::Create(*smaller, {.negligible_share = -1});
-  if (!rules.ok()) return rules.status();
+  const ProgramRules rules = ProgramRules::Create(*smaller, {.negligible_share = -1});
   Random random(seed);
   IndexVector<BufferIndex, uint8_t> in_hbm(program.buffer_count());
   for (const BufferIndex buffer : in_hbm.indices()) {
     in_hbm[buffer] = random.Unit() < kShareInHbm;
   }
-  Game game(*rules);
+  Game game(rules);
   const auto choose = [&](const Game& now) {
     const ActionSet legal = now.legal_actions();
     const bool drop = in_hbm[program.accesses()[now.access()].buffer] != 0;

@@ -51,9 +51,9 @@ TEST(CountPairs, AddsToWhatIsThere) {
 std::unique_ptr<PlayedProgram> SomeProgram() {
   std::mt19937_64 random(4);
   for (;;) {
-    absl::StatusOr<std::unique_ptr<PlayedProgram>> played =
+    std::unique_ptr<PlayedProgram> played =
         PlayedProgram::Create(testing::RandomGameProgram(random));
-    if (played.ok() && (*played)->decisions() >= 12) return *std::move(played);
+    if (played->decisions() >= 12) return played;
   }
 }
 

@@ -21,7 +21,7 @@ struct AssignedPrograms {
 };
 
 // Builds the programs of an assignment from their files. InvalidArgument names the program whose
-// file is missing or damaged or that cannot be played.
+// file is missing or damaged.
 absl::StatusOr<std::shared_ptr<const AssignedPrograms>> ReadAssignment(
     const v1::Assignment& assignment, const ProgramFiles& files);
 

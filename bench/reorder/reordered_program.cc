@@ -67,8 +67,6 @@ absl::StatusOr<std::unique_ptr<Reorderer>> Reorderer::Load(const std::string& pr
                                                            const std::string& captures) {
   absl::StatusOr<Program> program = LoadProgram(program_path);
   if (!program.ok()) return program.status();
-  const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(*program);
-  if (!rules.ok()) return rules.status();
   absl::StatusOr<InPlaceHints> hints = ReadHints(captures);
   if (!hints.ok()) return hints.status();
   std::unique_ptr<Reorderer> made(new Reorderer(*std::move(program), *std::move(hints)));

@@ -28,8 +28,7 @@ struct PlayableOrder {
 
   Order order;
   Program program;
-  ProgramRules rules =
-      *ProgramRules::Create(program);  // cannot fail: Load refuses hardware without fast memory
+  ProgramRules rules = ProgramRules::Create(program);
   // for each access of `program`: the access of the original
   IndexVector<AccessIndex, AccessIndex> original_access;
 

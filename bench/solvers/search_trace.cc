@@ -85,8 +85,7 @@ absl::StatusOr<Program> ReadOrMake(absl::string_view name) {
 absl::Status Trace(absl::string_view name, uint64_t seed, double seconds) {
   const absl::StatusOr<Program> program = ReadOrMake(name);
   if (!program.ok()) return program.status();
-  const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(*program);
-  if (!rules.ok()) return rules.status();
+  const ProgramRules rules = ProgramRules::Create(*program);
   const absl::Time start = ProcessorTime();
   double best = 0;
   SolveOptions options;
@@ -104,7 +103,7 @@ absl::Status Trace(absl::string_view name, uint64_t seed, double seconds) {
     print(progress);
     std::puts("}");
   };
-  const absl::StatusOr<Solution> solution = Solve(solver_name::kLocalSearch, *rules, options);
+  const absl::StatusOr<Solution> solution = Solve(solver_name::kLocalSearch, rules, options);
   if (!solution.ok()) return solution.status();
   print({.best_cycles = solution->cycles, .games = solution->games});
   std::printf(", \"decisions\": %zu}\n", solution->actions.size());

@@ -26,20 +26,18 @@ constexpr uint32_t kBlocks = 500;  // of LayeredProgram, three instructions each
 
 absl::StatusOr<Mapping> MappingOf(const Program& program, absl::string_view solver,
                                   uint64_t max_games) {
-  const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(program);
-  if (!rules.ok()) return rules.status();
-  absl::StatusOr<Solution> solution = Solve(solver, *rules, {.max_games = max_games});
+  const ProgramRules rules = ProgramRules::Create(program);
+  absl::StatusOr<Solution> solution = Solve(solver, rules, {.max_games = max_games});
   if (!solution.ok()) return solution.status();
   solution->mapping.solver = std::string(solver);
   return std::move(solution->mapping);
 }
 
 absl::StatusOr<Mapping> RandomMapping(const Program& program) {
-  const absl::StatusOr<ProgramRules> rules = ProgramRules::Create(program);
-  if (!rules.ok()) return rules.status();
+  const ProgramRules rules = ProgramRules::Create(program);
   Player player(PlayerKind::kRandom, 1);
   player.StartGame();
-  Game game(*rules);
+  Game game(rules);
   while (!game.finished()) game.Apply(player.Choose(game));
   return game.ToMapping();
 }

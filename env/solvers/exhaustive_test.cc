@@ -44,7 +44,7 @@ TEST(Exhaustive, FindsTheFewestCyclesOfAllGames) {
   for (uint64_t seed = 0; seed < 250; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::TinyProgram(random, 15);
-    const ProgramRules rules = *ProgramRules::Create(program);
+    const ProgramRules rules = ProgramRules::Create(program);
     AllGames all;
     all.PlayFrom(Game(rules));
     const absl::StatusOr<Solution> found = Solve("exhaustive", rules, {});
@@ -59,7 +59,7 @@ TEST(Exhaustive, FindsTheFewestCyclesOfAllGames) {
 
 TEST(Exhaustive, RefusesAProgramOfTooManyDecisions) {
   const Program program = testing::LayeredProgram(20);
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   const absl::Status status = Solve("exhaustive", rules, {}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("takes at most 16"), absl::string_view::npos) << status;

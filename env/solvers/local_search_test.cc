@@ -28,7 +28,7 @@ TEST(LocalSearch, FindsTheOptimumOfNearlyAllTinyPrograms) {
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     std::mt19937_64 random(1000 + seed);
     const Program program = testing::TinyProgram(random, 16);
-    const ProgramRules rules = *ProgramRules::Create(program);
+    const ProgramRules rules = ProgramRules::Create(program);
     const double optimum = Solve("exhaustive", rules, {})->cycles;
     SolveOptions options;
     options.max_games = 2000;
@@ -44,7 +44,7 @@ TEST(LocalSearch, WhatADisturbanceGainsIsNotLost) {
   for (const auto& [seed, games] : {std::pair(1392, 100), std::pair(1174, 200)}) {
     std::mt19937_64 random(seed);
     const Program program = testing::TinyProgram(random, 16);
-    const ProgramRules rules = *ProgramRules::Create(program);
+    const ProgramRules rules = ProgramRules::Create(program);
     SolveOptions options;
     options.max_games = games;
     EXPECT_NEAR(Solve("local_search", rules, options)->cycles,
@@ -64,7 +64,7 @@ TEST(LocalSearch, GivesManySmallValuesUpForALargeOne) {
   builder.AddInstruction(400, {testing::Read(large, 150)});
   for (const BufferIndex b : small) builder.AddInstruction(100, {testing::Read(b, 10)});
   const Program program = builder.Build();
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   SolveOptions options;
   options.max_games = 20'000;
   // The small ones save 240 cycles together, the large one 300.
@@ -124,7 +124,7 @@ TEST(LocalSearch, EndsWithoutABudgetIfNothingIsLeftToPlay) {
   const BufferIndex value = builder.AddBuffer(64, {.live_in = true});
   builder.AddInstruction(100, {testing::Read(value, 10)});
   const Program program = builder.Build();
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   ASSERT_TRUE(ProgramFacts(rules).IsMovable(0));
   const Solution solution = *Solve("local_search", rules, {});
   EXPECT_EQ(solution.cycles, 100);

@@ -63,7 +63,7 @@ TEST(PlanOf, TheDecidedAccessesSaveAGame) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::RandomGameProgram(random);
-    const ProgramRules rules = *ProgramRules::Create(program);
+    const ProgramRules rules = ProgramRules::Create(program);
     Player player(PlayerKind::kRandom, seed);
     player.StartGame();
     std::vector<AccessIndex> decided;
@@ -112,7 +112,7 @@ TEST(FollowPlan, TheCompilersPlacementsCanBePlayed) {
     ASSERT_TRUE(program.ok()) << program.status();
     const absl::StatusOr<Mapping> compilers = BaselineMapping(*program);
     if (!compilers.ok()) continue;
-    const ProgramRules rules = *ProgramRules::Create(*program);
+    const ProgramRules rules = ProgramRules::Create(*program);
     Game game(rules);
     PlayPlan(FollowPlan(*program, *compilers), game);
     lost += game.cycles() / Simulate(*program, *compilers).total_cycles - 1;

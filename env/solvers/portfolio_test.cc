@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/status/statusor.h"
 #include "env/program_rules.h"
 #include "env/solvers/solve.h"
 #include "gtest/gtest.h"
@@ -39,7 +38,7 @@ Program WithDefault(double compiled_cycles, bool is_fast) {
 }
 
 Solution Best(const Program& program) {
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   SolveOptions options;
   options.max_games = 100;
   return *Solve("portfolio", rules, options);
@@ -69,7 +68,7 @@ TEST(Portfolio, TheDefaultIsKeptIfAMappingCostsAsMuch) {
 
 TEST(Portfolio, OnlyAKeptDefaultHasThePriceOfItsModule) {
   const Program program = WithDefault(123, /*is_fast=*/false);
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   EXPECT_EQ(Best(program).cycles, 123);
   EXPECT_EQ(Solve("default", rules, {})->cycles, 200);
 }

@@ -26,7 +26,7 @@ TEST_P(LocalSearchOfShardedPrograms, IsAtMostTheDefault) {
   const absl::StatusOr<Program> program =
       testing::ImportSharded(MALLOCMUZERO_SOURCE_DIR, GetParam().name, GetParam().chip);
   ASSERT_TRUE(program.ok()) << program.status();
-  const ProgramRules rules = *ProgramRules::Create(*program);
+  const ProgramRules rules = ProgramRules::Create(*program);
   SolveOptions options;
   options.max_games = 3000;
   const absl::StatusOr<Solution> found = Solve("local_search", rules, options);

@@ -41,7 +41,7 @@ TEST(Solve, EverySolversMappingIsValidAndCostsWhatItSays) {
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::RandomGameProgram(random);
-    const ProgramRules rules = *ProgramRules::Create(program);
+    const ProgramRules rules = ProgramRules::Create(program);
     for (const absl::string_view name : {"all_hbm", "greedy", "xla_like", "local_search"}) {
       const absl::StatusOr<Solution> solution = Solve(name, rules, Games(200));
       ASSERT_TRUE(solution.ok()) << solution.status();
@@ -56,7 +56,7 @@ TEST(Solve, LocalSearchIsNoWorseThanItsStarts) {
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::RandomGameProgram(random);
-    const ProgramRules rules = *ProgramRules::Create(program);
+    const ProgramRules rules = ProgramRules::Create(program);
     const double found = Solve("local_search", rules, Games(500))->cycles;
     EXPECT_LE(found, Solve("greedy", rules, Games(1))->cycles * (1 + 1e-12)) << "seed " << seed;
     EXPECT_LE(found, Solve("xla_like", rules, Games(1))->cycles * (1 + 1e-12)) << "seed " << seed;
@@ -67,7 +67,7 @@ TEST(Solve, TheSameSeedGivesTheSameAnswer) {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::TinyProgram(random, 16);
-    const ProgramRules rules = *ProgramRules::Create(program);
+    const ProgramRules rules = ProgramRules::Create(program);
     for (const absl::string_view name : SolverNames()) {
       if (name == "default" || name == "agent") continue;
       const absl::StatusOr<Solution> one = Solve(name, rules, Games(300));
@@ -84,7 +84,7 @@ TEST(Solve, ThePortfolioIsNoWorseThanItsMembers) {
   for (uint64_t seed = 0; seed < kPrograms; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::RandomGameProgram(random);
-    const ProgramRules rules = *ProgramRules::Create(program);
+    const ProgramRules rules = ProgramRules::Create(program);
     const absl::StatusOr<Solution> portfolio = Solve("portfolio", rules, Games(300));
     ASSERT_TRUE(portfolio.ok()) << portfolio.status();
     for (const absl::string_view name : {"all_hbm", "greedy", "xla_like", "local_search"}) {
@@ -100,7 +100,7 @@ TEST(Solve, ThePortfolioIsNoWorseThanTheCompiler) {
   for (size_t k = 0; k < paths.size(); k += 8) {
     const absl::StatusOr<Program> program = LoadProgram(paths[k]);
     ASSERT_TRUE(program.ok()) << program.status();
-    const ProgramRules rules = *ProgramRules::Create(*program);
+    const ProgramRules rules = ProgramRules::Create(*program);
     ASSERT_NE(program->baseline(), nullptr);
     const absl::StatusOr<Solution> portfolio = Solve("portfolio", rules, Games(1));
     ASSERT_TRUE(portfolio.ok()) << portfolio.status();
@@ -112,7 +112,7 @@ TEST(Solve, SearchesOnSeveralThreadsFindAValidMappingNoWorseThanOne) {
   for (uint64_t seed = 0; seed < 5; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::TinyProgram(random, 16);
-    const ProgramRules rules = *ProgramRules::Create(program);
+    const ProgramRules rules = ProgramRules::Create(program);
     const double optimum = Solve("exhaustive", rules, {})->cycles;
     for (const absl::string_view name : {"local_search", "portfolio"}) {
       SolveOptions options = Games(8000);
@@ -134,7 +134,7 @@ constexpr uint64_t kGamesAfterTheEnd = 4;
 TEST(Solve, AllThreadsEndWhenOneIsToldToStop) {
   std::mt19937_64 random(6);
   const Program program = testing::RandomGameProgram(random);
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   SolveOptions options;
   options.threads = 4;
   uint64_t asked = 0;  // by one thread at a time
@@ -148,7 +148,7 @@ TEST(Solve, AllThreadsEndWhenOneIsToldToStop) {
 TEST(Solve, EndsSoonAfterItIsToldToStop) {
   std::mt19937_64 random(6);
   const Program program = testing::TinyProgram(random, 16);
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   for (const absl::string_view name : {"local_search", "portfolio"}) {
     for (const uint64_t calls : {1, 2, 5, 20}) {
       uint64_t asked = 0;
@@ -171,7 +171,7 @@ TEST(Solve, EndsSoonAfterItIsToldToStop) {
 TEST(Solve, EndsSoonAfterItsGamesArePlayed) {
   std::mt19937_64 random(6);
   const Program program = testing::RandomGameProgram(random);
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   for (const absl::string_view name : {"local_search", "portfolio"}) {
     for (const uint64_t games : {1, 2, 9, 100, 500}) {
       const absl::StatusOr<Solution> solution = Solve(name, rules, Games(games));
@@ -186,7 +186,7 @@ TEST(Solve, EndsSoonAfterItsGamesArePlayed) {
 TEST(Solve, AnswersEvenAfterTheDeadline) {
   std::mt19937_64 random(6);
   const Program program = testing::RandomGameProgram(random);
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   for (const absl::string_view name : {"greedy", "xla_like", "local_search", "portfolio"}) {
     SolveOptions options;
     options.deadline = absl::InfinitePast();
@@ -203,7 +203,7 @@ TEST(Solve, AnswersEvenAfterTheDeadline) {
 TEST(Solve, SearchesUpToTheDeadline) {
   std::mt19937_64 random(6);
   const Program program = testing::RandomGameProgram(random);
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   SolveOptions options;
   options.deadline = SteadyNow() + absl::Milliseconds(50);
   const absl::StatusOr<Solution> solution = Solve("local_search", rules, options);
@@ -236,7 +236,7 @@ TEST(Solve, TheAgentsGamesAreStartsOfTheAgentAndThePortfolio) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
     std::mt19937_64 random(seed);
     const Program program = testing::TinyProgram(random, 16);
-    const ProgramRules rules = *ProgramRules::Create(program);
+    const ProgramRules rules = ProgramRules::Create(program);
     const double optimum = Solve("exhaustive", rules, {})->cycles;
     // Greedy, xla_like and one more game; programs for which these find the optimum say nothing.
     SolveOptions options = Games(3);
@@ -258,7 +258,7 @@ TEST(Solve, TheAgentsGamesAreStartsOfTheAgentAndThePortfolio) {
 TEST(Solve, TheAgentPlaysForAShareOfTheTime) {
   std::mt19937_64 random(1000);
   const Program program = testing::TinyProgram(random, 16);
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   const Player agent(Plan(rules.access_count(), Action::kDrop));
   SolveOptions options = Games(100);
   options.agent = &agent;
@@ -271,14 +271,14 @@ TEST(Solve, TheAgentPlaysForAShareOfTheTime) {
 TEST(Solve, TheAgentIsRefusedWithoutANetwork) {
   std::mt19937_64 random(7);
   const Program program = testing::RandomGameProgram(random);
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   EXPECT_EQ(Solve("agent", rules, Games(1)).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST(Solve, AnUnknownNameIsRefused) {
   std::mt19937_64 random(7);
   const Program program = testing::RandomGameProgram(random);
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   EXPECT_EQ(Solve("magic", rules, Games(1)).status().code(), absl::StatusCode::kInvalidArgument);
 }
 

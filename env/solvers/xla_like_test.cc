@@ -26,7 +26,7 @@ Solution SolveFor(int64_t first_bytes, double first_saves, int64_t second_bytes,
   builder.AddInstruction(cycles_before);
   builder.AddInstruction(200, {Read(first, first_saves), Read(second, second_saves)});
   const Program program = builder.Build();
-  const ProgramRules rules = *ProgramRules::Create(program);
+  const ProgramRules rules = ProgramRules::Create(program);
   return *Solve("xla_like", rules, {});
 }
 

@@ -16,7 +16,7 @@ namespace mallocmuzero::testing {
 // The rules under which every access matters, whatever it saves. The hardware must have fast
 // memory.
 inline ProgramRules EverythingMatters(const Program& program) {
-  return *ProgramRules::Create(program, {.negligible_share = -1});
+  return ProgramRules::Create(program, {.negligible_share = -1});
 }
 
 // The set of some actions.

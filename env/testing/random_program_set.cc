@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "env/testing/random_game_program.h"
 #include "simulator/core/fingerprint.h"
@@ -20,9 +19,8 @@ ProgramSet RandomProgramSet(uint64_t seed, size_t count) {
     v1::Program proto = RandomGameProgram(random).proto();
     proto.set_name(absl::StrCat("program_", programs.size()));
     SealProgram(proto);
-    const absl::StatusOr<std::unique_ptr<PlayedProgram>> played =
-        PlayedProgram::Create(*Program::FromProto(proto));
-    if (played.ok() && (*played)->decisions() > 8 && (*played)->decisions() < 40) {
+    const std::unique_ptr<PlayedProgram> played = PlayedProgram::Create(*Program::FromProto(proto));
+    if (played->decisions() > 8 && played->decisions() < 40) {
       programs.push_back(*Program::FromProto(std::move(proto)));
     }
   }

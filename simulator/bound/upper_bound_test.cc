@@ -43,16 +43,11 @@ double SavedBy(absl::string_view solver, const PlayedProgram& played, const Solv
   return solution.ok() ? played.rules().all_hbm_cycles() - solution->cycles : 0;
 }
 
-std::unique_ptr<PlayedProgram> Played(Program program) {
-  absl::StatusOr<std::unique_ptr<PlayedProgram>> played = PlayedProgram::Create(std::move(program));
-  EXPECT_TRUE(played.ok()) << played.status();
-  return *std::move(played);
-}
-
 TEST(UpperBound, IsAtLeastTheOptimumOfTinyPrograms) {
   std::mt19937_64 random(1);
   for (int k = 0; k < ProgramCount(150); ++k) {
-    const std::unique_ptr<PlayedProgram> played = Played(testing::TinyProgram(random, 8));
+    const std::unique_ptr<PlayedProgram> played =
+        PlayedProgram::Create(testing::TinyProgram(random, 8));
     const double saved = SavedBy(solver_name::kExhaustive, *played, {});
     const UpperBound bound = FindUpperBound(played->program(), {.steps = 300});
     EXPECT_GE(bound.saved_cycles, saved * (1 - kRounding)) << "program " << k;
@@ -63,7 +58,8 @@ TEST(UpperBound, IsAtLeastTheOptimumOfTinyPrograms) {
 TEST(UpperBound, IsAtLeastTheBestKnownGameOfRandomPrograms) {
   std::mt19937_64 random(2);
   for (int k = 0; k < ProgramCount(100); ++k) {
-    const std::unique_ptr<PlayedProgram> played = Played(testing::RandomGameProgram(random));
+    const std::unique_ptr<PlayedProgram> played =
+        PlayedProgram::Create(testing::RandomGameProgram(random));
     const double saved = SavedBy(solver_name::kLocalSearch, *played, {.max_games = 50});
     const UpperBound bound = FindUpperBound(played->program(), {.steps = 300});
     EXPECT_GE(bound.saved_cycles, saved - kRounding * played->rules().all_hbm_cycles())
@@ -75,7 +71,7 @@ TEST(UpperBound, HoldsForMappingsThatCollectivesWaitBehind) {
   std::mt19937_64 random(5);
   for (int k = 0; k < ProgramCount(400); ++k) {
     const std::unique_ptr<PlayedProgram> played =
-        Played(testing::RandomProgramWithCollectives(random));
+        PlayedProgram::Create(testing::RandomProgramWithCollectives(random));
     const double saved = SavedBy(solver_name::kLocalSearch, *played, {.max_games = 50});
     const UpperBound bound = FindUpperBound(played->program(), {.steps = 300});
     EXPECT_GE(bound.saved_cycles, saved - kRounding * played->rules().all_hbm_cycles())

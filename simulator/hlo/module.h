@@ -127,7 +127,8 @@ struct Computation {
   absl::optional<InstructionIndex> Find(absl::string_view instruction_name) const;
 };
 
-// One entry of input_output_alias: an output that takes over the buffer of a parameter.
+// One entry of input_output_alias: an output that takes over the buffer of a parameter. An order of
+// instructions must keep the parameter until its last read (bench/reorder).
 struct InputOutputAlias {
   ShapeIndex output_index;
   int32_t parameter_number;

@@ -7,9 +7,10 @@
 
 namespace mallocmuzero::place {
 
-// Removes the tiles of a fusion, and the cycles that the compiler estimated for them. The compiler
-// would keep them, but it must choose them again for the new placement. Settings that determine
-// what is computed (flags, trip counts, integer configurations) stay.
+// Removes the whole backend_config of an instruction for which it has estimated_cycles. The
+// compiler would keep the tiles in it, but it must choose them again for the new placement. Custom
+// calls keep theirs, because it is the program that they run, and so do instructions without an
+// estimate, such as loops with their trip counts.
 void StripEstimates(xla::HloInstructionProto& instruction);
 
 }  // namespace mallocmuzero::place

@@ -2,9 +2,11 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "base/file_io.h"
 #include "gmock/gmock.h"
@@ -193,6 +195,43 @@ entry main
   EXPECT_THAT(Place(loop, AllHbmMapping(loop.program)), HasSubstr("tuple(%ny, %bv, %bw)"));
 }
 
+// %x is copied before the conditional, and only a conditional in a branch reads the copy.
+TEST(Place, ABranchHandsACopyToTheConditionalInIt) {
+  const Placeable branches = Import(ModuleFromText(R"(
+computation low
+  lp = f32[1024] parameter() number=0
+  ROOT ln = f32[1024] negate(lp)
+computation high
+  hp = f32[1024] parameter() number=0
+  ROOT hn = f32[1024] abs(hp)
+computation one
+  p0 = (pred[], f32[1024]) parameter() number=0
+  inside = pred[] get-tuple-element(p0) index=0
+  x0 = f32[1024] get-tuple-element(p0) index=1
+  ROOT nested = f32[1024] conditional(inside, x0, x0) calls=low,high
+computation two
+  p1 = f32[1024] parameter() number=0
+  ROOT n1 = f32[1024] negate(p1)
+entry main
+  which = pred[] parameter() number=0
+  x = f32[1024] parameter() number=1
+  first = f32[1024] negate(x)
+  t = (pred[], f32[1024]) tuple(which, x)
+  choice = f32[1024] conditional(which, t, first) calls=one,two
+  ROOT r = f32[1024] negate(choice)
+)"));
+  const Program& program = branches.program;
+  const InstructionIndex begin = Number(program, "first");
+  const Interval stay = {.buffer = BufferMadeBy(program, "x"),
+                         .first = begin,
+                         .last = Number(program, "hn"),
+                         .copy_in_start = begin,
+                         .copy_in_done = begin};
+  const std::string text = Place(branches, OneStay(program, stay));
+  EXPECT_THAT(text, HasSubstr("%lp = f32[1024]{0:S(1)} parameter(0)"));
+  EXPECT_THAT(text, HasSubstr("%hp = f32[1024]{0:S(1)} parameter(0)"));
+}
+
 // A mapping of the module kListed with one interval, of the donated parameter: a copy in, the
 // update, a copy out.
 Mapping UpdateOfCopy(const Program& program) {
@@ -224,6 +263,30 @@ TEST(Place, AnUpdateOfAnotherShapeStatesNoAlias) {
                                    "  s.p0 = f32[1024] bitcast(s.v)");
   const Placeable listed = ImportWithDefault(ModuleFromText(original));
   EXPECT_THAT(Place(listed, UpdateOfCopy(listed.program)), Not(HasSubstr("aliasing={{")));
+}
+
+// The access to %p0 and its update is one of the two smallest of 66, which the import leaves out.
+TEST(Place, AnUpdateTooSmallForAnAccessIsFoundAgain) {
+  std::string fused = "computation mix\n";
+  std::string entry = "entry main\n";
+  std::vector<std::string> inside;
+  std::vector<std::string> operands;
+  for (int i = 0; i < 66; ++i) {
+    const std::string parameter = absl::StrCat(" = f32[", 8 * (i + 1), "] parameter() number=", i);
+    inside.push_back(absl::StrCat("m", i));
+    operands.push_back(absl::StrCat("p", i));
+    absl::StrAppend(&fused, "  ", inside.back(), parameter, "\n");
+    absl::StrAppend(&entry, "  ", operands.back(), parameter, "\n");
+  }
+  absl::StrAppend(&fused, "  ROOT m = f32[8] custom-call(", absl::StrJoin(inside, ", "),
+                  ") target=Mix\n");
+  absl::StrAppend(&entry, "  up = f32[8] fusion(", absl::StrJoin(operands, ", "),
+                  R"() calls=mix config={"aliasing_operands":{"lists":[{"indices":["0","66"]}]}})",
+                  "\n  ROOT r = f32[8] negate(up)\n");
+  const Placeable small = ImportWithDefault(ModuleFromText(fused + entry));
+  ASSERT_EQ(BufferMadeBy(small.program, "p0"), BufferMadeBy(small.program, "up"));
+  ASSERT_EQ(small.program.MessageOf(Number(small.program, "up")).access_count(), 64);
+  EXPECT_THAT(Place(small, AllHbmMapping(small.program)), HasSubstr("negate(%up)"));
 }
 
 // A function that called itself for each bitcast would overflow the stack.

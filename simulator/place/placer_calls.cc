@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -241,21 +242,17 @@ absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) 
   return absl::OkStatus();
 }
 
-// The range of priced steps that contains all branches, one behind the other.
+// The range of priced steps that contains all branches, one behind the other, with what they call.
 Placer::PricedRange Placer::RangeOfBranches(const ScheduledCall& call) const {
-  PricedRange range{.begin = program_.instructions().end_index(), .end = 0};
-  const AnalyzedModule& all_hbm = *source_.all_hbm;
-  InstructionIndex next = 0;
-  for (const PricedStep& priced : all_hbm.priced) {
-    const InstructionIndex i = next++;
-    const int32_t instance = all_hbm.StepOf(priced).instance;
-    if (std::find(call.callees.begin(), call.callees.end(), instance) == call.callees.end()) {
-      continue;
-    }
-    range.begin = std::min(range.begin, i);
-    range.end = i + 1;
-  }
-  return range;
+  const std::vector<Step>& steps = schedule().steps;
+  const auto first = std::find_if(steps.begin(), steps.end(), [&](const Step& step) {
+    return step.instance == call.callees[0];
+  });
+  const auto own = std::find_if(first, steps.end(), [&](const Step& step) {
+    return step.instance == call.instance && step.instruction == call.instruction;
+  });
+  return {.begin = source_.PricedAtOrAfter(first - steps.begin()),
+          .end = source_.PricedAtOrAfter(own - steps.begin())};
 }
 
 }  // namespace mallocmuzero::place

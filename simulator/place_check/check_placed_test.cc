@@ -66,6 +66,90 @@ TEST(CheckPlaced, CountsUpdatesAndCarriedValuesOnce) {
   EXPECT_EQ(Examine(kLoop.original, kLoop.placed).peak_bytes, 2 * 4096);
 }
 
+constexpr char kUpdatedTwice[] = R"(
+computation twice
+  u.p0 = f32[1024] parameter() number=0
+  u.p1 = f32[16] parameter() number=1
+  u.p2 = s32[] parameter() number=2
+  u.once = f32[1024] dynamic-update-slice(u.p0, u.p1, u.p2)
+  ROOT u.dus = f32[1024] dynamic-update-slice(u.once, u.p1, u.p2)
+entry main
+  x = f32[1024] parameter() number=0
+  y = f32[16] parameter() number=1
+  i = s32[] parameter() number=2
+  up = f32[1024] fusion(x, y, i) calls=twice
+  ROOT after = f32[1024] add(up, x)
+)";
+
+// XLA lets the result of the fusion have a buffer of its own.
+TEST(CheckPlaced, AFusionOfAnUpdateOfAnUpdateIsNotInPlace) {
+  EXPECT_THAT(Check(kUpdatedTwice, kUpdatedTwice), IsEmpty());
+  const std::string placed = Replaced(Replaced(kUpdatedTwice, "up = f32[1024]", "up = f32[1024]S1"),
+                                      "u.dus = f32[1024]", "u.dus = f32[1024]S1");
+  EXPECT_THAT(Check(kUpdatedTwice, placed), IsEmpty());
+}
+
+TEST(CheckPlaced, AFusionOfAnUpdateOfAnUpdatingFusionIsInPlace) {
+  const std::string original = absl::StrCat(
+      R"(
+computation first
+  f.p0 = f32[1024] parameter() number=0
+  f.p1 = f32[16] parameter() number=1
+  f.p2 = s32[] parameter() number=2
+  ROOT f.dus = f32[1024] dynamic-update-slice(f.p0, f.p1, f.p2)
+)",
+      Replaced(kUpdatedTwice, "u.once = f32[1024] dynamic-update-slice(u.p0, u.p1, u.p2)",
+               "u.once = f32[1024] fusion(u.p0, u.p1, u.p2) calls=first"));
+  const std::string placed = Replaced(Replaced(original, "up = f32[1024]", "up = f32[1024]S1"),
+                                      "u.dus = f32[1024]", "u.dus = f32[1024]S1");
+  EXPECT_THAT(Check(original, placed), Breaks(PlacedRule::kAliasSpace));
+}
+
+// A module in which these lines make %got. They may fill %into.
+std::string Filling(absl::string_view lines) {
+  return absl::StrCat(R"(
+entry main
+  x = f32[200] parameter() number=0
+  i = s32[4] parameter() number=1
+  n = s32[] parameter() number=2
+  into = f32[200] negate(x)
+)",
+                      lines, "\n  ROOT r = f32[200] negate(got)\n");
+}
+
+TEST(CheckPlaced, FindsAResultApartFromTheOperandThatItOverwrites) {
+  for (const absl::string_view operation :
+       {"ragged-all-to-all(x, into, i, i, i, i)", "set-dimension-size(into, n)",
+        "collective-permute(x, into, n, n)"}) {
+    const std::string original = Filling(absl::StrCat("  got = f32[200] ", operation));
+    EXPECT_THAT(Check(original, original), IsEmpty()) << operation;
+    EXPECT_THAT(Check(original, Replaced(original, "got = f32[200]", "got = f32[200]S1")),
+                Breaks(PlacedRule::kAliasSpace))
+        << operation;
+  }
+  const std::string start = Filling(
+      "  s = (f32[200], f32[200], u32[], u32[]) collective-permute-start(x, into, n, n)\n"
+      "  got = f32[200] collective-permute-done(s)");
+  EXPECT_THAT(Check(start, start), IsEmpty());
+  EXPECT_THAT(Check(start, Replaced(Replaced(start, "s = (f32[200], f32[200],",
+                                             "s = (f32[200], f32[200]S1,"),
+                                    "got = f32[200]", "got = f32[200]S1")),
+              Breaks(PlacedRule::kAliasSpace));
+}
+
+TEST(CheckPlaced, FindsAReadOfWhatAPermuteHasFilled) {
+  const std::string original = Filling(
+      "  old = f32[200] negate(into)\n"
+      "  s = (f32[200], f32[200], u32[], u32[]) collective-permute-start(x, into, n, n)\n"
+      "  done = f32[200] collective-permute-done(s)\n"
+      "  got = f32[200] add(done, old)");
+  PlacedCheckOptions options = TestOptions();
+  options.allow_reordering = true;
+  EXPECT_THAT(Check(original, original, options), IsEmpty());
+  EXPECT_THAT(Check(original, original + "swap main old s\n", options),
+              Breaks(PlacedRule::kStaleRead));
+}
+
 TEST(CheckPlaced, CountsPiecesFromTheirStart) {
   // While `a` runs, the joined 4096 bytes live, and the 1024 + 1024 bytes of the first two ranges.
   // Afterwards, the two arrays do not live at the same time, because the first one ends with `a`.

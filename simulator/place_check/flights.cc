@@ -48,14 +48,19 @@ class FlightFinder {
   }
 
   void Start(int computation, int index) {
+    if (graph_.At(computation, index).kind == Kind::kFusion) StartFusion(computation, index);
+    for (const ValueId value : flow_.Of(computation, index)) {
+      if (flow_.value(value).IsMadeBy(computation, index)) found_.Add(value, value);
+    }
+  }
+
+  // The operands that a fusion passes on keep their bytes, unlike one that a permute fills.
+  void StartFusion(int computation, int index) {
     for (const InPlacePair& pair : in_place_.Pairs(computation, index)) {
       const int operand = graph_.At(computation, index).operands[pair.operand];
       const ValueId value = flow_.Leaf(computation, index, pair.output_leaf);
       if (!flow_.value(value).IsMadeBy(computation, index)) continue;
       found_.Add(value, flow_.Leaf(computation, operand, pair.operand_leaf));
-    }
-    for (const ValueId value : flow_.Of(computation, index)) {
-      if (flow_.value(value).IsMadeBy(computation, index)) found_.Add(value, value);
     }
   }
 

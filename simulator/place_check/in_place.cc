@@ -7,13 +7,34 @@
 namespace mallocmuzero::place_check {
 namespace {
 
+// Appends the pairs of a permute of slices. Its operands are the array that the slices are from,
+// the one that they go to, and the offsets in both. A permute of four arrays has none.
+void AppendPairsOfPermute(const Graph& graph, int computation, const Instruction& permute,
+                          std::vector<InPlacePair>& pairs) {
+  const xla::ShapeProto& filled = graph.ShapeOf(computation, permute.operands[1]);
+  const xla::ShapeProto* result = &permute.proto->shape();
+  size_t first = 0;
+  if (StartsStatedCollective(permute)) {
+    if (result->tuple_shapes_size() < 2) return;
+    first = LeafCount(result->tuple_shapes(0));
+    result = &result->tuple_shapes(1);
+  }
+  if (!SameButForSpaces(filled, *result)) return;
+  for (size_t i = 0; i < LeafCount(filled); ++i) pairs.push_back({first + i, 1, i});
+}
+
 // The pairs of an instruction that is no fusion, without a check of the operands' shapes.
 std::vector<InPlacePair> OwnPairs(const Graph& graph, int computation,
                                   const Instruction& instruction) {
   std::vector<InPlacePair> pairs;
   const std::string& opcode = instruction.proto->opcode();
   const size_t operands = instruction.operands.size();
-  if (opcode == "dynamic-update-slice" && operands > 0) pairs.push_back({0, 0, 0});
+  const bool updates = opcode == "dynamic-update-slice" || opcode == "set-dimension-size";
+  if (updates && operands > 0) pairs.push_back({0, 0, 0});
+  if (opcode == "ragged-all-to-all" && operands > 1) pairs.push_back({0, 1, 0});
+  if ((opcode == "collective-permute" || opcode == "collective-permute-start") && operands == 4) {
+    AppendPairsOfPermute(graph, computation, instruction, pairs);
+  }
   if (opcode == "scatter") {  // operands are n inputs, the indices, n updates
     for (size_t i = 0; i < operands / 2; ++i) pairs.push_back({i, i, 0});
   }
@@ -91,13 +112,14 @@ InPlaceRules::Source InPlaceRules::Trace(int computation, size_t leaf) {
 }
 
 InPlaceRules::Source InPlaceRules::TraceUncached(int computation, size_t leaf) {
-  bool updated = false;
+  int updates = 0;
   for (int index = graph_.computations[computation].root;;) {
     const Instruction& instruction = graph_.At(computation, index);
     switch (instruction.kind) {
       case Kind::kParameter: {
         const size_t parameter = instruction.proto->parameter_number();
-        return {updated ? Source::Kind::kOverwritten : Source::Kind::kReturned, parameter, leaf};
+        return {updates > 0 ? Source::Kind::kOverwritten : Source::Kind::kReturned, parameter,
+                leaf};
       }
       case Kind::kTuple: {
         size_t operand = 0;
@@ -124,13 +146,14 @@ InPlaceRules::Source InPlaceRules::TraceUncached(int computation, size_t leaf) {
         break;
       case Kind::kFusion:
       case Kind::kCompute: {
+        if (updates > 1 || (updates == 1 && instruction.kind != Kind::kFusion)) return {};
         const InPlacePair* taken = nullptr;
         const std::vector<InPlacePair> pairs = Pairs(computation, index);
         for (const InPlacePair& pair : pairs) {
           if (pair.output_leaf == leaf) taken = &pair;
         }
         if (taken == nullptr) return {};
-        updated = true;
+        ++updates;
         leaf = taken->operand_leaf;
         index = instruction.operands[taken->operand];
         break;

@@ -23,9 +23,10 @@ struct InPlacePair {
 // The number of the leaf of `shape` at `index`, or the number of leaves if there is none.
 size_t LeafAt(const xla::ShapeProto& shape, const google::protobuf::RepeatedField<int64_t>& index);
 
-// The rules of in-place updates: dynamic-update-slice, scatter, output_operand_aliasing, and
-// fusions that end in one of these on a parameter (XLA:
-// HloDataflowAnalysis::GetInPlaceInputOutputPairs).
+// The rules of in-place updates (XLA: AliasInfo::GetInPlaceInputOutputPairs). These work in place:
+// dynamic-update-slice, scatter, set-dimension-size, ragged-all-to-all, a collective-permute of
+// slices, and what output_operand_aliasing names. So do fusions that end in one of these on a
+// parameter. Between the two may be a fusion that updates in place, but no other update.
 class InPlaceRules {
  public:
   explicit InPlaceRules(const Graph& graph) : graph_(graph) {}

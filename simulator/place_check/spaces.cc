@@ -44,8 +44,9 @@ class SpaceCheck {
 bool SpaceCheck::IsPlaceable(const Instruction& instruction) const {
   const std::string& opcode = instruction.proto->opcode();
   if (StartsStatedCollective(instruction) || EndsStatedCollective(instruction)) return true;
-  return opcode != "constant" && !absl::EndsWith(opcode, "-start") &&
-         !absl::EndsWith(opcode, "-done") && !absl::EndsWith(opcode, "-update");
+  return opcode != "constant" && opcode != "send" && opcode != "recv" &&
+         !absl::EndsWith(opcode, "-start") && !absl::EndsWith(opcode, "-done") &&
+         !absl::EndsWith(opcode, "-update");
 }
 
 void SpaceCheck::CheckKept(int computation, int was, int placed_computation, int is) {

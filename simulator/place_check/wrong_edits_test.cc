@@ -175,6 +175,14 @@ const WrongEdit kEdits[] = {
      "p1 = (f32[1024], f32[1024])", Rule::kCallShape},
     {"ConstantInFastMemory", &kChain, "c = f32[1024] constant", "c = f32[1024]S1 constant",
      Rule::kSpace},
+    {"SentFromFastMemory", &kTransfer,
+     "out = f32[1024] negate(x)\n"
+     "  t = token[] after-all()\n"
+     "  s = (f32[1024], u32[], token[]) send(out, t)",
+     "out = f32[1024]S1 negate(x)\n"
+     "  t = token[] after-all()\n"
+     "  s = (f32[1024]S1, u32[], token[]) send(out, t)",
+     Rule::kSpace},
     {"UnknownSpace", &kChain, "g = f32[1024] negate", "g = f32[1024]S5 negate", Rule::kSpace},
     {"ResultInFastMemory", &kChain, "ROOT r = f32[1024] add", "ROOT r = f32[1024]S1 add",
      Rule::kEntrySpace},

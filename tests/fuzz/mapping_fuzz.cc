@@ -41,7 +41,7 @@ Playable Import(const place_check::PlacedCase& test_case) {
   RequireOk(WriteFileAtomically(path, module.SerializeAsString()));
   v1::Program imported = Must(ImportProgram({.all_hbm_path = path}, Must(LoadHardware("tpu_v6e"))));
   auto program = std::make_unique<Program>(Must(Program::FromProto(std::move(imported))));
-  ProgramRules rules = Must(ProgramRules::Create(*program, {.negligible_share = -1}));
+  ProgramRules rules = ProgramRules::Create(*program, {.negligible_share = -1});
   return {std::move(path), std::move(module), std::move(program), std::move(rules)};
 }
 

@@ -65,10 +65,7 @@ void CheckRead(absl::StatusOr<Program> program, absl::string_view choices) {
   if (!program.ok()) return CheckError(program.status());
   Require(std::isfinite(SimulateAllHbm(*program).total_cycles));
   RequireOk(Program::FromProto(program->proto()).status());
-  const absl::StatusOr<std::unique_ptr<PlayedProgram>> played =
-      PlayedProgram::Create(*std::move(program));
-  if (!played.ok()) return CheckError(played.status());
-  Play(**played, choices);
+  Play(*PlayedProgram::Create(*std::move(program)), choices);
 }
 
 void ReadBytes(absl::string_view bytes) {

@@ -26,7 +26,7 @@ inline const ProgramSet& TinyPrograms() {
       v1::Program proto = testing::TinyProgram(random, 8).proto();
       proto.set_name(absl::StrCat("program_", made.size()));
       SealProgram(proto);
-      const auto played = Must(PlayedProgram::Create(Must(Program::FromProto(proto))));
+      const auto played = PlayedProgram::Create(Must(Program::FromProto(proto)));
       if (played->decisions() < 3 || played->decisions() > 6) continue;
       made.push_back(Must(Program::FromProto(std::move(proto))));
     }

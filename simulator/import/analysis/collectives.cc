@@ -84,10 +84,19 @@ double ArrayBytes(const hlo::Shape& shape) {
   return bytes;
 }
 
-double OperandBytes(const hlo::Computation& computation, const hlo::Instruction& instruction) {
+// Bytes of the operands that a collective sends. Some also have an operand that they fill, and
+// operands with offsets and sizes: a ragged-all-to-all, and a permute of slices. A permute of
+// several arrays returns a tuple.
+double SentBytes(const hlo::Computation& computation, const hlo::Instruction& instruction,
+                 Opcode opcode, const hlo::Shape& result) {
+  const bool is_permute =
+      opcode == Opcode::kCollectivePermute || opcode == Opcode::kCollectivePermuteStart;
+  const bool fills = opcode == Opcode::kRaggedAllToAll ||
+                     (is_permute && instruction.operands.size() == 4 && !result.IsTuple());
   double bytes = 0;
   for (const hlo::InstructionIndex operand : instruction.operands) {
     bytes += ArrayBytes(computation.instructions[operand].shape);
+    if (fills) break;
   }
   return bytes;
 }
@@ -184,10 +193,11 @@ double LinkBytes(const hlo::Module& module, const hlo::Computation& computation,
   const auto index =
       static_cast<hlo::InstructionIndex>(&instruction - computation.instructions.data());
   const bool is_wrapped = instruction.opcode == Opcode::kAsyncStart;
+  const Opcode opcode = is_wrapped ? instruction.wrapped_opcode : instruction.opcode;
   const hlo::Shape& result = ResultShape(instruction, starts);
-  return RingBytes({.opcode = is_wrapped ? instruction.wrapped_opcode : instruction.opcode,
+  return RingBytes({.opcode = opcode,
                     .devices = GroupSize(instruction),
-                    .operand_bytes = OperandBytes(computation, instruction),
+                    .operand_bytes = SentBytes(computation, instruction, opcode, result),
                     .result_bytes = ArrayBytes(result),
                     .only_sliced = depth > 0 && IsOnlySliced(computation, index, looks_left)});
 }

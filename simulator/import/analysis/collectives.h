@@ -62,6 +62,7 @@ absl::optional<int64_t> GroupSize(const hlo::Instruction& collective);
 //   all-to-all, ragged-all-to-all      floor(n^2/4)/n of the operand: a transfer passes about n/4
 //                                      links
 //   collective-permute                 twice the operand: it goes one way to the next device
+// The operand is what is sent, without an operand that the result overwrites and without offsets.
 // Tiles are padded, as in CountTraffic. A fusion has the bytes of the collectives in it, and an
 // all-reduce of which it only slices a part counts as a reduce-scatter. An asynchronous start has
 // the bytes of its operation. 0 for all other instructions.

@@ -66,6 +66,24 @@ TEST(Collectives, RingBytesOfEachOperation) {
             2 * 3200);
 }
 
+TEST(Collectives, OnlyTheOperandThatIsSentCounts) {
+  const std::string arrays =
+      "%q = f32[200] parameter(2)\n%o = f32[200] parameter(3)\n%i = s32[4] parameter(4)\n"
+      "%n = s32[] parameter(5)\nROOT %r = ";
+  // 800 bytes, of which each of four devices passes 4 / 4.
+  EXPECT_EQ(LinkBytes(arrays + "f32[200] ragged-all-to-all(%q, %o, %i, %i, %i, %i), "
+                               "replica_groups={{0,1,2,3}}"),
+            800);
+  const std::string slices = "(%q, %o, %n, %n), source_target_pairs={{0,1}}, slice_sizes={{200}}";
+  EXPECT_EQ(LinkBytes(arrays + "f32[200] collective-permute" + slices), 2 * 800);
+  EXPECT_EQ(
+      LinkBytes(arrays + "(f32[200], f32[200], u32[], u32[]) collective-permute-start" + slices),
+      2 * 800);
+  EXPECT_EQ(LinkBytes(arrays + "(f32[200], f32[200], f32[200], f32[200]) "
+                               "collective-permute(%q, %q, %q, %q), source_target_pairs={{0,1}}"),
+            2 * 3200);
+}
+
 TEST(Collectives, OneDeviceMovesNothingAndUnknownGroupsMoveAll) {
   EXPECT_EQ(LinkBytes("ROOT %r = f32[800] all-reduce(%p), replica_groups={{0},{1}}"), 0);
   EXPECT_EQ(LinkBytes("ROOT %r = f32[800] all-reduce(%p)"), 2 * 3200);

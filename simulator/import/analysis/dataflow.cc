@@ -1,5 +1,7 @@
 #include "simulator/import/analysis/dataflow.h"
 
+#include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -126,6 +128,14 @@ class DataflowBuilder {
       case Opcode::kAllGatherStart:
       case Opcode::kCollectivePermuteStart:
         return needs(1) ? EvaluateStart(instance, index) : Error(instruction, "an operand");
+      case Opcode::kSend:
+        return needs(1) ? EvaluateTransfer(instance, index, operand(0))
+                        : Error(instruction, "an operand");
+      case Opcode::kRecvDone: {
+        if (!needs(1)) return Error(instruction, "an operand");
+        const absl::StatusOr<Leaves> received = Element(instance, instruction, 0);
+        return received.ok() ? EvaluateTransfer(instance, index, *received) : received;
+      }
       case Opcode::kWhile:
         return EvaluateWhile(instance, index);
       case Opcode::kConditional:
@@ -208,6 +218,25 @@ class DataflowBuilder {
         if (next < sources + source_count) leaves[next++] = value;
       }
     }
+    if (instruction.opcode == Opcode::kCollectivePermuteStart) {
+      for (const InPlacePair& pair : InPlacePairs(*schedule_.module, instruction)) {
+        Share(instance, instruction, pair, leaves);
+      }
+    }
+    return leaves;
+  }
+
+  // The shape of a send is (operand, context, token), that of a recv-done (what the recv got,
+  // token).
+  absl::StatusOr<Leaves> EvaluateTransfer(int32_t instance, hlo::InstructionIndex index,
+                                          const Leaves& transferred) {
+    const hlo::Instruction& instruction = schedule_.ComputationOf(instance).instructions[index];
+    Leaves leaves = Define(instance, index);
+    const auto [first, count] = LeafRange(instruction.shape, 0);
+    if (count != std::ssize(transferred)) {
+      return Error(instruction, "a tuple that begins with what is sent or received");
+    }
+    std::copy(transferred.begin(), transferred.end(), leaves.begin() + first);
     return leaves;
   }
 
@@ -278,22 +307,25 @@ class DataflowBuilder {
     return result;
   }
 
+  // Makes an array of the result, whose values are `leaves`, share the storage of an operand.
+  void Share(int32_t instance, const hlo::Instruction& instruction, const InPlacePair& pair,
+             const Leaves& leaves) {
+    if (pair.operand < 0 || pair.operand >= instruction.operands.size()) return;
+    const Leaves& source = flow_.values_of_[instance][instruction.operands[pair.operand]];
+    if (source.size() != 1 || pair.output_leaf >= leaves.size()) return;
+    same_storage_.Union(source[0], leaves[pair.output_leaf]);
+  }
+
   absl::StatusOr<Leaves> EvaluateComputing(int32_t instance, hlo::InstructionIndex index) {
     const hlo::Instruction& instruction = schedule_.ComputationOf(instance).instructions[index];
     Leaves leaves = Define(instance, index);
-    const auto share = [&](int32_t operand, int32_t leaf) {
-      if (operand < 0 || operand >= instruction.operands.size()) return;
-      const Leaves& source = flow_.values_of_[instance][instruction.operands[operand]];
-      if (source.size() == 1 && leaf < leaves.size()) same_storage_.Union(source[0], leaves[leaf]);
-    };
+    const auto share = [&](const InPlacePair& pair) { Share(instance, instruction, pair, leaves); };
     if (IsConcatBitcast(instruction)) {
-      for (int32_t i = 0; i < instruction.operands.size(); ++i) share(i, 0);
+      for (int32_t i = 0; i < instruction.operands.size(); ++i) share({i, 0});
     }
-    for (const InPlacePair& pair : InPlacePairs(*schedule_.module, instruction)) {
-      share(pair.operand, pair.output_leaf);
-    }
+    for (const InPlacePair& pair : InPlacePairs(*schedule_.module, instruction)) share(pair);
     if (const auto hint = hints_.find(instruction.name); hint != hints_.end()) {
-      for (const InPlacePair& pair : hint->second) share(pair.operand, pair.output_leaf);
+      for (const InPlacePair& pair : hint->second) share(pair);
     }
     return leaves;
   }

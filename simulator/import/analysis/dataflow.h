@@ -92,6 +92,15 @@ class Dataflow {
   int32_t storage_count_ = 0;
 };
 
+// An array of the result of an instruction of some computation.
+struct ResultArray {
+  hlo::InstructionIndex instruction = 0;
+  hlo::ShapeIndex index;  // {} if the result is an array
+};
+
+// The array that `array` is, before tuples, elements of tuples and bitcasts renamed it.
+ResultArray FollowNames(const hlo::Computation& computation, ResultArray array);
+
 // Index of the array at `index` among the leaves of `shape`, or -1 if there is no array there.
 int32_t LeafOrdinal(const hlo::Shape& shape, absl::Span<const int32_t> index);
 
@@ -99,7 +108,8 @@ int32_t LeafOrdinal(const hlo::Shape& shape, absl::Span<const int32_t> index);
 // touches no memory (XLA's HloCostAnalysis assigns it no cost).
 bool IsForwarding(hlo::Opcode opcode);
 
-// True for the start and for the done of an asynchronous operation, respectively.
+// True for the start and for the done of an asynchronous operation, respectively. A send and a recv
+// are starts.
 bool IsAsyncStart(hlo::Opcode opcode);
 bool IsAsyncDone(hlo::Opcode opcode);
 
@@ -116,7 +126,8 @@ bool IsAsyncCopyStart(const hlo::Instruction& instruction);
 bool IsConcatBitcast(const hlo::Instruction& instruction);
 
 // The pairs that must share an address because of what the instruction is: dynamic-update-slice,
-// scatter, a fusion that ends in one of these, output_to_operand_aliasing.
+// scatter, set-dimension-size, ragged-all-to-all, a collective-permute of slices, a fusion that
+// ends in one of these, output_to_operand_aliasing (XLA: AliasInfo::GetInPlaceInputOutputPairs).
 std::vector<InPlacePair> InPlacePairs(const hlo::Module& module,
                                       const hlo::Instruction& instruction);
 

@@ -1,8 +1,10 @@
 // The effects of single instructions on values. The analysis of a whole schedule is in dataflow.cc.
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "base/size32.h"
 #include "simulator/import/analysis/dataflow.h"
 
@@ -11,59 +13,73 @@ namespace {
 
 using hlo::Opcode;
 
-// The number of the fusion parameter that instruction `index` of `fused` is, directly or through
-// bitcasts; -1 if it is none.
-int32_t SourceParameter(const hlo::Computation& fused, hlo::InstructionIndex index) {
-  const hlo::Instruction* instruction = &fused.instructions[index];
-  while (instruction->opcode == Opcode::kBitcast && !instruction->operands.empty()) {
-    instruction = &fused.instructions[instruction->operands[0]];
-  }
-  return instruction->opcode == Opcode::kParameter ? instruction->parameter_number.value_or(-1)
-                                                   : -1;
-}
-
-// Appends the pairs of an instruction that works in place itself. Operands are numbered as in that
-// instruction.
-void AppendOwnPairs(const hlo::Instruction& instruction, std::vector<InPlacePair>& pairs) {
+// The operand that an instruction works on in place to make the array at `index` of its result; -1
+// if there is none.
+int32_t OwnOperand(const hlo::Instruction& instruction, absl::Span<const int32_t> index) {
   switch (instruction.opcode) {
     case Opcode::kDynamicUpdateSlice:
-      if (!instruction.operands.empty()) pairs.push_back({0, 0});
-      break;
-    case Opcode::kScatter:  // operands are n inputs, the indices, n updates
-      for (int32_t i = 0; i < Size32(instruction.operands) / 2; ++i) {
-        pairs.push_back({i, i});
-      }
-      break;
+    case Opcode::kSetDimensionSize:
+      return index.empty() ? 0 : -1;
+    case Opcode::kRaggedAllToAll:
+      return index.empty() ? 1 : -1;
+    // A permute of slices has four operands: where they are from and where they go, and the offsets
+    // of both.
+    case Opcode::kCollectivePermute:
+      return instruction.operands.size() == 4 && index.empty() ? 1 : -1;
+    case Opcode::kCollectivePermuteStart:
+      return instruction.operands.size() == 4 && index.size() == 1 && index[0] == 1 ? 1 : -1;
+    case Opcode::kScatter: {  // operands are n inputs, the indices, n updates
+      const int32_t inputs = Size32(instruction.operands) / 2;
+      const int32_t input = index.empty() ? 0 : index[0];
+      return index.size() <= 1 && input < inputs ? input : -1;
+    }
     default:
-      break;
+      return -1;
   }
 }
 
-// The operand of the fusion that is updated in place by output `index` of `fused`; -1 if there is
-// none.
-int32_t InPlaceParameter(const hlo::Module& module, const hlo::Computation& fused,
-                         hlo::InstructionIndex index, int depth) {
-  const hlo::Instruction* instruction = &fused.instructions[index];
-  while (instruction->opcode == Opcode::kBitcast && !instruction->operands.empty()) {
-    index = instruction->operands[0];
-    instruction = &fused.instructions[index];
-  }
-  std::vector<InPlacePair> pairs;
-  if (instruction->opcode == Opcode::kFusion && depth < kMaxFusionDepth) {
-    if (const auto called = instruction->Called(hlo::CallRole::kCalls)) {
-      const hlo::Computation& inner = module.computations[*called];
-      const int32_t operand = InPlaceParameter(module, inner, inner.root, depth + 1);
-      if (operand >= 0) pairs.push_back({operand, 0});
-    }
-  } else {
-    AppendOwnPairs(*instruction, pairs);
-  }
-  for (const InPlacePair& pair : pairs) {
-    if (pair.output_leaf == 0 && pair.operand < instruction->operands.size()) {
-      return SourceParameter(fused, instruction->operands[pair.operand]);
-    }
+// The operand that shares a buffer with the array at `index` of the result by
+// output_to_operand_aliasing; -1 if there is none.
+int32_t StatedOperand(const hlo::Instruction& instruction, absl::Span<const int32_t> index) {
+  for (const hlo::OutputOperandAlias& alias : instruction.output_to_operand_aliasing) {
+    if (alias.operand_index.empty() && alias.output_index == index) return alias.operand;
   }
   return -1;
+}
+
+int32_t InPlaceParameter(const hlo::Module& module, const hlo::Computation& fused,
+                         ResultArray output, int depth);
+
+// The operand that an instruction of a fused computation updates in place to make the array at
+// `index` of its result; -1 if there is none.
+int32_t UpdatedOperand(const hlo::Module& module, const hlo::Instruction& instruction,
+                       const hlo::ShapeIndex& index, int depth) {
+  const int32_t stated = StatedOperand(instruction, index);
+  if (stated >= 0) return stated;
+  if (instruction.opcode != Opcode::kFusion) return OwnOperand(instruction, index);
+  const auto called = instruction.Called(hlo::CallRole::kCalls);
+  if (!called || depth >= kMaxFusionDepth) return -1;
+  const hlo::Computation& inner = module.computations[*called];
+  return InPlaceParameter(module, inner, {inner.root, index}, depth + 1);
+}
+
+// The operand of the fusion that is updated in place by the array `output` of `fused`; -1 if there
+// is none. Between the update and the parameter may be a fusion that updates in place, but no other
+// update (XLA: AliasInfo::GetFusionInstructionInPlaceInputOutputPairs).
+int32_t InPlaceParameter(const hlo::Module& module, const hlo::Computation& fused,
+                         ResultArray output, int depth) {
+  ResultArray array = FollowNames(fused, std::move(output));
+  for (int updates = 0; updates < 2; ++updates) {
+    const hlo::Instruction& update = fused.instructions[array.instruction];
+    if (updates > 0 && update.opcode != Opcode::kFusion) break;
+    const int32_t operand = UpdatedOperand(module, update, array.index, depth);
+    if (operand < 0 || operand >= std::ssize(update.operands)) return -1;
+    array = FollowNames(fused, {update.operands[operand], {}});
+  }
+  const hlo::Instruction& source = fused.instructions[array.instruction];
+  return source.opcode == Opcode::kParameter && array.index.empty()
+             ? source.parameter_number.value_or(-1)
+             : -1;
 }
 
 }  // namespace
@@ -106,6 +122,8 @@ bool IsAsyncStart(Opcode opcode) {
     case Opcode::kAllGatherStart:
     case Opcode::kAllReduceStart:
     case Opcode::kCollectivePermuteStart:
+    case Opcode::kRecv:
+    case Opcode::kSend:
       return true;
     default:
       return false;
@@ -120,6 +138,8 @@ bool IsAsyncDone(Opcode opcode) {
     case Opcode::kAllGatherDone:
     case Opcode::kAllReduceDone:
     case Opcode::kCollectivePermuteDone:
+    case Opcode::kRecvDone:
+    case Opcode::kSendDone:
       return true;
     default:
       return false;
@@ -182,10 +202,52 @@ InPlaceHints CommonListedPairs(absl::Span<const hlo::Module* const> modules) {
   return hints;
 }
 
+ResultArray FollowNames(const hlo::Computation& computation, ResultArray array) {
+  while (true) {
+    const hlo::Instruction& instruction = computation.instructions[array.instruction];
+    if (instruction.operands.empty()) return array;
+    size_t operand = 0;
+    hlo::ShapeIndex element;
+    switch (instruction.opcode) {
+      case Opcode::kBitcast:
+        break;
+      case Opcode::kTuple:
+        if (array.index.empty()) return array;
+        operand = array.index.front();
+        if (operand >= instruction.operands.size()) return array;
+        array.index.erase(array.index.begin());
+        break;
+      case Opcode::kGetTupleElement:
+        element = array.index;
+        element.insert(element.begin(), instruction.tuple_index.value_or(-1));
+        if (hlo::SubShape(computation.instructions[instruction.operands[0]].shape, element) ==
+            nullptr) {
+          return array;
+        }
+        array.index = std::move(element);
+        break;
+      default:
+        return array;
+    }
+    array.instruction = instruction.operands[operand];
+  }
+}
+
 std::vector<InPlacePair> InPlacePairs(const hlo::Module& module,
                                       const hlo::Instruction& instruction) {
   std::vector<InPlacePair> pairs;
-  AppendOwnPairs(instruction, pairs);
+  const auto add_pairs = [&](const hlo::Shape& shape, auto operand_of) {
+    int32_t leaf = 0;
+    hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
+      const int32_t operand = operand_of(index);
+      if (operand >= 0 && operand < std::ssize(instruction.operands)) {
+        pairs.push_back({operand, leaf});
+      }
+      ++leaf;
+    });
+  };
+  add_pairs(instruction.shape,
+            [&](absl::Span<const int32_t> index) { return OwnOperand(instruction, index); });
   for (const hlo::OutputOperandAlias& alias : instruction.output_to_operand_aliasing) {
     const int32_t leaf = LeafOrdinal(instruction.shape, alias.output_index);
     if (leaf >= 0 && alias.operand_index.empty()) pairs.push_back({alias.operand, leaf});
@@ -194,16 +256,10 @@ std::vector<InPlacePair> InPlacePairs(const hlo::Module& module,
   const auto called = instruction.Called(hlo::CallRole::kCalls);
   if (!called) return pairs;
   const hlo::Computation& fused = module.computations[*called];
-  const hlo::Instruction& root = fused.instructions[fused.root];
-  if (root.opcode != Opcode::kTuple) {
-    const int32_t operand = InPlaceParameter(module, fused, fused.root, 0);
-    if (operand >= 0) pairs.push_back({operand, 0});
-    return pairs;
-  }
-  for (int32_t leaf = 0; leaf < root.operands.size(); ++leaf) {
-    const int32_t operand = InPlaceParameter(module, fused, root.operands[leaf], 0);
-    if (operand >= 0) pairs.push_back({operand, leaf});
-  }
+  add_pairs(fused.instructions[fused.root].shape, [&](absl::Span<const int32_t> index) {
+    return InPlaceParameter(module, fused,
+                            {fused.root, hlo::ShapeIndex(index.begin(), index.end())}, 0);
+  });
   return pairs;
 }
 

@@ -76,74 +76,6 @@ TEST(Dataflow, AnUpdateInALoopKeepsParameterAndRootInOneBuffer) {
   EXPECT_NE(m->flow.StorageOf(state.root), m->flow.StorageOf(state.initial));
 }
 
-TEST(Dataflow, DynamicUpdateSliceAndScatterUpdateInPlace) {
-  const auto m = MustAnalyze(hlo::EntryModule(
-      "%a = f32[8] parameter(0)\n%u = f32[1] parameter(1)\n%i = s32[] parameter(2)\n"
-      "%d = f32[8] dynamic-update-slice(%a, %u, %i)\n%k = s32[1] parameter(3)\n"
-      "ROOT %s = f32[8] scatter(%d, %k, %u), to_apply=%f",
-      "%f (p: f32[], q: f32[]) -> f32[] {\n%p = f32[] parameter(0)\n"
-      "ROOT %q = f32[] parameter(1)\n}\n"));
-  EXPECT_EQ(StoragesOf(*m, "d"), StoragesOf(*m, "a"));
-  EXPECT_EQ(StoragesOf(*m, "s"), StoragesOf(*m, "a"));
-  EXPECT_NE(ValuesOf(*m, "d"), ValuesOf(*m, "a"));
-  EXPECT_NE(StoragesOf(*m, "u"), StoragesOf(*m, "a"));
-}
-
-constexpr char kUpdatingFusion[] =
-    "%f (p: f32[1], q: f32[8], r: s32[]) -> f32[8] {\n%p = f32[1] parameter(0)\n"
-    "%q = f32[8] parameter(1)\n%r = s32[] parameter(2)\n%b = f32[8] bitcast(%q)\n"
-    "%d = f32[8] dynamic-update-slice(%b, %p, %r)\nROOT %e = f32[8] bitcast(%d)\n}\n";
-
-TEST(Dataflow, AFusionThatEndsInAnUpdateUpdatesItsOperand) {
-  const auto m = MustAnalyze(hlo::EntryModule(
-      "%a = f32[8] parameter(0)\n%u = f32[1] parameter(1)\n%i = s32[] parameter(2)\n"
-      "ROOT %x = f32[8] fusion(%u, %a, %i), kind=kLoop, calls=%f",
-      kUpdatingFusion));
-  EXPECT_EQ(StoragesOf(*m, "x"), StoragesOf(*m, "a"));
-}
-
-TEST(Dataflow, AFusionOfAFusionThatEndsInAnUpdateUpdatesItsOperand) {
-  const auto m = MustAnalyze(hlo::EntryModule(
-      "%a = f32[8] parameter(0)\n%u = f32[1] parameter(1)\n%i = s32[] parameter(2)\n"
-      "ROOT %x = f32[8] fusion(%a, %u, %i), kind=kLoop, calls=%g",
-      absl::StrCat(kUpdatingFusion,
-                   "%g (p: f32[8], q: f32[1], r: s32[]) -> f32[8] {\n%p = f32[8] parameter(0)\n"
-                   "%q = f32[1] parameter(1)\n%r = s32[] parameter(2)\n"
-                   "ROOT %y = f32[8] fusion(%q, %p, %r), kind=kLoop, calls=%f\n}\n")));
-  EXPECT_EQ(StoragesOf(*m, "x"), StoragesOf(*m, "a"));
-}
-
-TEST(Dataflow, ATupleRootedFusionUpdatesInPlaceByElement) {
-  const auto m = MustAnalyze(hlo::EntryModule(
-      "%a = f32[8] parameter(0)\n%u = f32[1] parameter(1)\n%i = s32[] parameter(2)\n"
-      "ROOT %x = (f32[1], f32[8]) fusion(%a, %u, %i), kind=kLoop, calls=%f",
-      "%f (p: f32[8], q: f32[1], r: s32[]) -> (f32[1], f32[8]) {\n%p = f32[8] parameter(0)\n"
-      "%q = f32[1] parameter(1)\n%r = s32[] parameter(2)\n%n = f32[1] negate(%q)\n"
-      "%d = f32[8] dynamic-update-slice(%p, %n, %r)\n"
-      "ROOT %t = (f32[1], f32[8]) tuple(%n, %d)\n}\n"));
-  EXPECT_NE(StoragesOf(*m, "x")[0], StoragesOf(*m, "u")[0]);
-  EXPECT_EQ(StoragesOf(*m, "x")[1], StoragesOf(*m, "a")[0]);
-}
-
-TEST(Dataflow, AUpdateInTheMiddleOfAFusionIsNotInPlace) {
-  const auto m = MustAnalyze(hlo::EntryModule(
-      "%a = f32[8] parameter(0)\n%u = f32[1] parameter(1)\n%i = s32[] parameter(2)\n"
-      "ROOT %x = f32[8] fusion(%a, %u, %i), kind=kLoop, calls=%f",
-      "%f (p: f32[8], q: f32[1], r: s32[]) -> f32[8] {\n%p = f32[8] parameter(0)\n"
-      "%q = f32[1] parameter(1)\n%r = s32[] parameter(2)\n"
-      "%d = f32[8] dynamic-update-slice(%p, %q, %r)\nROOT %n = f32[8] negate(%d)\n}\n"));
-  EXPECT_NE(StoragesOf(*m, "x"), StoragesOf(*m, "a"));
-}
-
-TEST(Dataflow, ACustomCallSharesWhatItSaysItShares) {
-  const auto m = MustAnalyze(
-      hlo::EntryModule("%a = f32[8] parameter(0)\n%b = f32[4] parameter(1)\n"
-                       "ROOT %x = (f32[4], f32[8]) custom-call(%a, %b), custom_call_target=\"f\", "
-                       "output_to_operand_aliasing={{1}: (0, {})}"));
-  EXPECT_EQ(StoragesOf(*m, "x")[1], StoragesOf(*m, "a")[0]);
-  EXPECT_NE(StoragesOf(*m, "x")[0], StoragesOf(*m, "b")[0]);
-}
-
 // A module whose backend_config says that %x shares the buffer of operand 0, or lists no pair.
 std::string ListedModule(bool listed) {
   return hlo::EntryModule(
@@ -276,6 +208,19 @@ TEST(Dataflow, AnAsyncUpdateMayBringTheOperands) {
   EXPECT_NE(StoragesOf(*m, "d"), StoragesOf(*m, "t"));
 }
 
+TEST(Dataflow, ASendPassesItsOperandOnAndARecvDoneWhatWasReceived) {
+  const auto m = MustAnalyze(
+      hlo::EntryModule("%a = f32[8] parameter(0)\n%t = token[] after-all()\n"
+                       "%s = (f32[8], u32[], token[]) send(%a, %t), channel_id=1\n"
+                       "%sd = token[] send-done(%s), channel_id=1\n"
+                       "%r = (f32[8], u32[], token[]) recv(%t), channel_id=2\n"
+                       "%rd = (f32[8], token[]) recv-done(%r), channel_id=2\n"
+                       "%b = f32[8] get-tuple-element(%rd), index=0\nROOT %n = f32[8] negate(%b)"));
+  EXPECT_EQ(ValuesOf(*m, "s")[0], ValuesOf(*m, "a")[0]);
+  EXPECT_EQ(ValuesOf(*m, "b")[0], ValuesOf(*m, "r")[0]);
+  EXPECT_NE(ValuesOf(*m, "rd")[1], ValuesOf(*m, "r")[2]);
+}
+
 TEST(DataflowErrors, TupleIndexOutOfRange) {
   EXPECT_THAT(hlo::ParseError(hlo::EntryModule("%a = f32[8] parameter(0)\n%t = (f32[8]) tuple(%a)\n"
                                                "ROOT %g = f32[8] get-tuple-element(%t), index=3")),
@@ -351,6 +296,12 @@ TEST(DataflowErrors, CopyStartThatIsNoTuple) {
   EXPECT_EQ(AnalysisError(hlo::EntryModule(
                 "%a = f32[8] parameter(0)\nROOT %s = f32[8]{0:S(3)} copy-start(%a)")),
             "test.hlo:5:1: %s: expected a tuple of operands, results and contexts");
+}
+
+TEST(DataflowErrors, TransferOfAnotherShape) {
+  EXPECT_THAT(AnalysisError(hlo::EntryModule("%a = f32[8] parameter(0)\n%t = token[] after-all()\n"
+                                             "ROOT %s = f32[8] send(%a, %t)")),
+              StartsWith("test.hlo:6:1: %s: expected a tuple that begins with what is sent"));
 }
 
 TEST(DataflowErrors, SliceStartWithoutAnOperand) {

@@ -1,6 +1,7 @@
 #include "simulator/import/analysis/traffic.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "simulator/import/analysis/collectives.h"
 #include "simulator/import/analysis/dataflow.h"
@@ -49,6 +50,13 @@ int64_t OperandBytes(const hlo::Computation& computation, const hlo::Instruction
   return operand ? ArrayBytes(operand->shape) : 0;
 }
 
+// Bytes of the updates of input `number` of a scatter, whose operands are n inputs, the indices, n
+// updates.
+int64_t UpdateBytes(const hlo::Computation& computation, const hlo::Instruction& scatter,
+                    size_t number) {
+  return OperandBytes(computation, scatter, scatter.operands.size() / 2 + 1 + number);
+}
+
 // Bytes that the instruction `user` reads of its operand `number`. -1 means the whole array; the
 // array is then counted once, even if several users read it all.
 // HloCostAnalysis::FusionParameterReadBytes.
@@ -95,7 +103,7 @@ int64_t UserReadBytes(const hlo::Module& module, const hlo::Computation& computa
     case Opcode::kDynamicUpdateSlice:
       return number == 0 ? 0 : -1;
     case Opcode::kScatter:
-      return number == 0 ? OperandBytes(computation, user, 2) : -1;
+      return number < user.operands.size() / 2 ? UpdateBytes(computation, user, number) : -1;
     case Opcode::kBitcast: {  // follow it: the bitcast of a parameter may only be sliced
       int64_t bytes = 0;
       walk.Look(computation);
@@ -115,28 +123,27 @@ int64_t UserReadBytes(const hlo::Module& module, const hlo::Computation& computa
   }
 }
 
-// Bytes that instruction `index` of `fused` writes as an output of the fusion.
-int64_t RootWriteBytes(const hlo::Module& module, const hlo::Computation& fused,
-                       hlo::InstructionIndex index, int depth) {
-  const hlo::Instruction& root = fused.instructions[index];
+// Bytes that the array `output` of `fused` takes to write as an output of the fusion.
+int64_t RootWriteBytes(const hlo::Module& module, const hlo::Computation& fused, ResultArray output,
+                       int depth) {
+  const ResultArray array = FollowNames(fused, std::move(output));
+  const hlo::Instruction& root = fused.instructions[array.instruction];
   switch (root.opcode) {
     case Opcode::kDynamicUpdateSlice:
       return OperandBytes(fused, root, 1);
     case Opcode::kScatter:
-      return OperandBytes(fused, root, 2);
-    case Opcode::kBitcast:
-      if (root.operands.empty() || depth >= kMaxFusionDepth) break;
-      return RootWriteBytes(module, fused, root.operands[0], depth + 1);
+      return UpdateBytes(fused, root, array.index.empty() ? 0 : array.index[0]);
     case Opcode::kFusion: {
       const auto called = root.Called(hlo::CallRole::kCalls);
-      if (!called || depth >= kMaxFusionDepth || root.shape.IsTuple()) break;
+      if (!called || depth >= kMaxFusionDepth) break;
       const hlo::Computation& inner = module.computations[*called];
-      return RootWriteBytes(module, inner, inner.root, depth + 1);
+      return RootWriteBytes(module, inner, {inner.root, array.index}, depth + 1);
     }
     default:
       break;
   }
-  return ArrayBytes(root.shape);
+  const hlo::Shape* const written = hlo::SubShape(root.shape, array.index);
+  return ArrayBytes(written == nullptr ? root.shape : *written);
 }
 
 std::vector<int64_t> LeafBytes(const hlo::Shape& shape) {
@@ -158,16 +165,14 @@ void ApplyFusionRules(const hlo::Module& module, const hlo::Instruction& fusion,
     traffic.operand_bytes[i][0] =
         ParameterReadBytes(module, fused, i, {.depth = 0, .looks_left = &looks_left});
   }
-  const hlo::Instruction& root = fused.instructions[fused.root];
-  for (size_t leaf = 0; leaf < traffic.output_bytes.size(); ++leaf) {
-    hlo::InstructionIndex output = fused.root;
-    if (root.opcode == Opcode::kTuple) {
-      if (leaf >= root.operands.size()) break;
-      output = root.operands[leaf];
-    }
-    traffic.output_bytes[leaf] =
-        std::min(traffic.output_bytes[leaf], RootWriteBytes(module, fused, output, 0));
-  }
+  size_t leaf = 0;
+  hlo::ForEachLeaf(fused.instructions[fused.root].shape, [&](absl::Span<const int32_t> index,
+                                                             const hlo::Shape&) {
+    if (leaf >= traffic.output_bytes.size()) return;
+    const hlo::ShapeIndex output(index.begin(), index.end());
+    int64_t& bytes = traffic.output_bytes[leaf++];
+    bytes = std::min(bytes, RootWriteBytes(module, fused, {fused.root, output}, 0));
+  });
 }
 
 // Corrects the traffic of instructions that access only part of an operand or of their output.
@@ -193,7 +198,7 @@ void ApplyPartialRules(const hlo::Computation& computation, const hlo::Instructi
     case Opcode::kScatter: {
       const size_t inputs = instruction.operands.size() / 2;
       for (size_t i = 0; i < inputs && i < traffic.output_bytes.size(); ++i) {
-        const int64_t updates = OperandBytes(computation, instruction, inputs + 1 + i);
+        const int64_t updates = UpdateBytes(computation, instruction, i);
         set_operand(i, updates);
         traffic.output_bytes[i] = updates;
       }

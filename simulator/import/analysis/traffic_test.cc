@@ -152,6 +152,46 @@ TEST(FusionTraffic, ATupleRootCountsByElement) {
   EXPECT_THAT(traffic.output_bytes, ElementsAre(64, 64));
 }
 
+// Traffic of a fusion of a scatter of 5 rows into f32[1000,8] and f32[1000,4]. Its computation ends
+// in these lines.
+ArrayTraffic ScatterTraffic(const std::string& results, const std::string& lines) {
+  return RootTraffic(
+      absl::StrCat("%a = f32[1000,8] parameter(0)\n%b = f32[1000,4] parameter(1)\n"
+                   "%k = s32[5] parameter(2)\n%v = f32[5,8] parameter(3)\n"
+                   "%w = f32[5,4] parameter(4)\nROOT %x = ",
+                   results, " fusion(%a, %b, %k, %v, %w), kind=kLoop, calls=%f"),
+      absl::StrCat("%c (c0: f32[], c1: f32[], c2: f32[], c3: f32[]) -> (f32[], f32[]) {\n"
+                   "%c0 = f32[] parameter(0)\n%c1 = f32[] parameter(1)\n"
+                   "%c2 = f32[] parameter(2)\n%c3 = f32[] parameter(3)\n"
+                   "ROOT %c4 = (f32[], f32[]) tuple(%c2, %c3)\n}\n"
+                   "%f (p: f32[1000,8], q: f32[1000,4], r: s32[5], s: f32[5,8], t: f32[5,4]) -> ",
+                   results,
+                   " {\n%p = f32[1000,8] parameter(0)\n%q = f32[1000,4] parameter(1)\n"
+                   "%r = s32[5] parameter(2)\n%s = f32[5,8] parameter(3)\n"
+                   "%t = f32[5,4] parameter(4)\n",
+                   lines, "\n}\n"));
+}
+
+TEST(FusionTraffic, AScatterOfSeveralArraysCountsTheUpdatesOfEach) {
+  // 5 rows of 8 floats are 160 bytes, 5 rows of 4 floats are 80 bytes.
+  const ArrayTraffic traffic = ScatterTraffic(
+      "(f32[1000,8], f32[1000,4])",
+      "ROOT %d = (f32[1000,8], f32[1000,4]) scatter(%p, %q, %r, %s, %t), to_apply=%c");
+  EXPECT_THAT(traffic.operand_bytes, ElementsAre(ElementsAre(160), ElementsAre(80), ElementsAre(20),
+                                                 ElementsAre(160), ElementsAre(80)));
+  EXPECT_THAT(traffic.output_bytes, ElementsAre(160, 80));
+}
+
+TEST(FusionTraffic, AnElementOfAScatterCountsItsUpdates) {
+  const ArrayTraffic traffic =
+      ScatterTraffic("(f32[1000,4], f32[1000,8])",
+                     "%d = (f32[1000,8], f32[1000,4]) scatter(%p, %q, %r, %s, %t), to_apply=%c\n"
+                     "%d0 = f32[1000,8] get-tuple-element(%d), index=0\n"
+                     "%d1 = f32[1000,4] get-tuple-element(%d), index=1\n"
+                     "ROOT %e = (f32[1000,4], f32[1000,8]) tuple(%d1, %d0)");
+  EXPECT_THAT(traffic.output_bytes, ElementsAre(80, 160));
+}
+
 TEST(Traffic, ATupleWritesItsTableOfPointers) {
   // Two tables of two pointers of 8 bytes.
   const ArrayTraffic traffic = RootTraffic(

@@ -35,7 +35,7 @@ class Assembler {
     AddTensors();
     AddLoops();
     AddCollectives();
-    AddSource(source_, program());
+    AddSource(source_, assembly_);
     for (const auto& [opcode, count] : source_.module.unknown_opcodes) {
       program().add_unknown_opcodes(std::string(opcode));
     }

@@ -241,6 +241,19 @@ TEST(Assemble, OperandsThatAnAsyncUpdateBringsStayInHbm) {
   EXPECT_TRUE(program.buffers(AccessesOf(program, "n")[0].buffer()).pinned_to_hbm());
 }
 
+TEST(Assemble, SendsAndRecvsTakeNoTimeAndKeepTheirArraysInHbm) {
+  const v1::Program program = AssembleText(hlo::EntryModule(
+      "%a = f32[8] parameter(0)\n%o = f32[8] negate(%a)\n%t = token[] after-all()\n"
+      "%s = (f32[8], u32[], token[]) send(%o, %t)\n%r = (f32[8], u32[], token[]) recv(%t)\n"
+      "%sd = token[] send-done(%s)\n%rd = (f32[8], token[]) recv-done(%r)\n"
+      "%b = f32[8] get-tuple-element(%rd), index=0\nROOT %n = f32[8] negate(%b)"));
+  ASSERT_EQ(program.instructions_size(), 2);
+  EXPECT_TRUE(BufferOfTensor(program, "o").pinned_to_hbm());
+  EXPECT_TRUE(program.buffers(AccessesOf(program, "n")[0].buffer()).pinned_to_hbm());
+  EXPECT_FALSE(BufferOfTensor(program, "n").pinned_to_hbm());
+  EXPECT_THAT(program.notes(), ElementsAre(HasSubstr("2 asynchronous operations take no time")));
+}
+
 // A SparseCore of TPU7x runs this all-gather.
 TEST(Assemble, ACollectiveOfASparseCoreTakesTimeAndKeepsItsArraysInHbm) {
   v1::Hardware hardware = SmallHardware();

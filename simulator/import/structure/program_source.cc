@@ -1,11 +1,16 @@
 #include "simulator/import/structure/program_source.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "base/message_file.h"
 #include "base/status_macros.h"
 #include "simulator/import/structure/source.h"
@@ -13,10 +18,44 @@
 namespace mallocmuzero {
 namespace {
 
-// The pairs that the all-HBM module lists and that share a buffer in the program. The importer
-// compared all compiles to find which of the listed pairs hold; this recovers its answer from the
-// program.
-InPlaceHints PairsOfProgram(const v1::Program& program, const hlo::Module& all_hbm) {
+// True if some access of the instruction has among its positions the operand, an array, and the
+// output at `tuple_index`.
+bool SharesBuffer(const v1::Program& program, const v1::Instruction& instruction, int32_t operand,
+                  absl::Span<const int32_t> tuple_index) {
+  for (uint32_t k = 0; k < instruction.access_count(); ++k) {
+    bool reads = false;
+    bool writes = false;
+    const int index = instruction.first_access() + k;
+    for (const v1::Position& position : program.accesses(index).positions()) {
+      const bool same_index =
+          std::equal(position.tuple_index().begin(), position.tuple_index().end(),
+                     tuple_index.begin(), tuple_index.end());
+      reads = reads || (position.operand() == operand && position.tuple_index().empty());
+      writes = writes || (position.operand() < 0 && same_index);
+    }
+    if (reads && writes) return true;
+  }
+  return false;
+}
+
+// The pairs that `listing`, an instruction of the all-HBM module, lists as aliases, and that share
+// a buffer in the program. `instruction` is the same instruction in the program.
+std::vector<InPlacePair> SharedListedPairs(const v1::Program& program,
+                                           const v1::Instruction& instruction,
+                                           const hlo::Instruction& listing) {
+  std::vector<InPlacePair> pairs = ListedPairs(listing);
+  if (pairs.empty()) return pairs;
+  const std::vector<hlo::ShapeIndex> leaves = hlo::LeafIndices(listing.shape);
+  std::erase_if(pairs, [&](const InPlacePair& pair) {
+    return !SharesBuffer(program, instruction, pair.operand, leaves[pair.output_leaf]);
+  });
+  return pairs;
+}
+
+// The pairs that the all-HBM module lists and that share a buffer in the program, which has no
+// source. The importer compared all compiles to find which of the listed pairs hold; this recovers
+// its answer from the accesses of the program.
+InPlaceHints PairsOfAccesses(const v1::Program& program, const hlo::Module& all_hbm) {
   absl::flat_hash_map<absl::string_view, const v1::Instruction*> by_name;
   for (const v1::Instruction& instruction : program.instructions()) {
     by_name[instruction.name()] = &instruction;
@@ -61,7 +100,8 @@ absl::Status CheckIsSource(const v1::Program& program, const v1::Program& assemb
 absl::StatusOr<ProgramSource> AnalyzeProgramSource(const v1::Program& program, hlo::Module all_hbm,
                                                    const std::string& path) {
   ProgramSource source;
-  source.hints = PairsOfProgram(program, all_hbm);
+  source.hints =
+      program.has_source() ? HintsFromSource(program) : PairsOfAccesses(program, all_hbm);
   auto analyzed = AnalyzeModule(std::move(all_hbm), path, source.hints);
   if (!analyzed.ok()) return analyzed.status();
   source.all_hbm = *std::move(analyzed);

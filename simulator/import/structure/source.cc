@@ -1,8 +1,6 @@
 #include "simulator/import/structure/source.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <iterator>
 #include <string>
 
 #include "absl/types/span.h"
@@ -10,49 +8,32 @@
 namespace mallocmuzero {
 namespace {
 
-// True if some access of the instruction has among its positions the operand, an array, and the
-// output at `tuple_index`.
-bool SharesBuffer(const v1::Program& program, const v1::Instruction& instruction, int32_t operand,
-                  absl::Span<const int32_t> tuple_index) {
-  for (uint32_t k = 0; k < instruction.access_count(); ++k) {
-    bool reads = false;
-    bool writes = false;
-    const int index = instruction.first_access() + k;
-    for (const v1::Position& position : program.accesses(index).positions()) {
-      const bool same_index =
-          std::equal(position.tuple_index().begin(), position.tuple_index().end(),
-                     tuple_index.begin(), tuple_index.end());
-      reads = reads || (position.operand() == operand && position.tuple_index().empty());
-      writes = writes || (position.operand() < 0 && same_index);
-    }
-    if (reads && writes) return true;
-  }
-  return false;
+// True if the operand of the pair is an array and has the buffer of that array of the result. The
+// instruction may have more accesses than the program has of it, so that none is to this buffer.
+bool IsInBufferOfResult(const AnalyzedModule& all_hbm, const PricedStep& priced,
+                        const InPlacePair& pair, absl::Span<const int32_t> buffer_of_storage) {
+  const Dataflow& flow = all_hbm.flow;
+  const Step& step = all_hbm.StepOf(priced);
+  const hlo::InstructionIndex operand = priced.instruction->operands[pair.operand];
+  const hlo::Computation& computation = all_hbm.schedule.ComputationOf(step.instance);
+  if (computation.instructions[operand].shape.IsTuple()) return false;
+  const ValueId read = flow.ValuesOf(step.instance, operand)[0];
+  const ValueId written = flow.ValuesOf(step.instance, step.instruction)[pair.output_leaf];
+  const int32_t storage = flow.StorageOf(read);
+  return storage == flow.StorageOf(written) && buffer_of_storage[storage] >= 0;
 }
 
 }  // namespace
 
-std::vector<InPlacePair> SharedListedPairs(const v1::Program& program,
-                                           const v1::Instruction& instruction,
-                                           const hlo::Instruction& listing) {
-  std::vector<InPlacePair> pairs = ListedPairs(listing);
-  if (pairs.empty()) return pairs;
-  const std::vector<hlo::ShapeIndex> leaves = hlo::LeafIndices(listing.shape);
-  std::erase_if(pairs, [&](const InPlacePair& pair) {
-    return !SharesBuffer(program, instruction, pair.operand, leaves[pair.output_leaf]);
-  });
-  return pairs;
-}
-
-void AddSource(const AnalyzedModule& all_hbm, v1::Program& program) {
-  v1::Source& source = *program.mutable_source();
-  for (int i = 0; i < std::ssize(all_hbm.priced); ++i) {
-    const hlo::Instruction& instruction = *all_hbm.priced[i].instruction;
+void AddSource(const AnalyzedModule& all_hbm, Assembly& assembly) {
+  v1::Source& source = *assembly.program.mutable_source();
+  for (const PricedStep& priced : all_hbm.priced) {
+    const hlo::Instruction& instruction = *priced.instruction;
     v1::Source::Instruction& added = *source.add_instructions();
-    added.set_instance(all_hbm.StepOf(all_hbm.priced[i]).instance);
+    added.set_instance(all_hbm.StepOf(priced).instance);
     added.set_shape(hlo::ShapeToStringWithoutMemory(instruction.shape));
-    for (const InPlacePair& pair :
-         SharedListedPairs(program, program.instructions(i), instruction)) {
+    for (const InPlacePair& pair : ListedPairs(instruction)) {
+      if (!IsInBufferOfResult(all_hbm, priced, pair, assembly.buffer_of_storage)) continue;
       v1::Source::Instruction::Alias& alias = *added.add_aliases();
       alias.set_operand(pair.operand);
       alias.set_output(pair.output_leaf);

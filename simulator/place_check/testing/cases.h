@@ -33,9 +33,12 @@ extern const PlacedCase kGatherChain;
 // Such a chain that goes through a loop, and whose operand is read afterwards.
 extern const PlacedCase kGatherLoop;
 
-inline constexpr const PlacedCase* kCases[] = {&kChain,  &kUpdate,   &kLoop,        &kBranches,
-                                               &kSlices, &kPrefetch, &kNested,      &kDonated,
-                                               &kListed, &kGather,   &kGatherChain, &kGatherLoop};
+// A send and a recv, whose arrays stay in HBM.
+extern const PlacedCase kTransfer;
+
+inline constexpr const PlacedCase* kCases[] = {
+    &kChain,   &kUpdate, &kLoop,   &kBranches,    &kSlices,     &kPrefetch, &kNested,
+    &kDonated, &kListed, &kGather, &kGatherChain, &kGatherLoop, &kTransfer};
 
 }  // namespace mallocmuzero::place_check
 

@@ -1,4 +1,4 @@
-// Placements of asynchronous collectives.
+// Placements of asynchronous collectives and transfers.
 
 #include "simulator/place_check/testing/cases.h"
 
@@ -204,6 +204,36 @@ entry main
   ls = (f32[1024], f32[1024]S1, u32[]S2) copy-start(l3)
   ld = f32[1024] copy-done(ls)
   ROOT r = (f32[1024], f32[1024], f32[512]) tuple(d, ld, late)
+)"};
+
+const PlacedCase kTransfer = {"transfer",
+                              R"(
+entry main
+  x = f32[1024] parameter() number=0
+  w = f32[1024] parameter() number=1
+  out = f32[1024] negate(x)
+  t = token[] after-all()
+  s = (f32[1024], u32[], token[]) send(out, t)
+  r = (f32[1024], u32[], token[]) recv(t)
+  other = f32[1024] negate(w)
+  sd = token[] send-done(s)
+  rd = (f32[1024], token[]) recv-done(r)
+  came = f32[1024] get-tuple-element(rd) index=0
+  ROOT sum = f32[1024] add(came, other)
+)",
+                              R"(
+entry main
+  x = f32[1024] parameter() number=0
+  w = f32[1024] parameter() number=1
+  out = f32[1024] negate(x)
+  t = token[] after-all()
+  s = (f32[1024], u32[], token[]) send(out, t)
+  r = (f32[1024], u32[], token[]) recv(t)
+  other = f32[1024]S1 negate(w)
+  sd = token[] send-done(s)
+  rd = (f32[1024], token[]) recv-done(r)
+  came = f32[1024] get-tuple-element(rd) index=0
+  ROOT sum = f32[1024] add(came, other)
 )"};
 
 }  // namespace mallocmuzero::place_check

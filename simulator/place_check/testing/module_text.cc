@@ -29,7 +29,7 @@ int64_t Number(absl::string_view text) {
 
 const std::map<std::string, int>& Types() {
   static const auto& types = *new std::map<std::string, int>{
-      {"pred", 1}, {"s8", 2}, {"s32", 4}, {"u32", 8}, {"f32", 11}, {"bf16", 16}};
+      {"pred", 1}, {"s8", 2}, {"s32", 4}, {"u32", 8}, {"f32", 11}, {"bf16", 16}, {"token", 17}};
   return types;
 }
 

@@ -28,7 +28,7 @@ std::vector<SharedProgram> RandomPrograms(size_t count) {
   std::vector<SharedProgram> programs;
   std::mt19937_64 random(3);
   while (programs.size() < count) {
-    SharedProgram program = *PlayedProgram::Create(testing::RandomGameProgram(random));
+    SharedProgram program = PlayedProgram::Create(testing::RandomGameProgram(random));
     if (program->decisions() > 3) programs.push_back(std::move(program));
   }
   return programs;

@@ -7,7 +7,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "base/status_at.h"
 #include "simulator/core/program.h"
 #include "tools/gym/native/show_game.h"
 
@@ -67,13 +66,11 @@ void RaiseIfError(const absl::Status& status) {
 PythonProgram LoadPythonProgram(const std::string& path) {
   absl::StatusOr<Program> program = LoadProgram(path);
   RaiseIfError(program.status());
-  absl::StatusOr<std::unique_ptr<PlayedProgram>> played =
-      PlayedProgram::Create(*std::move(program));
-  RaiseIfError(StatusAt(path, played.status()));
-  if ((*played)->decisions() == 0) {
+  std::unique_ptr<PlayedProgram> played = PlayedProgram::Create(*std::move(program));
+  if (played->decisions() == 0) {
     Raise(PyExc_ValueError, absl::StrCat(path, ": the program leaves nothing to decide"));
   }
-  return {.played = *std::move(played), .path = path};
+  return {.played = std::move(played), .path = path};
 }
 
 void SavePythonMapping(const Game& game, const std::string& path) {
