@@ -179,7 +179,7 @@ TEST(UpperBound, KnowsThatAnyPrefetchOfTheBaselineMayBeKept) {
   SealProgram(proto);
   absl::StatusOr<Program> program = Program::FromProto(std::move(proto));
   ASSERT_TRUE(program.ok()) << program.status();
-  const std::unique_ptr<PlayedProgram> played = Played(*std::move(program));
+  const std::unique_ptr<PlayedProgram> played = PlayedProgram::Create(*std::move(program));
   const UpperBound bound = FindUpperBound(played->program());
   EXPECT_GE(bound.saved_cycles, 60 * (1 - kRounding));
   const double saved = SavedBy(solver_name::kLocalSearch, *played, {.max_games = 50});
