@@ -57,17 +57,15 @@ TEST_F(CompactionTest, AFewItemsThatStayDoNotKeepTheFilesOfAllOthers) {
 TEST_F(CompactionTest, AReplacementThatMovesKeepsTheReturnOfTheGameItReplaced) {
   v1::ReplayShard config = Config();
   config.set_max_positions(20);
-  config.set_best_games(1);
+  config.set_best_games(10);
   {
     const auto table = Open(config);
-    ASSERT_EQ(Insert(*table, {MakeItem(0, 1, /*total_return=*/100, 4000)}), absl::OkStatus());
+    ASSERT_EQ(Insert(*table, {MakeItem(0, 1, /*total_return=*/1000, 4000)}), absl::OkStatus());
     ASSERT_EQ(Insert(*table, {MakeItem(0, 1, 1, 4000)}, /*replace=*/true), absl::OkStatus());
-  }
-  {
-    const auto table = Open(config);
-    // The best game stays, and the others of its file leave.
-    for (uint64_t i = 1; i < 400; ++i) {
-      ASSERT_EQ(Insert(*table, {MakeItem(i, 1, -1, 4000)}), absl::OkStatus());
+    // Every 40th game is better than all but the first.
+    for (uint64_t i = 1; i < 800; ++i) {
+      const double value = i % 40 == 0 ? static_cast<double>(i) : -1;
+      ASSERT_EQ(Insert(*table, {MakeItem(i, 1, value, 4000)}), absl::OkStatus());
     }
   }
   const absl::StatusOr<std::unique_ptr<ItemDatabase>> database =
@@ -78,7 +76,7 @@ TEST_F(CompactionTest, AReplacementThatMovesKeepsTheReturnOfTheGameItReplaced) {
   const ItemDatabase::Record& first = content->records.at(0);
   ASSERT_EQ(ViewOf(first.metadata.id), IdString(0));
   EXPECT_GT(first.place.segment, 1);
-  EXPECT_EQ(first.metadata.total_return, 100);
+  EXPECT_EQ(first.metadata.total_return, 1000);
 }
 
 // 306 items of 4 kB, 17 in each file. Every fourth is a best game, and the next table that is

@@ -127,27 +127,6 @@ TEST(CheckPlaced, FindsAResultApartFromTheOperandThatItOverwrites) {
                 Breaks(PlacedRule::kAliasSpace))
         << operation;
   }
-  const std::string start = Filling(
-      "  s = (f32[200], f32[200], u32[], u32[]) collective-permute-start(x, into, n, n)\n"
-      "  got = f32[200] collective-permute-done(s)");
-  EXPECT_THAT(Check(start, start), IsEmpty());
-  EXPECT_THAT(Check(start, Replaced(Replaced(start, "s = (f32[200], f32[200],",
-                                             "s = (f32[200], f32[200]S1,"),
-                                    "got = f32[200]", "got = f32[200]S1")),
-              Breaks(PlacedRule::kAliasSpace));
-}
-
-TEST(CheckPlaced, FindsAReadOfWhatAPermuteHasFilled) {
-  const std::string original = Filling(
-      "  old = f32[200] negate(into)\n"
-      "  s = (f32[200], f32[200], u32[], u32[]) collective-permute-start(x, into, n, n)\n"
-      "  done = f32[200] collective-permute-done(s)\n"
-      "  got = f32[200] add(done, old)");
-  PlacedCheckOptions options = TestOptions();
-  options.allow_reordering = true;
-  EXPECT_THAT(Check(original, original, options), IsEmpty());
-  EXPECT_THAT(Check(original, original + "swap main old s\n", options),
-              Breaks(PlacedRule::kStaleRead));
 }
 
 TEST(CheckPlaced, CountsPiecesFromTheirStart) {
