@@ -26,6 +26,8 @@ WorkerPool::~WorkerPool() {
   }
   // No thread can be joined that does not exist here, and the destructor of one that was not joined
   // ends the process.
+  // Without memory the process ends here, which a destructor cannot report.
+  // NOLINTNEXTLINE(bugprone-unhandled-exception-at-new)
   [[maybe_unused]] auto* const never_destroyed = new std::vector<std::thread>(std::move(workers_));
 }
 
