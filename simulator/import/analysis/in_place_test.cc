@@ -72,14 +72,20 @@ TEST(InPlace, AFusionThatEndsInAnUpdateUpdatesItsOperand) {
   EXPECT_EQ(StoragesOf(*m, "x"), StoragesOf(*m, "a"));
 }
 
-TEST(InPlace, AFusionOfAFusionThatEndsInAnUpdateUpdatesItsOperand) {
-  const auto m = MustAnalyze(hlo::EntryModule(
+// A fusion %x of %a, %u and %i, whose computation has the parameters %p, %q and %r and these lines.
+// It may call kUpdatingFusion as %f.
+std::unique_ptr<AnalyzedModule> FusionOf(absl::string_view lines) {
+  return MustAnalyze(hlo::EntryModule(
       "%a = f32[8] parameter(0)\n%u = f32[1] parameter(1)\n%i = s32[] parameter(2)\n"
       "ROOT %x = f32[8] fusion(%a, %u, %i), kind=kLoop, calls=%g",
       absl::StrCat(kUpdatingFusion,
                    "%g (p: f32[8], q: f32[1], r: s32[]) -> f32[8] {\n%p = f32[8] parameter(0)\n"
-                   "%q = f32[1] parameter(1)\n%r = s32[] parameter(2)\n"
-                   "ROOT %y = f32[8] fusion(%q, %p, %r), kind=kLoop, calls=%f\n}\n")));
+                   "%q = f32[1] parameter(1)\n%r = s32[] parameter(2)\n",
+                   lines, "}\n")));
+}
+
+TEST(InPlace, AFusionOfAFusionThatEndsInAnUpdateUpdatesItsOperand) {
+  const auto m = FusionOf("ROOT %y = f32[8] fusion(%q, %p, %r), kind=kLoop, calls=%f\n");
   EXPECT_EQ(StoragesOf(*m, "x"), StoragesOf(*m, "a"));
 }
 
@@ -95,36 +101,23 @@ TEST(InPlace, ATupleRootedFusionUpdatesInPlaceByElement) {
   EXPECT_EQ(StoragesOf(*m, "x")[1], StoragesOf(*m, "a")[0]);
 }
 
-TEST(InPlace, AUpdateInTheMiddleOfAFusionIsNotInPlace) {
-  const auto m = MustAnalyze(hlo::EntryModule(
-      "%a = f32[8] parameter(0)\n%u = f32[1] parameter(1)\n%i = s32[] parameter(2)\n"
-      "ROOT %x = f32[8] fusion(%a, %u, %i), kind=kLoop, calls=%f",
-      "%f (p: f32[8], q: f32[1], r: s32[]) -> f32[8] {\n%p = f32[8] parameter(0)\n"
-      "%q = f32[1] parameter(1)\n%r = s32[] parameter(2)\n"
-      "%d = f32[8] dynamic-update-slice(%p, %q, %r)\nROOT %n = f32[8] negate(%d)\n}\n"));
+TEST(InPlace, AnUpdateInTheMiddleOfAFusionIsNotInPlace) {
+  const auto m =
+      FusionOf("%d = f32[8] dynamic-update-slice(%p, %q, %r)\nROOT %n = f32[8] negate(%d)\n");
   EXPECT_NE(StoragesOf(*m, "x"), StoragesOf(*m, "a"));
 }
 
 TEST(InPlace, AnUpdateOfAnUpdateIsNotInPlace) {
-  const auto m = MustAnalyze(hlo::EntryModule(
-      "%a = f32[8] parameter(0)\n%u = f32[1] parameter(1)\n%i = s32[] parameter(2)\n"
-      "ROOT %x = f32[8] fusion(%a, %u, %i), kind=kLoop, calls=%f",
-      "%f (p: f32[8], q: f32[1], r: s32[]) -> f32[8] {\n%p = f32[8] parameter(0)\n"
-      "%q = f32[1] parameter(1)\n%r = s32[] parameter(2)\n"
+  const auto m = FusionOf(
       "%d = f32[8] dynamic-update-slice(%p, %q, %r)\n"
-      "ROOT %e = f32[8] dynamic-update-slice(%d, %q, %r)\n}\n"));
+      "ROOT %e = f32[8] dynamic-update-slice(%d, %q, %r)\n");
   EXPECT_NE(StoragesOf(*m, "x"), StoragesOf(*m, "a"));
 }
 
 TEST(InPlace, AnUpdateOfAFusionThatEndsInAnUpdateIsInPlace) {
-  const auto m = MustAnalyze(hlo::EntryModule(
-      "%a = f32[8] parameter(0)\n%u = f32[1] parameter(1)\n%i = s32[] parameter(2)\n"
-      "ROOT %x = f32[8] fusion(%a, %u, %i), kind=kLoop, calls=%g",
-      absl::StrCat(kUpdatingFusion,
-                   "%g (p: f32[8], q: f32[1], r: s32[]) -> f32[8] {\n%p = f32[8] parameter(0)\n"
-                   "%q = f32[1] parameter(1)\n%r = s32[] parameter(2)\n"
-                   "%y = f32[8] fusion(%q, %p, %r), kind=kLoop, calls=%f\n"
-                   "ROOT %z = f32[8] dynamic-update-slice(%y, %q, %r)\n}\n")));
+  const auto m = FusionOf(
+      "%y = f32[8] fusion(%q, %p, %r), kind=kLoop, calls=%f\n"
+      "ROOT %z = f32[8] dynamic-update-slice(%y, %q, %r)\n");
   EXPECT_EQ(StoragesOf(*m, "x"), StoragesOf(*m, "a"));
 }
 
