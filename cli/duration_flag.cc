@@ -5,29 +5,35 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace mallocmuzero::cli {
 
-absl::StatusOr<absl::Duration> ParseDuration(const std::string& flag, const std::string& text) {
+namespace {
+
+// A finite time above zero, or zero if that is allowed. Otherwise InvalidArgument says what is
+// `expected`.
+absl::StatusOr<absl::Duration> Parse(const std::string& flag, const std::string& text,
+                                     bool is_zero_allowed, absl::string_view expected) {
   absl::Duration duration;
-  if (absl::ParseDuration(text, &duration) && duration > absl::ZeroDuration() &&
-      duration < absl::InfiniteDuration()) {
+  if (absl::ParseDuration(text, &duration) && duration < absl::InfiniteDuration() &&
+      (duration > absl::ZeroDuration() || (is_zero_allowed && duration == absl::ZeroDuration()))) {
     return duration;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat(flag, ": '", text, "': a time above zero such as 500ms, 60s or 5m expected"));
+      absl::StrCat(flag, ": '", text, "': ", expected, " such as 500ms, 60s or 5m expected"));
+}
+
+}  // namespace
+
+absl::StatusOr<absl::Duration> ParseDuration(const std::string& flag, const std::string& text) {
+  return Parse(flag, text, /*is_zero_allowed=*/false, "a time above zero");
 }
 
 absl::StatusOr<absl::Duration> ParseDurationOrZero(const std::string& flag,
                                                    const std::string& text) {
-  absl::Duration duration;
-  if (absl::ParseDuration(text, &duration) && duration >= absl::ZeroDuration() &&
-      duration < absl::InfiniteDuration()) {
-    return duration;
-  }
-  return absl::InvalidArgumentError(
-      absl::StrCat(flag, ": '", text, "': 0 or a time such as 500ms, 60s or 5m expected"));
+  return Parse(flag, text, /*is_zero_allowed=*/true, "0 or a time");
 }
 
 absl::Status CheckSeconds(double seconds, double most) {
