@@ -131,7 +131,7 @@ absl::StatusOr<uint32_t> ReplayTable::UpdatePriorities(const v1::UpdatePrioritie
     const IdSet::Found found = ids_.Find(id);
     if (found.state != IdSet::State::kStored) continue;
     if (update.position() >= records_[found.slot].positions) continue;
-    selector_.SetPriorityOnly(found.slot, update.position(), update.priority());
+    selector_.SetPriority(found.slot, update.position(), update.priority());
     slots.push_back(found.slot);
     if (storage_->on_disk()) NotePriorities(found.slot);
     ++updated;

@@ -78,11 +78,6 @@ void Selector::Remove(Slot slot) {
 }
 
 void Selector::SetPriority(Slot slot, uint32_t position, double priority) {
-  SetPriorityOnly(slot, position, priority);
-  UpdateWeight(slot);
-}
-
-void Selector::SetPriorityOnly(Slot slot, uint32_t position, double priority) {
   const double clamped = Clamped(priority);
   items_[slot][position] = {static_cast<float>(clamped), WeightOf(clamped)};
   highest_ = Clamped(HighestOfLate(highest_, clamped));

@@ -48,11 +48,9 @@ class Selector {
   void Remove(Slot slot);
 
   // `position` must be one of the item's, and `priority` finite and not negative.
+  // Call UpdateWeight for the slot before anything else: it sums all positions of the item, once
+  // for all its new priorities.
   void SetPriority(Slot slot, uint32_t position, double priority);
-
-  // Like SetPriority, but UpdateWeight must be called for the slot before anything else is. So many
-  // priorities of an item are set without a sum over all of its positions for each.
-  void SetPriorityOnly(Slot slot, uint32_t position, double priority);
   void UpdateWeight(Slot slot);
 
   // The mean of the item's priorities, and all of them. The slot must have an item.

@@ -62,6 +62,7 @@ TEST(Selector, DrawsInProportionToThePowerOfThePriority) {
   selector.Remove(0);
   selector.Add(0, {100, 0.25, 1});
   selector.SetPriority(3, 0, 49);
+  selector.UpdateWeight(3);
   // The square roots of the priorities are 10, 0.5, 1; 4, 5, 1, 2; 7. Their sum is 30.5.
   std::map<Position, double> expected;
   for (const auto& [position, root] : std::vector<std::pair<Position, double>>{{{0, 0}, 10},
@@ -98,6 +99,7 @@ TEST(Selector, NewItemsGetTheHighestPriority) {
   selector.AddNew(0, 2);
   EXPECT_EQ(selector.total_weight(), 2);
   selector.SetPriority(0, 1, 6);
+  selector.UpdateWeight(0);
   selector.AddNew(1, 3);
   EXPECT_EQ(selector.total_weight(), 1 + 6 + 18);
   selector.Remove(0);
@@ -112,6 +114,7 @@ TEST(Selector, SurprisesOfLongAgoDoNotRaiseNewItems) {
   selector.AddNew(0, 2);
   selector.SetPriority(0, 1, 1000);
   for (int i = 0; i < 200'000; ++i) selector.SetPriority(0, 0, 0.5);
+  selector.UpdateWeight(0);
   selector.AddNew(1, 1);
   EXPECT_NEAR(selector.MeanPriority(1), 0.5, 0.01);
 }
