@@ -3,17 +3,20 @@
     python3 bench/solvers/ladder.py --output /tmp/ladder              # writes the programs
     python3 bench/solvers/ladder.py --output /tmp/ladder --check      # and compares with captures
     python3 bench/solvers/ladder.py --output /tmp/ladder --seconds 10 # and searches each program
+    python3 bench/solvers/ladder.py --output /tmp/ladder --seconds 10 --seeds 5 --jobs 15
 
 Programs in --captured (`CHIP/MODEL_LAYERSxREST.program`) are captured ones. Every other depth is
 made of the deepest captured program that is less deep, by `mallocmuzero variant`, which repeats
 layers. Each program is also written with a quarter of the chip's fast memory. `--check` makes
 captured depths once more, of less deep captured programs, and prints how both differ. Local search
-is `search_trace`, which has one thread and counts its processor time.
+is `search_trace`, which has one thread and counts its processor time. With several seeds the table
+has medians and ranges. Searches that run side by side (`--jobs`) need idle cores.
 """
 
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import dataclasses
 import json
 import pathlib
@@ -22,6 +25,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
+from statistics import median
 from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -79,9 +83,9 @@ class Binary:
         report: dict[str, Any] = json.loads(ran.stdout)
         return report
 
-    def local_search(self, program: pathlib.Path) -> tuple[float, int]:
-        """Returns the cycles of the best mapping with seed 0, and the decisions of its game."""
-        command = [str(self.trace), str(program), "0", str(self.seconds)]
+    def local_search(self, program: pathlib.Path, seed: int) -> tuple[float, int]:
+        """Returns the cycles of the best mapping, and the decisions of its game."""
+        command = [str(self.trace), str(program), str(seed), str(self.seconds)]
         ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         last = json.loads(ran.stdout.splitlines()[-1])
         return last["cycles"], last["decisions"]
@@ -152,13 +156,13 @@ class Facts:
 
     instructions: int
     eager_decisions: int  # of a game that copies where it can
-    best_decisions: int  # of the best game of local search
+    best_decisions: int  # of the best game of local search with seed 0
     bytes_accessed: int
     all_hbm: float
     bound: float
     greedy: float
     xla_like: float
-    local_search: float
+    local_search: float  # with seed 0
 
 
 def facts_of(binary: Binary, program: pathlib.Path) -> Facts:
@@ -168,7 +172,7 @@ def facts_of(binary: Binary, program: pathlib.Path) -> Facts:
     played = binary.report("bench", "game", "--program", program, *game)
     greedy = solve(binary, program, "greedy")
     xla_like = solve(binary, program, "xla_like")
-    cycles, decisions = binary.local_search(program)
+    cycles, decisions = binary.local_search(program, 0)
     return Facts(
         instructions=priced["instructions"],
         eager_decisions=played["players"][0]["decisions"],
@@ -226,13 +230,33 @@ SEARCH_HEADER = (
 )
 
 
-def search_row(binary: Binary, program: pathlib.Path) -> str:
-    """What each solver saves against everything in HBM, and what none can save more than."""
-    facts = facts_of(binary, program)
-    cells = [
-        f"{100 * (1 - cycles / facts.all_hbm):z.2f} %"
-        for cycles in (facts.greedy, facts.xla_like, facts.local_search, facts.bound)
-    ]
+def search_rows(
+    binary: Binary, programs: Sequence[pathlib.Path], seeds: int, jobs: int
+) -> Iterator[str]:
+    """Rows: what each solver saves against everything in HBM, and what none can save more than."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        facts = [pool.submit(facts_of, binary, program) for program in programs]
+        others = [
+            [pool.submit(binary.local_search, program, seed) for seed in range(1, seeds)]
+            for program in programs
+        ]
+        for program, own, searches in zip(programs, facts, others, strict=True):
+            yield search_row(program, own.result(), [s.result()[0] for s in searches])
+
+
+def search_row(program: pathlib.Path, facts: Facts, other_seeds: Sequence[float]) -> str:
+    """The row of a program; `other_seeds` are the cycles of local search with seeds 1 and on."""
+
+    def saved(cycles: float) -> float:
+        return 100 * (1 - cycles / facts.all_hbm)
+
+    found = [saved(cycles) for cycles in (facts.local_search, *other_seeds)]
+    spread = f" ({min(found):z.2f} to {max(found):z.2f})" if len(found) > 1 else ""
+    cells = (
+        *(f"{saved(cycles):z.2f} %" for cycles in (facts.greedy, facts.xla_like)),
+        f"{median(found):z.2f} %{spread}",
+        f"{saved(facts.bound):z.2f} %",
+    )
     sizes = f"{facts.instructions:,} | {facts.eager_decisions:,} | {facts.best_decisions:,}"
     return f"| {program.parent.name} | {program.stem} | {sizes} | {' | '.join(cells)} |"
 
@@ -247,6 +271,8 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a part of the names of the programs to make")
     parser.add_argument("--check", action="store_true", help="compare with captured programs")
     parser.add_argument("--seconds", type=float, help="search each program for this time")
+    parser.add_argument("--seeds", default=1, type=int, help="of local search; default: 1")
+    parser.add_argument("--jobs", default=1, type=int, help="searches at a time; default: 1")
     parser.add_argument("--trace", default=ROOT / "build/bin/search_trace", type=pathlib.Path)
     arguments = parser.parse_args()
 
@@ -263,8 +289,8 @@ def main() -> None:
             print(row, flush=True)
     if arguments.seconds:
         print(SEARCH_HEADER)
-        for program in programs:
-            print(search_row(binary, program), flush=True)
+        for row in search_rows(binary, programs, arguments.seeds, arguments.jobs):
+            print(row, flush=True)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ FAKE = """#!{python}
 import json, os, pathlib, sys
 if len(sys.argv) == 4:  # search_trace PROGRAM SEED SECONDS
     print(json.dumps(dict(seconds=0, games=1, cycles=900)))
-    print(json.dumps(dict(seconds=1, games=2, cycles=496, decisions=40)))
+    cycles = 496 + 49.6 * int(sys.argv[2])
+    print(json.dumps(dict(seconds=1, games=2, cycles=cycles, decisions=40)))
     sys.exit(0)
 command, flags = sys.argv[1], dict(zip(sys.argv[2:], sys.argv[3:]))
 program = pathlib.Path(flags["--program"])
@@ -98,6 +99,12 @@ def test_a_search_is_compared_with_everything_in_hbm(folder: pathlib.Path) -> No
     # 992 cycles for everything in HBM, greedy and XLA's heuristic; local search takes 496, and no
     # mapping fewer than 10.
     cells = "100 | 50 | 40 | 0.00 % | 0.00 % | 50.00 % | 98.99 %"
+    assert f"| tpu_v6e | gpt_14x512_train | {cells} |" in out
+
+
+def test_several_seeds_have_a_median_and_a_range(folder: pathlib.Path) -> None:
+    out = run(folder, "--depths", "14", "--seconds", "1", "--seeds", "3", "--jobs", "2")
+    cells = "100 | 50 | 40 | 0.00 % | 0.00 % | 45.00 % (40.00 to 50.00) | 98.99 %"
     assert f"| tpu_v6e | gpt_14x512_train | {cells} |" in out
 
 
