@@ -160,10 +160,11 @@ class PlacedSearch {
     const bool has_samples = !request_.sample_paths.empty() || !request_.placed_paths.empty();
     if (has_samples || variants_.empty()) return absl::OkStatus();
     const absl::Time end = start + (request_.deadline - start) * kShareOfSamples;
-    const int at_once = std::min<int>(kSamples, request_.threads);
-    for (int done = 0; done + at_once <= kSamples; done += at_once) {
+    for (int done = 0; done < kSamples;) {
+      const int at_once = std::min<int>(kSamples - done, request_.threads);
       if (!HasRounds() || Stopped() || SteadyNow() + compiler_.slowest() > end) break;
       MMZ_RETURN_IF_ERROR(RunRound(std::vector<size_t>(at_once, 0), /*sample=*/true));
+      done += at_once;
     }
     return absl::OkStatus();
   }
