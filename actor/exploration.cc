@@ -1,6 +1,7 @@
 #include "actor/exploration.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "env/action.h"
@@ -44,6 +45,10 @@ Exploration::Exploration(const Program& program, float rate, AccessIndex until, 
   const double concentrated = rate * (accesses + length) / length;
   // At a rate above 1, the share of explored decisions that take any action would grow.
   rate_ = std::min({concentrated, std::max<double>(rate, kHighestRate), 1.0});
+}
+
+AccessIndex Exploration::StretchEnd() const {
+  return std::min(until_, AccessIndex(static_cast<int32_t>(std::ceil(end_))));
 }
 
 ExplorationKind Exploration::Next(AccessIndex access) {

@@ -36,6 +36,9 @@ class Exploration {
     return access.number() >= first_ && access.number() < end_ && access < until_;
   }
 
+  // The first access behind that stretch. It may be behind the end of the program.
+  AccessIndex StretchEnd() const;
+
   // How to take the decision about an access. Call it once for each decision, in their order.
   ExplorationKind Next(AccessIndex access);
 

@@ -13,6 +13,7 @@
 #include "base/enums.h"
 #include "base/sha256.h"
 #include "env/program_rules.h"
+#include "env/recorded_incumbent.h"
 #include "simulator/core/index_fields.h"
 
 namespace mallocmuzero {
@@ -46,6 +47,15 @@ void GameRecorder::NoteOwnDecision() {
   v1::Trajectory::Window& window = *trajectory_.mutable_window();
   if (window.end() == 0) window.set_begin(next);
   window.set_end(next + 1);
+}
+
+void GameRecorder::NoteIncumbent(const ShownIncumbent& shown) {
+  v1::Trajectory::Incumbent& incumbent = *trajectory_.mutable_incumbent();
+  if (incumbent.leads_size() == 0) {
+    incumbent.set_in_fast_memory(FastMemoryBits(shown.in_fast_memory));
+    incumbent.set_window_end(shown.window_end.number());
+  }
+  incumbent.add_leads(shown.lead);
 }
 
 std::string TrajectoryId(uint64_t run, uint64_t iteration, uint64_t game) {

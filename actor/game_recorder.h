@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "env/action.h"
 #include "env/game.h"
+#include "env/observation.h"
 #include "env/program_set.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "replay/return_units.h"
@@ -40,6 +41,10 @@ class GameRecorder {
   // Notes that the player takes the next decision. Decisions between two such ones count as its
   // own.
   void NoteOwnDecision();
+
+  // Notes what the observation of the next decision shows. Call it before each decision of the game
+  // or of none.
+  void NoteIncumbent(const ShownIncumbent& shown);
 
   v1::Trajectory Finish() && { return std::move(trajectory_); }
 

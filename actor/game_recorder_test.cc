@@ -1,6 +1,7 @@
 #include "actor/game_recorder.h"
 
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <random>
 #include <string>
@@ -11,6 +12,8 @@
 #include "env/game.h"
 #include "env/players.h"
 #include "env/program_set.h"
+#include "env/recorded_game.h"
+#include "env/recorded_incumbent.h"
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -19,6 +22,7 @@
 namespace mallocmuzero {
 namespace {
 
+using ::testing::Each;
 using ::testing::HasSubstr;
 
 std::unique_ptr<PlayedProgram> SomeProgram(uint64_t seed = 3) {
@@ -64,6 +68,26 @@ TEST(GameRecorder, WritesDownWhatWasPlayed) {
     EXPECT_EQ(std::isnan(trajectory.root_values(d)), d % 2 == 1);
     EXPECT_EQ(trajectory.policies(3 * d + 2), d % 2 == 0 ? 0.5F : 0.0F);
   }
+}
+
+TEST(GameRecorder, WritesDownWhatTheObservationsShow) {
+  const std::unique_ptr<PlayedProgram> program = SomeProgram();
+  const IndexVector<AccessIndex, uint8_t> in_fast_memory(program->rules().access_count(), 1);
+  ShownIncumbent shown = {.in_fast_memory = in_fast_memory, .window_end = 3};
+  GameRecorder recorder(*program, TrajectoryId(1, 2, 3), v1::Trajectory::SELF_PLAY, 7);
+  Game game(program->rules());
+  recorder.Start(game);
+  for (; !game.finished(); shown.lead += 0.5F) {
+    recorder.NoteIncumbent(shown);
+    recorder.Apply(game, EagerAction(game.legal_actions()));
+  }
+  const v1::Trajectory trajectory = std::move(recorder).Finish();
+  EXPECT_EQ(CheckTrajectory(*program, trajectory), absl::OkStatus());
+  RecordedIncumbent recorded(trajectory, program->rules().access_count());
+  EXPECT_EQ(recorded.At(0)->lead, 0);
+  EXPECT_EQ(recorded.At(2)->lead, 1);
+  EXPECT_EQ(recorded.At(2)->window_end, AccessIndex(3));
+  EXPECT_THAT(recorded.At(2)->in_fast_memory, Each(1));
 }
 
 TEST(GameRecorder, IdsAreTheSameForTheSameNumbersOnly) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
@@ -15,6 +16,31 @@
 #include "env/solvers/plan.h"
 
 namespace mallocmuzero {
+namespace {
+
+// The game that these actions play; null if they are not a whole game of the program.
+std::shared_ptr<const IncumbentGame> MakeIncumbent(const PlayedProgram& program,
+                                                   absl::Span<const Action> actions) {
+  const std::optional<Game> whole = PlayWhole(program.rules(), actions);
+  if (!whole.has_value()) return nullptr;
+  auto incumbent = std::make_shared<IncumbentGame>();
+  incumbent->total_return = HbmShare(whole->total_return());
+  const IndexSpan<AccessIndex, const uint8_t> flags = whole->in_fast_memory();
+  incumbent->in_fast_memory = {flags.begin(), flags.end()};
+  std::vector<AccessIndex> decided;
+  IndexVector<AccessIndex, double>& returns = incumbent->returns_before;
+  Game game(program.rules());
+  for (const Action action : actions) {
+    decided.push_back(game.access());
+    returns.resize(game.access().number() + 1, game.total_return());
+    game.Apply(action);
+  }
+  returns.resize(flags.size(), game.total_return());
+  incumbent->plan = PlanOf(*whole, decided);
+  return incumbent;
+}
+
+}  // namespace
 
 bool Incumbents::Offer(const PlayedProgram& program, HbmShare total_return,
                        absl::Span<const Action> actions) {
@@ -22,32 +48,31 @@ bool Incumbents::Offer(const PlayedProgram& program, HbmShare total_return,
     const absl::MutexLock lock(&mutex_);
     if (!IsBest(program, total_return)) return true;
   }
-  const std::optional<Game> game = PlayWhole(program.rules(), actions);
-  if (!game.has_value()) return false;
-  auto plan = std::make_shared<const Plan>(PlanOf(*game));
+  std::shared_ptr<const IncumbentGame> incumbent = MakeIncumbent(program, actions);
+  if (incumbent == nullptr) return false;
   const absl::MutexLock lock(&mutex_);
   // Another thread may have taken over a better game meanwhile.
   if (IsBest(program, total_return)) {
-    incumbents_[program.sha256()] = {.total_return = total_return, .plan = std::move(plan)};
+    incumbents_[program.sha256()] = std::move(incumbent);
   }
   return true;
 }
 
 bool Incumbents::IsBest(const PlayedProgram& program, HbmShare total_return) const {
   const auto known = incumbents_.find(program.sha256());
-  return known == incumbents_.end() || total_return > known->second.total_return;
+  return known == incumbents_.end() || total_return > known->second->total_return;
 }
 
-std::shared_ptr<const Plan> Incumbents::Find(const PlayedProgram& program) const {
+std::shared_ptr<const IncumbentGame> Incumbents::Find(const PlayedProgram& program) const {
   const absl::MutexLock lock(&mutex_);
   const auto known = incumbents_.find(program.sha256());
-  return known == incumbents_.end() ? nullptr : known->second.plan;
+  return known == incumbents_.end() ? nullptr : known->second;
 }
 
 std::map<std::string, HbmShare> Incumbents::returns() const {
   const absl::MutexLock lock(&mutex_);
   std::map<std::string, HbmShare> returns;
-  for (const auto& [program, known] : incumbents_) returns[program] = known.total_return;
+  for (const auto& [program, known] : incumbents_) returns[program] = known->total_return;
   return returns;
 }
 

@@ -17,6 +17,16 @@
 
 namespace mallocmuzero {
 
+// A game that is decided anew in parts.
+struct IncumbentGame {
+  HbmShare total_return;
+  Plan plan;                                         // plays it again
+  IndexVector<AccessIndex, uint8_t> in_fast_memory;  // a flag for each access
+
+  // For each access the return before the first decision that is not about an earlier one.
+  IndexVector<AccessIndex, double> returns_before;
+};
+
 // Thread-safe. Plays the games that it takes over without the lock.
 class Incumbents {
  public:
@@ -24,8 +34,8 @@ class Incumbents {
   // played. Returns false, and changes nothing, if the actions are not a whole game.
   bool Offer(const PlayedProgram& program, HbmShare total_return, absl::Span<const Action> actions);
 
-  // The plan that plays the best known game again; null if no game is known.
-  std::shared_ptr<const Plan> Find(const PlayedProgram& program) const;
+  // The best known game; null if no game is known.
+  std::shared_ptr<const IncumbentGame> Find(const PlayedProgram& program) const;
 
   // The total returns of the best known games, by SHA-256 of the program.
   std::map<std::string, HbmShare> returns() const;
@@ -34,16 +44,12 @@ class Incumbents {
   void Keep(const ProgramSet& programs);
 
  private:
-  struct Incumbent {
-    HbmShare total_return;
-    std::shared_ptr<const Plan> plan;
-  };
-
   bool IsBest(const PlayedProgram& program, HbmShare total_return) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
-  std::map<std::string, Incumbent> incumbents_ ABSL_GUARDED_BY(mutex_);  // by program (SHA-256)
+  // By SHA-256 of the program.
+  std::map<std::string, std::shared_ptr<const IncumbentGame>> incumbents_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace mallocmuzero

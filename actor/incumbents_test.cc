@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -41,10 +42,32 @@ TEST_F(IncumbentsTest, ThePlanOfTheBestGamePlaysItAgain) {
   for (uint64_t seed = 1; seed < 20; ++seed) {
     best = std::max(best, OfferGame(programs_[0], seed));
     Game again(programs_[0].rules());
-    PlayPlan(*incumbents_.Find(programs_[0]), again);
+    PlayPlan(incumbents_.Find(programs_[0])->plan, again);
     EXPECT_NEAR(again.total_return(), best.share(), 1e-12);
   }
   EXPECT_EQ(incumbents_.Find(programs_[1]), nullptr);
+}
+
+TEST_F(IncumbentsTest, KnowsTheReturnBeforeEachDecisionOfTheGame) {
+  const v1::Trajectory played =
+      testing::RecordedGame(programs_[0], Player(PlayerKind::kRandom, 1), TrajectoryId(1, 2, 3));
+  ASSERT_TRUE(incumbents_.Offer(programs_[0], TotalReturn(played), ActionsOf(played.actions())));
+  const std::shared_ptr<const IncumbentGame> incumbent = incumbents_.Find(programs_[0]);
+  EXPECT_EQ(incumbent->total_return, TotalReturn(played));
+  Game again(programs_[0].rules());
+  AccessIndex next = 0;  // the first access whose return is not checked
+  for (const Action action : ActionsOf(played.actions())) {
+    for (; next <= again.access(); ++next) {
+      EXPECT_EQ(incumbent->returns_before[next], again.total_return()) << next;
+    }
+    again.Apply(action);
+  }
+  for (; next.number() < static_cast<int32_t>(incumbent->returns_before.size()); ++next) {
+    EXPECT_EQ(incumbent->returns_before[next], again.total_return()) << next;
+  }
+  EXPECT_EQ(next.number(), programs_[0].rules().access_count());
+  EXPECT_TRUE(std::equal(incumbent->in_fast_memory.begin(), incumbent->in_fast_memory.end(),
+                         again.in_fast_memory().begin(), again.in_fast_memory().end()));
 }
 
 TEST_F(IncumbentsTest, TellsAndKeepsTheGamesOfEachProgram) {

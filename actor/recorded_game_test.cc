@@ -12,6 +12,7 @@
 #include "actor/game_recorder.h"
 #include "env/game.h"
 #include "env/players.h"
+#include "env/recorded_incumbent.h"
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -117,6 +118,26 @@ TEST_F(RecordedGame, MustNotLeadToTargetsThatAreNoNumbers) {
   EXPECT_THAT(Error(searched(0.5F, -1.0F / 0.0F)), HasSubstr("searched_returns"));
   EXPECT_THAT(Error(searched(-3e38F, 0.1F)), HasSubstr("root_values"));
   EXPECT_THAT(Error(searched(1.0F / 0.0F, 0.1F)), HasSubstr("root_values"));
+}
+
+TEST_F(RecordedGame, ItsIncumbentMustBeOfTheProgramAndHaveALeadForEachDecision) {
+  const uint32_t accesses = program_->rules().access_count();
+  game_.mutable_incumbent()->set_in_fast_memory(std::string(FastMemoryBytes(accesses), '\0'));
+  game_.mutable_incumbent()->set_window_end(accesses);
+  game_.mutable_incumbent()->mutable_leads()->Resize(game_.accesses_size(), 0.5F);
+  EXPECT_EQ(CheckRecordedGame(*program_, game_), absl::OkStatus());
+  const auto error = [&](const std::function<void(v1::Trajectory::Incumbent&)>& change) {
+    return Error([&](v1::Trajectory& t) { change(*t.mutable_incumbent()); });
+  };
+  EXPECT_THAT(error([](auto& i) { i.mutable_in_fast_memory()->push_back(0); }),
+              HasSubstr("incumbent.in_fast_memory"));
+  EXPECT_THAT(error([](auto& i) { i.clear_in_fast_memory(); }),
+              HasSubstr("incumbent.in_fast_memory"));
+  EXPECT_THAT(error([](auto& i) { i.add_leads(0); }), HasSubstr("incumbent.leads"));
+  EXPECT_THAT(error([](auto& i) { i.clear_leads(); }), HasSubstr("incumbent.leads"));
+  EXPECT_THAT(error([](auto& i) { i.set_leads(1, 1.0F / 0.0F); }), HasSubstr("incumbent.leads"));
+  EXPECT_THAT(error([&](auto& i) { i.set_window_end(accesses + 1); }),
+              HasSubstr("incumbent.window_end"));
 }
 
 TEST_F(RecordedGame, MustBeWhole) {

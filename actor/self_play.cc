@@ -26,6 +26,7 @@
 #include "env/action.h"
 #include "env/game.h"
 #include "env/observation.h"
+#include "env/recorded_incumbent.h"
 #include "model/on_device.h"
 
 namespace mallocmuzero {
@@ -132,7 +133,30 @@ struct SelfPlay::Seat {
                  game_task.again == nullptr ? v1::Trajectory::SELF_PLAY : game_task.again->source(),
                  network_step) {
     recorder.Start(game);
-    if (task->incumbent != nullptr) recorder.StartWindow();
+    if (task->decides_window) recorder.StartWindow();
+    if (task->again != nullptr) recorded.emplace(*task->again, game.program().access_count());
+    if (task->incumbent == nullptr || !task->shows_incumbent) return;
+    const int32_t end = game.program().access_count();
+    shown = {.in_fast_memory = task->incumbent->in_fast_memory,
+             .window_end = task->decides_window
+                               ? std::min(exploration.StretchEnd(), AccessIndex(end))
+                               : AccessIndex(end)};
+    shows = true;
+  }
+
+  // What the observation of the next decision shows; null: no incumbent.
+  const ShownIncumbent* Incumbent() {
+    if (recorded.has_value()) return recorded->At(game.history().size());
+    if (!shows) return nullptr;
+    shown.lead =
+        static_cast<float>(game.total_return() - task->incumbent->returns_before[game.access()]);
+    return &shown;
+  }
+
+  void Apply(Action action, absl::Span<const float> policy = {},
+             std::optional<NetworkValue> value = std::nullopt) {
+    if (const ShownIncumbent* incumbent = Incumbent()) recorder.NoteIncumbent(*incumbent);
+    recorder.Apply(game, action, policy, value);
   }
 
   const GameTask* task;
@@ -143,6 +167,9 @@ struct SelfPlay::Seat {
   Exploration exploration;
   const ActionOrder& order;
   GameRecorder recorder;
+  std::optional<RecordedIncumbent> recorded;  // of `again`
+  ShownIncumbent shown;                       // if `shows`
+  bool shows = false;
 
   // The plan for the next decision.
   std::array<float, kActionCount> logits = {};
@@ -240,7 +267,7 @@ SelfPlayStats SelfPlay::TakeStats() {
 
 bool SelfPlay::FollowIncumbent(uint32_t s, absl::Span<v1::Trajectory> played) {
   Seat& seat = *seats_[s];
-  if (seat.task->incumbent == nullptr) return true;
+  if (!seat.task->decides_window) return true;
   const Stopwatch watch(stats_.game_seconds);
   while (!seat.game.finished()) {
     const AccessIndex access = seat.game.access();
@@ -251,8 +278,8 @@ bool SelfPlay::FollowIncumbent(uint32_t s, absl::Span<v1::Trajectory> played) {
     const ActionSet legal = seat.game.legal_actions();
     const Action action = seat.exploration.Next(access) == ExplorationKind::kAction
                               ? seat.exploration.Act(access, legal)
-                              : Choose((*seat.task->incumbent)[access], legal);
-    seat.recorder.Apply(seat.game, action);
+                              : Choose(seat.task->incumbent->plan[access], legal);
+    seat.Apply(action);
     ++stats_.decisions;
   }
   FinishGame(s, played);
@@ -266,7 +293,8 @@ Evaluations SelfPlay::EvaluateRoots(absl::Span<const uint32_t> seats) {
     const Stopwatch watch(stats_.game_seconds);
     for (size_t row = 0; row < seats.size(); ++row) {
       Seat& seat = *seats_[seats[row]];
-      seat.writer.Write(seat.game, observations.subspan(row * kObservationSize, kObservationSize));
+      seat.writer.Write(seat.game, observations.subspan(row * kObservationSize, kObservationSize),
+                        seat.Incumbent());
     }
   }
   return batched_.EvaluateRoots(seats, observations);
@@ -309,7 +337,7 @@ void SelfPlay::Decide(uint32_t s, absl::Span<v1::Trajectory> played) {
   if (seat.task->again != nullptr) {
     action = static_cast<Action>(seat.task->again->actions()[seat.game.history().size()]);
   }
-  seat.recorder.Apply(seat.game, action, policy, value);
+  seat.Apply(action, policy, value);
   seat.searched = false;
   if (seat.game.finished()) FinishGame(s, played);
 }

@@ -12,11 +12,11 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "actor/incumbents.h"
 #include "actor/search/batch_histogram.h"
 #include "actor/search/batched_search.h"
 #include "actor/search/search.h"
 #include "env/program_set.h"
-#include "env/solvers/plan.h"
 #include "mallocmuzero/v1/train.pb.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "model/latent_model.h"
@@ -42,14 +42,20 @@ struct GameTask {
   // Nothing is explored at this access or behind it.
   AccessIndex explored_until = std::numeric_limits<int32_t>::max();
 
-  // If set, the player takes only the decisions in the stretch that may be explored, which is the
-  // window of the trajectory. The others follow this plan or repeat explored actions, and need no
-  // network.
-  std::shared_ptr<const Plan> incumbent;
+  // The best known game of the program; null: none.
+  std::shared_ptr<const IncumbentGame> incumbent;
+
+  // The player takes only the decisions in the stretch that may be explored, which is the window of
+  // the trajectory. The others follow the incumbent, which must be there, or repeat explored
+  // actions, and need no network.
+  bool decides_window = false;
+
+  // Whether observations show the incumbent, if there is one.
+  bool shows_incumbent = false;
 
   // A game whose decisions are taken again, whatever the search finds; null: none. The new
   // trajectory has its id. It must be a whole game of `program`: a game from elsewhere must have
-  // passed CheckRecordedGame.
+  // passed CheckRecordedGame. Observations show what they showed then.
   std::shared_ptr<const v1::Trajectory> again;
 };
 

@@ -21,8 +21,10 @@
 #include "env/action.h"
 #include "env/game.h"
 #include "env/observation_layout.h"
+#include "env/observation_scale.h"
 #include "env/players.h"
 #include "env/program_set.h"
+#include "env/recorded_game.h"
 #include "env/solvers/plan.h"
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
@@ -32,6 +34,7 @@
 namespace mallocmuzero {
 namespace {
 
+using ::testing::Each;
 using testing::FixedModel;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
@@ -61,6 +64,21 @@ class GainModel final : public FixedModel {
       out.values[row] = 0;
     }
   }
+};
+
+// A model that writes down the observations of the roots, one behind the other.
+class WatchingModel final : public FixedModel {
+ public:
+  WatchingModel(uint32_t slots, std::vector<float>& seen) : FixedModel(slots), seen_(seen) {}
+  void EvaluateRoots(absl::Span<const float> observations, absl::Span<const uint32_t> roots,
+                     const Evaluations& out) override {
+    seen_.insert(seen_.end(), observations.begin(),
+                 observations.begin() + roots.size() * kObservationSize);
+    FixedModel::EvaluateRoots(observations, roots, out);
+  }
+
+ private:
+  std::vector<float>& seen_;
 };
 
 std::vector<std::unique_ptr<PlayedProgram>> SomePrograms(int count) {
@@ -97,10 +115,16 @@ std::vector<GameTask> Tasks(const std::vector<std::unique_ptr<PlayedProgram>>& p
 // Tasks of the first program whose incumbent drops every value.
 std::vector<GameTask> WindowTasks(const std::vector<std::unique_ptr<PlayedProgram>>& programs,
                                   int count, float explored, float searched) {
-  const auto incumbent = std::make_shared<const Plan>(
-      static_cast<size_t>(programs[0]->rules().access_count()), Action::kDrop);
+  const size_t accesses = programs[0]->rules().access_count();
+  const auto incumbent = std::make_shared<IncumbentGame>();
+  incumbent->plan.resize(accesses, Action::kDrop);
+  incumbent->in_fast_memory.resize(accesses, 0);
+  incumbent->returns_before.resize(accesses, 0);
   std::vector<GameTask> tasks = Tasks(programs, count, explored, searched);
-  for (GameTask& task : tasks) task.incumbent = incumbent;
+  for (GameTask& task : tasks) {
+    task.incumbent = incumbent;
+    task.decides_window = true;
+  }
   return tasks;
 }
 
@@ -321,6 +345,60 @@ TEST(SelfPlay, AnExploredActionIsRepeatedBehindTheWindow) {
     }
   }
   EXPECT_GT(repeated, 0);
+}
+
+TEST(SelfPlay, ObservationsShowTheIncumbentIfTheTaskSaysSo) {
+  const auto programs = SomePrograms(1);
+  std::vector<float> seen;
+  const auto self_play = *SelfPlay::Create(SmallSearch(), 1, [&](uint32_t slots) {
+    return std::make_unique<WatchingModel>(slots, seen);
+  });
+  // The value of a feature in the observations of the games of `tasks`.
+  const auto shown = [&](const std::vector<GameTask>& tasks,
+                         observation::IncumbentFeature feature) {
+    seen.clear();
+    EXPECT_TRUE(self_play->Play(tasks, 0, nullptr).ok());
+    std::vector<float> values;
+    for (size_t row = 0; row < seen.size(); row += kObservationSize) {
+      values.push_back(seen[row + observation::kIncumbentOffset + feature]);
+    }
+    return values;
+  };
+  std::vector<GameTask> tasks = WindowTasks(programs, 1, 0, 0);
+  EXPECT_THAT(shown(tasks, observation::kIncumbentIsShown), Each(0));
+  tasks[0].shows_incumbent = true;
+  EXPECT_THAT(shown(tasks, observation::kIncumbentIsShown), Each(1));
+  // A game that decides everything anew sees the incumbent, too, and its window is the program.
+  tasks[0].decides_window = false;
+  EXPECT_THAT(shown(tasks, observation::kIncumbentIsShown), Each(1));
+  EXPECT_EQ(
+      shown(tasks, observation::kWindowLeft).front(),
+      observation::CountScale(
+          programs[0]->rules().access_count() - Game(programs[0]->rules()).access().number(), 16));
+}
+
+TEST(SelfPlay, AStoredGameIsSearchedAgainWithWhatItsObservationsShowed) {
+  const auto programs = SomePrograms(1);
+  std::vector<float> seen;
+  const auto self_play = *SelfPlay::Create(SmallSearch(), 1, [&](uint32_t slots) {
+    return std::make_unique<WatchingModel>(slots, seen);
+  });
+  std::vector<GameTask> tasks = WindowTasks(programs, 1, 0, 1);
+  tasks[0].id = std::string(16, 'i');
+  tasks[0].shows_incumbent = true;
+  tasks[0].decides_window = false;
+  const v1::Trajectory stored = self_play->Play(tasks, 0, nullptr)->front();
+  EXPECT_EQ(stored.incumbent().leads_size(), stored.accesses_size());
+  EXPECT_EQ(CheckRecordedGame(*programs[0], stored), absl::OkStatus());
+  const std::vector<float> first = std::move(seen);
+  seen.clear();
+  tasks[0] = {.program = programs[0].get(),
+              .id = stored.id(),
+              .searched = 1,
+              .again = std::make_shared<const v1::Trajectory>(stored)};
+  const v1::Trajectory again = self_play->Play(tasks, 5, nullptr)->front();
+  EXPECT_EQ(seen, first);
+  EXPECT_EQ(again.incumbent().SerializeAsString(), stored.incumbent().SerializeAsString());
 }
 
 TEST(SelfPlay, StopsWhenAskedAndStartsAnew) {

@@ -8,9 +8,15 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "env/solvers/plan.h"
 
 namespace mallocmuzero {
+namespace {
+
+// The share of windows whose observations show the incumbent. Without the others the network would
+// forget how to play a program of which no game is known.
+constexpr double kShownShare = 0.7;
+
+}  // namespace
 
 GameTask& TaskMaker::Add(const PlayedProgram& program, float explored, float searched) {
   tasks_.push_back(
@@ -18,8 +24,11 @@ GameTask& TaskMaker::Add(const PlayedProgram& program, float explored, float sea
   return tasks_.back();
 }
 
-void TaskMaker::AddEvaluation(const PlayedProgram& program) {
+void TaskMaker::AddEvaluation(const PlayedProgram& program,
+                              std::shared_ptr<const IncumbentGame> incumbent) {
   Add(program, 0, settings_.searches ? 1 : 0).id = next_id_();
+  tasks_.back().shows_incumbent = true;
+  tasks_.back().incumbent = std::move(incumbent);
 }
 
 void TaskMaker::AddSelfPlay(const PlayedProgram& program) {
@@ -27,9 +36,12 @@ void TaskMaker::AddSelfPlay(const PlayedProgram& program) {
   Add(program, explored, settings_.searches ? settings_.searched_share : 0).id = next_id_();
 }
 
-void TaskMaker::AddWindow(const PlayedProgram& program, std::shared_ptr<const Plan> incumbent) {
+void TaskMaker::AddWindow(const PlayedProgram& program,
+                          std::shared_ptr<const IncumbentGame> incumbent) {
   AddSelfPlay(program);
   tasks_.back().searched = settings_.searches ? 1 : 0;
+  tasks_.back().decides_window = true;
+  tasks_.back().shows_incumbent = random_.Unit() < kShownShare;
   tasks_.back().incumbent = std::move(incumbent);
 }
 

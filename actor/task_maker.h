@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "actor/incumbents.h"
 #include "actor/self_play.h"
 #include "base/random.h"
 #include "env/program_set.h"
-#include "env/solvers/plan.h"
 #include "mallocmuzero/v1/trajectory.pb.h"
 
 namespace mallocmuzero {
@@ -35,15 +35,17 @@ class TaskMaker {
   TaskMaker(const SelfPlaySettings& settings, std::function<std::string()> next_id, Random& random)
       : settings_(settings), next_id_(std::move(next_id)), random_(random) {}
 
-  // A game that shows what the policy plays: nothing is explored, every decision is searched.
-  void AddEvaluation(const PlayedProgram& program);
+  // A game that shows what the policy plays: nothing is explored, every decision is searched. Its
+  // observations show the incumbent, if one is given.
+  void AddEvaluation(const PlayedProgram& program,
+                     std::shared_ptr<const IncumbentGame> incumbent = nullptr);
 
   // A game to learn from, with explored decisions.
   void AddSelfPlay(const PlayedProgram& program);
 
   // A game to learn from that decides one stretch of the incumbent's game anew, and searches each
-  // decision there.
-  void AddWindow(const PlayedProgram& program, std::shared_ptr<const Plan> incumbent);
+  // decision there. The observations of most such games show the incumbent.
+  void AddWindow(const PlayedProgram& program, std::shared_ptr<const IncumbentGame> incumbent);
 
   // A stored game of the program, whose decisions are searched again.
   void AddReanalysis(const PlayedProgram& program, std::shared_ptr<const v1::Trajectory> game);

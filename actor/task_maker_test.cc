@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "env/solvers/plan.h"
 #include "env/testing/random_program_set.h"
 #include "gtest/gtest.h"
 
@@ -66,7 +65,7 @@ TEST_F(TaskMakerTest, WithoutSearchThePolicyAlonePlaysNewGames) {
 
 TEST_F(TaskMakerTest, GamesOfAWindowAreSearchedWhollyAndFollowTheIncumbent) {
   const PlayedProgram& program = programs_[0];
-  const auto incumbent = std::make_shared<const Plan>();
+  const auto incumbent = std::make_shared<const IncumbentGame>();
   TaskMaker maker = Maker({.explored_decisions = 4, .searched_share = 0.25F});
   maker.AddWindow(program, incumbent);
   const GameTask& task = maker.tasks()[0];
@@ -74,6 +73,28 @@ TEST_F(TaskMakerTest, GamesOfAWindowAreSearchedWhollyAndFollowTheIncumbent) {
   EXPECT_FLOAT_EQ(task.explored, 4.0F / static_cast<float>(program.decisions()));
   EXPECT_EQ(task.searched, 1);
   EXPECT_EQ(task.incumbent, incumbent);
+  EXPECT_TRUE(task.decides_window);
+}
+
+TEST_F(TaskMakerTest, MostGamesOfAWindowShowTheIncumbent) {
+  TaskMaker maker = Maker({.explored_decisions = 4});
+  for (int g = 0; g < 1000; ++g) {
+    maker.AddWindow(programs_[0], std::make_shared<const IncumbentGame>());
+  }
+  int shown = 0;
+  for (const GameTask& task : maker.tasks()) shown += task.shows_incumbent ? 1 : 0;
+  EXPECT_NEAR(shown, 700, 75);  // five standard deviations of 14.5
+}
+
+TEST_F(TaskMakerTest, AnEvaluationShowsTheIncumbentAndDecidesTheWholeGame) {
+  const auto incumbent = std::make_shared<const IncumbentGame>();
+  TaskMaker maker = Maker({.explored_decisions = 4});
+  maker.AddEvaluation(programs_[0], incumbent);
+  maker.AddEvaluation(programs_[0]);
+  EXPECT_EQ(maker.tasks()[0].incumbent, incumbent);
+  EXPECT_TRUE(maker.tasks()[0].shows_incumbent);
+  EXPECT_FALSE(maker.tasks()[0].decides_window);
+  EXPECT_EQ(maker.tasks()[1].incumbent, nullptr);
 }
 
 TEST(DrawProgram, DrawsByWeight) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "base/enums.h"
 #include "env/observation_scale.h"
@@ -59,16 +60,19 @@ void ObservationWriter::LookAtDecision(const Game& game) {
 void ObservationWriter::WriteBrief(const Game& game, absl::Span<float> out) {
   assert(out.size() == kBriefSize);
   LookAtDecision(game);
+  incumbent_ = nullptr;
   WriteDecision(game, out.data());
   WriteAccess(game, game.access(), out.data() + kBriefAccessOffset);
   WriteProgram(game, out.data() + kBriefProgramOffset);
 }
 
-void ObservationWriter::Write(const Game& game, absl::Span<float> out) {
+void ObservationWriter::Write(const Game& game, absl::Span<float> out,
+                              const ShownIncumbent* incumbent) {
   assert(out.size() == kObservationSize);
   LookAtDecision(game);
+  incumbent_ = incumbent;
   WriteMemory(game, out.data() + kMemoryOffset);
-  std::fill_n(out.data() + kCapacityOffset, kTimes, 1.0F);
+  WriteIncumbent(game, out.data() + kIncumbentOffset);
   WriteBandwidth(game, out.data() + kBandwidthOffset);
   WriteDecision(game, out.data() + kDecisionOffset);
   WriteAccesses(game, out.data() + kAccessesOffset);
@@ -101,6 +105,21 @@ void ObservationWriter::WriteMemory(const Game& game, float* out) {
   }
   WriteRows(taken_, out + kTaken * kTimes * kAddressBins);
   WriteRows(held_, out + kHeld * kTimes * kAddressBins);
+}
+
+void ObservationWriter::WriteIncumbent(const Game& game, float* out) const {
+  std::fill_n(out, kIncumbentFeatures, 0.0F);
+  if (incumbent_ == nullptr) return;
+  out[kIncumbentIsShown] = 1;
+  out[kLead] = CyclesScale(incumbent_->lead);
+  // Rewards of equal decisions differ by rounding, which kLead's logarithm would enlarge.
+  constexpr float kRounding = 1e-9F;
+  if (std::abs(incumbent_->lead) > kRounding) {
+    out[kLeadSign] = incumbent_->lead > 0 ? 1 : -1;
+  } else {
+    out[kLead] = 0;
+  }
+  out[kWindowLeft] = CountScale(std::max(0, incumbent_->window_end - game.access()), 16);
 }
 
 void ObservationWriter::WriteBandwidth(const Game& game, float* out) const {
@@ -185,6 +204,8 @@ void ObservationWriter::WriteAccess(const Game& game, AccessIndex access, float*
   out[kAhead] = tables_.distances_[it.instruction - now_];
   out[kSameBuffer] = it.buffer == buffer_ ? 1 : 0;
   out[kSameInstruction] = it.instruction == now_ ? 1 : 0;
+  out[kIncumbentFast] = 0;
+  if (incumbent_ != nullptr) out[kIncumbentFast] = incumbent_->in_fast_memory[access] != 0 ? 1 : -1;
 }
 
 void ObservationWriter::WriteActions(const Game& game, float* out) const {

@@ -41,6 +41,14 @@ class ObservationTables {
   std::array<float, observation::kProgramFeatures> program_{};
 };
 
+// What the observation of a decision shows of the incumbent: a whole game of the same program,
+// which the player decides anew up to `window_end`.
+struct ShownIncumbent {
+  IndexSpan<AccessIndex, const uint8_t> in_fast_memory;  // one flag for each access
+  float lead = 0;  // return so far minus the incumbent's up to the same access
+  AccessIndex window_end = 0;
+};
+
 // Writes observations. Not thread-safe; `tables` must outlive it.
 class ObservationWriter {
  public:
@@ -48,15 +56,17 @@ class ObservationWriter {
 
   // Writes the observation of the game's next decision, in the order of env/observation_layout.h.
   // `out` must have kObservationSize floats. The game must have the tables' rules and not be
-  // finished. Allocates nothing.
-  void Write(const Game& game, absl::Span<float> out);
+  // finished. `incumbent` is null if none is shown. Allocates nothing.
+  void Write(const Game& game, absl::Span<float> out, const ShownIncumbent* incumbent = nullptr);
 
-  // Writes the brief observation: observation::kBriefSize floats. Otherwise as Write.
+  // Writes the brief observation: observation::kBriefSize floats. It shows no incumbent. Otherwise
+  // as Write.
   void WriteBrief(const Game& game, absl::Span<float> out);
 
  private:
   void LookAtDecision(const Game& game);
   void WriteMemory(const Game& game, float* out);
+  void WriteIncumbent(const Game& game, float* out) const;
   void WriteBandwidth(const Game& game, float* out) const;
   void WriteDecision(const Game& game, float* out) const;
   void WriteAccesses(const Game& game, float* out) const;
@@ -66,6 +76,7 @@ class ObservationWriter {
   void WriteProgram(const Game& game, float* out) const;
 
   const ObservationTables& tables_;
+  const ShownIncumbent* incumbent_ = nullptr;
   InstructionIndex now_ = 0;  // instruction of the current access
   BufferIndex buffer_ = 0;    // of the current access
   // Shares of address bins. Entry n counts in rows 0 to n - 1 of the image.

@@ -13,6 +13,8 @@ using Names = std::vector<std::string>;
 
 Names MemoryNames() { return {"taken", "held"}; }
 
+Names IncumbentNames() { return {"is_shown", "lead", "lead_sign", "window_left"}; }
+
 Names BandwidthNames() {
   return {"spare_before", "fits_before", "busy_before", "idle_after", "fits_after"};
 }
@@ -23,16 +25,48 @@ Names DecisionNames() {
 }
 
 Names AccessNames() {
-  return {
-      "is_read",        "is_write",        "is_update",     "bytes",           "bytes_linear",
-      "traffic",        "saving",          "saving_last",   "saving_later",    "instruction_cycles",
-      "executions",     "since_last",      "is_first",      "until_next",      "is_last",
-      "remaining",      "gap_before",      "gap_after",     "live_in",         "live_out",
-      "must_reach_hbm", "keep_span",       "tensors",       "loop_depth",      "from_outside",
-      "carried",        "feeds_group",     "may_take_over", "prefetched",      "scoped",
-      "siblings",       "hold_price",      "hold_load",     "next_hold_price", "next_hold_load",
-      "is_there",       "in_fast_memory",  "hbm_current",   "hbm_pending",     "ahead",
-      "same_buffer",    "same_instruction"};
+  return {"is_read",
+          "is_write",
+          "is_update",
+          "bytes",
+          "bytes_linear",
+          "traffic",
+          "saving",
+          "saving_last",
+          "saving_later",
+          "instruction_cycles",
+          "executions",
+          "since_last",
+          "is_first",
+          "until_next",
+          "is_last",
+          "remaining",
+          "gap_before",
+          "gap_after",
+          "live_in",
+          "live_out",
+          "must_reach_hbm",
+          "keep_span",
+          "tensors",
+          "loop_depth",
+          "from_outside",
+          "carried",
+          "feeds_group",
+          "may_take_over",
+          "prefetched",
+          "siblings",
+          "hold_price",
+          "hold_load",
+          "next_hold_price",
+          "next_hold_load",
+          "is_there",
+          "in_fast_memory",
+          "hbm_current",
+          "hbm_pending",
+          "ahead",
+          "same_buffer",
+          "same_instruction",
+          "incumbent_fast"};
 }
 
 Names ActionNames() { return {"copy", "no_copy", "drop"}; }
@@ -43,7 +77,7 @@ Names ProgramNames() {
   return {"progress",     "return",         "initial_return",  "stalls",       "taken_now",
           "pending_out",  "default_return", "all_fast_return", "instructions", "accesses",
           "buffer_bytes", "traffic_times",  "loop_share",      "fill_time",    "read_rate",
-          "write_rate",   "flops_per_byte", "scoped_in_fast"};
+          "write_rate",   "flops_per_byte"};
 }
 
 void AddBlock(v1::ObservationSpec& spec, const char* name, std::initializer_list<size_t> shape,
@@ -69,7 +103,7 @@ v1::ObservationSpec MakeObservationSpec() {
   spec.set_action_count(kActionCount);
   AddBlock(spec, "memory", {layout::kMemoryChannels, layout::kTimes, layout::kAddressBins},
            MemoryNames());
-  AddBlock(spec, "capacity", {layout::kTimes}, {});
+  AddBlock(spec, "incumbent", {layout::kIncumbentFeatures}, IncumbentNames());
   AddBlock(spec, "bandwidth", {layout::kSpans, layout::kBandwidthFeatures}, BandwidthNames());
   AddBlock(spec, "decision", {layout::kDecisionFeatures}, DecisionNames());
   AddBlock(spec, "accesses", {1 + layout::kWindow, layout::kAccessFeatures}, AccessNames());

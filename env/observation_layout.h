@@ -12,7 +12,7 @@
 namespace mallocmuzero {
 
 // ObservationSpec.version.
-inline constexpr uint32_t kObservationVersion = 2;
+inline constexpr uint32_t kObservationVersion = 3;
 
 // The layout as a message, with names.
 v1::ObservationSpec MakeObservationSpec();
@@ -24,12 +24,20 @@ namespace observation {
 //   taken: bytes that are taken at that instruction or later. All bytes are taken before the first
 //          instruction.
 //   held:  bytes that are not taken, but hold a value that is used at that instruction or later.
-// "capacity" [kTimes]: 1 everywhere. Trained networks have these inputs.
 inline constexpr int32_t kTimeOffsets[] = {-128, -64, -32, -16, -8, -4, -2, -1, 0,  1,  2,   3,
                                            4,    6,   8,   12,  16, 24, 32, 48, 64, 96, 128, 192};
 inline constexpr size_t kTimes = sizeof(kTimeOffsets) / sizeof(kTimeOffsets[0]);
 inline constexpr size_t kAddressBins = 32;
 enum MemoryChannel : uint8_t { kTaken, kHeld, kMemoryChannels };
+
+// "incumbent" [kIncumbentFeatures]: the game that is shown (ShownIncumbent); all 0 if none is.
+enum IncumbentFeature : uint8_t {
+  kIncumbentIsShown,
+  kLead,        // return so far minus the incumbent's up to the same access
+  kLeadSign,    // -1, 0 or 1
+  kWindowLeft,  // accesses until the player's last decision
+  kIncumbentFeatures,
+};
 
 // "bandwidth" [kSpans, kBandwidthFeatures]: row s is about the last and the next 2^s instructions.
 inline constexpr size_t kSpans = 8;
@@ -89,7 +97,6 @@ enum AccessFeature : uint8_t {
   kFeedsGroup,     // NoCopy puts a carried group into fast memory
   kMayTakeOver,    // NoCopy can make a carried group take over the initial value
   kPrefetched,     // it uses the cross-program prefetch
-  kScoped,         // always 0; trained networks have this input
   kSiblings,       // accesses of the instruction
   kHoldPrice,      // KeepValue::savings_density, 0 if no value can be kept
   kHoldLoad,       // KeepValue::occupied
@@ -103,6 +110,7 @@ enum AccessFeature : uint8_t {
   kAhead,       // instructions from now
   kSameBuffer,  // the buffer of the current access
   kSameInstruction,
+  kIncumbentFast,  // the incumbent has the access in fast memory: 1, in HBM: -1; 0: none is shown
   kAccessFeatures,
 };
 
@@ -138,14 +146,13 @@ enum ProgramFeature : uint8_t {
   kReadRate,      // of the fast memory over the HBM's
   kWriteRate,
   kFlopsPerByte,  // peak flops over HBM rate
-  kScopedInFast,  // always 0; trained networks have this input
   kProgramFeatures,
 };
 
 // Position of each block in the row, and the size of the row.
 inline constexpr size_t kMemoryOffset = 0;
-inline constexpr size_t kCapacityOffset = kMemoryOffset + kMemoryChannels * kTimes * kAddressBins;
-inline constexpr size_t kBandwidthOffset = kCapacityOffset + kTimes;
+inline constexpr size_t kIncumbentOffset = kMemoryOffset + kMemoryChannels * kTimes * kAddressBins;
+inline constexpr size_t kBandwidthOffset = kIncumbentOffset + kIncumbentFeatures;
 inline constexpr size_t kDecisionOffset = kBandwidthOffset + kSpans * kBandwidthFeatures;
 inline constexpr size_t kAccessesOffset = kDecisionOffset + kDecisionFeatures;
 inline constexpr size_t kActionsOffset = kAccessesOffset + (1 + kWindow) * kAccessFeatures;

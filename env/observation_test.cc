@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/testing/index_matching.h"
+#include "env/observation_scale.h"
 #include "env/players.h"
 #include "env/testing/corpus_programs.h"
 #include "env/testing/games.h"
@@ -34,16 +35,17 @@ using testing::Write;
 
 using Row = std::vector<float>;
 
-Row Observe(ObservationWriter& writer, const Game& game) {
+Row Observe(ObservationWriter& writer, const Game& game,
+            const ShownIncumbent* incumbent = nullptr) {
   Row row(kObservationSize, std::numeric_limits<float>::quiet_NaN());
-  writer.Write(game, absl::MakeSpan(row));
+  writer.Write(game, absl::MakeSpan(row), incumbent);
   return row;
 }
 
-Row Observe(const Game& game) {
+Row Observe(const Game& game, const ShownIncumbent* incumbent = nullptr) {
   const ObservationTables tables(game.rules());
   ObservationWriter writer(tables);
-  return Observe(writer, game);
+  return Observe(writer, game, incumbent);
 }
 
 float Memory(const Row& row, MemoryChannel channel, int32_t time_offset, size_t bin) {
@@ -53,6 +55,9 @@ float Memory(const Row& row, MemoryChannel channel, int32_t time_offset, size_t 
 }
 float Bandwidth(const Row& row, size_t span, BandwidthFeature feature) {
   return row[kBandwidthOffset + span * kBandwidthFeatures + feature];
+}
+float Incumbent(const Row& row, IncumbentFeature feature) {
+  return row[kIncumbentOffset + feature];
 }
 float Decision(const Row& row, DecisionFeature feature) { return row[kDecisionOffset + feature]; }
 float AccessAt(const Row& row, size_t place, AccessFeature feature) {
@@ -266,6 +271,51 @@ TEST(Observation, ShowsTheWholeGame) {
   EXPECT_EQ(ProgramFact(row, kTakenNow), 0);
   EXPECT_FLOAT_EQ(ProgramFact(row, kReadRate), std::log2(10) / 8);
   EXPECT_EQ(ProgramFact(row, kBufferBytes), static_cast<float>(std::log2(1.5) / 12));
+}
+
+TEST(Observation, ShowsTheIncumbent) {
+  const Program program = TwoReads();
+  const ProgramRules rules = EverythingMatters(program);
+  const Game game(rules);
+  const IndexVector<AccessIndex, uint8_t> in_fast_memory = {0, 1};
+  ShownIncumbent shown = {.in_fast_memory = in_fast_memory, .lead = -0.5F, .window_end = 1};
+  const Row row = Observe(game, &shown);
+  EXPECT_EQ(Incumbent(row, kIncumbentIsShown), 1);
+  EXPECT_EQ(Incumbent(row, kLead), CyclesScale(-0.5));
+  EXPECT_EQ(Incumbent(row, kLeadSign), -1);
+  EXPECT_EQ(Incumbent(row, kWindowLeft), CountScale(1, 16));
+  EXPECT_EQ(AccessAt(row, 0, kIncumbentFast), -1);
+  EXPECT_EQ(AccessAt(row, 1, kIncumbentFast), 1);
+  EXPECT_EQ(AccessAt(row, 2, kIncumbentFast), 0);  // behind the end of the program
+  shown.lead = 1e-6F;
+  EXPECT_EQ(Incumbent(Observe(game, &shown), kLeadSign), 1);
+}
+
+TEST(Observation, ALeadOfRoundingIsNone) {
+  const Program program = TwoReads();
+  const ProgramRules rules = EverythingMatters(program);
+  const IndexVector<AccessIndex, uint8_t> in_fast_memory = {0, 1};
+  const ShownIncumbent shown = {.in_fast_memory = in_fast_memory, .lead = 1e-12F};
+  const Row row = Observe(Game(rules), &shown);
+  EXPECT_EQ(Incumbent(row, kLead), 0);
+  EXPECT_EQ(Incumbent(row, kLeadSign), 0);
+  EXPECT_EQ(Incumbent(row, kWindowLeft), 0);  // the window has ended
+}
+
+TEST(Observation, ShowsNothingWithoutAnIncumbent) {
+  const Program program = TwoReads();
+  const ProgramRules rules = EverythingMatters(program);
+  const ObservationTables tables(rules);
+  ObservationWriter writer(tables);
+  const Game game(rules);
+  const IndexVector<AccessIndex, uint8_t> in_fast_memory = {0, 1};
+  const ShownIncumbent shown = {.in_fast_memory = in_fast_memory, .lead = 1, .window_end = 2};
+  const Row with = Observe(writer, game, &shown);
+  const Row without = Observe(writer, game);
+  EXPECT_NE(without, with);
+  for (size_t k = 0; k < kIncumbentFeatures; ++k) EXPECT_EQ(without[kIncumbentOffset + k], 0) << k;
+  EXPECT_EQ(AccessAt(without, 0, kIncumbentFast), 0);
+  EXPECT_EQ(AccessAt(without, 1, kIncumbentFast), 0);
 }
 
 TEST(Observation, IsTheSameOnAChipOfTwiceTheSizeAndSpeed) {

@@ -16,6 +16,7 @@
 #include "env/action.h"
 #include "env/game.h"
 #include "env/program_rules.h"
+#include "env/recorded_incumbent.h"
 
 namespace mallocmuzero {
 namespace {
@@ -73,6 +74,30 @@ std::optional<Game> PlayWhole(const ProgramRules& rules, absl::Span<const Action
   return game;
 }
 
+namespace {
+
+absl::Status CheckIncumbent(const PlayedProgram& program, const v1::Trajectory& trajectory) {
+  if (!trajectory.has_incumbent()) return absl::OkStatus();
+  const v1::Trajectory::Incumbent& incumbent = trajectory.incumbent();
+  const uint32_t accesses = program.rules().access_count();
+  if (incumbent.in_fast_memory().size() != FastMemoryBytes(accesses)) {
+    return Wrong(program, "incumbent.in_fast_memory", "one bit for each access of the program");
+  }
+  if (incumbent.leads_size() != trajectory.accesses_size()) {
+    return Wrong(program, "incumbent.leads", "as many as accesses");
+  }
+  if (!std::all_of(incumbent.leads().begin(), incumbent.leads().end(),
+                   [](float lead) { return std::isfinite(lead); })) {
+    return Wrong(program, "incumbent.leads", "finite numbers");
+  }
+  if (incumbent.window_end() > accesses) {
+    return Wrong(program, "incumbent.window_end", "at most the number of accesses of the program");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory& trajectory) {
   if (trajectory.program_sha256() != program.sha256()) {
     return Wrong(program, "program_sha256", "that of this program");
@@ -99,6 +124,7 @@ absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory&
                                   trajectory.window().end() > static_cast<uint32_t>(decisions))) {
     return Wrong(program, "window", "one or more of the decisions");
   }
+  MMZ_RETURN_IF_ERROR(CheckIncumbent(program, trajectory));
   for (int d = 0; d < decisions; ++d) {
     if (!std::isfinite(trajectory.rewards(d))) {
       return Wrong(program, "rewards", "finite numbers");

@@ -33,7 +33,8 @@ std::optional<Game> PlayWhole(const ProgramRules& rules, absl::Span<const Action
 // other field must have one entry for each decision. Policies must sum to 1 or be all 0, and other
 // numbers must be finite. Those of root_values and searched_returns must be at most 1e30. At a
 // decision whose root value is NaN, the searched return may be anything. A window must have one of
-// the decisions or more. Otherwise InvalidArgument, with the program and the field.
+// the decisions or more. The plan of an incumbent must have one bit for each access. Otherwise
+// InvalidArgument, with the program and the field.
 absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory& trajectory);
 
 // CheckTrajectory, and plays the decisions: they must be a whole game with the recorded rewards.

@@ -4,6 +4,7 @@
 #include <random>
 #include <vector>
 
+#include "base/testing/index_matching.h"
 #include "gtest/gtest.h"
 
 namespace mallocmuzero {

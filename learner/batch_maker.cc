@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "env/game.h"
 #include "env/observation.h"
+#include "env/recorded_incumbent.h"
 
 namespace mallocmuzero {
 namespace {
@@ -210,6 +211,7 @@ absl::Status BatchMaker::WriteObservations(const PlayedProgram& program,
   const v1::Trajectory& trajectory = *rows[same_game[0]].drawn.trajectory;
   Game game(program.rules());
   ObservationWriter writer(program.tables());
+  RecordedIncumbent incumbent(trajectory, program.rules().access_count());
   size_t played = 0;
   const float* written = nullptr;  // observation of the present position, if already written
   for (const auto& [position, observation] :
@@ -225,7 +227,7 @@ absl::Status BatchMaker::WriteObservations(const PlayedProgram& program,
           " of a stored game is not what the game asks; was it played by other rules?"));
     }
     if (written == nullptr) {
-      writer.Write(game, absl::MakeSpan(observation, kObservationSize));
+      writer.Write(game, absl::MakeSpan(observation, kObservationSize), incumbent.At(position));
       written = observation;
     } else {
       std::copy_n(written, kObservationSize, observation);

@@ -15,6 +15,7 @@
 #include "env/observation.h"
 #include "env/players.h"
 #include "env/program_set.h"
+#include "env/recorded_incumbent.h"
 #include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -107,6 +108,26 @@ TEST_F(BatchMakerTest, ObservationsAreThoseOfTheGamePlayedAgain) {
                                  batch.observations.begin() + (i + 1) * kObservationSize);
     EXPECT_EQ(row, expected);
   }
+}
+
+TEST_F(BatchMakerTest, ObservationsShowTheIncumbentThatTheGameShowed) {
+  const PlayedProgram& program = (*set_)[0];
+  const IndexVector<AccessIndex, uint8_t> in_fast_memory(program.rules().access_count(), 1);
+  v1::Trajectory game = *games_[1];
+  game.mutable_incumbent()->set_in_fast_memory(FastMemoryBits(in_fast_memory));
+  game.mutable_incumbent()->set_window_end(5);
+  for (int d = 0; d < game.accesses_size(); ++d) {
+    game.mutable_incumbent()->add_leads(0.25F * static_cast<float>(d));
+  }
+  games_[1] = std::make_shared<const v1::Trajectory>(game);
+  UnrollBatch batch;
+  ASSERT_TRUE(BatchMaker(*set_, baselines_, options_, 1).Fill({Row(1, 2)}, batch).ok());
+  Game again(program.rules());
+  for (int d = 0; d < 2; ++d) again.Apply(static_cast<Action>(game.actions()[d]));
+  const ShownIncumbent shown = {.in_fast_memory = in_fast_memory, .lead = 0.5F, .window_end = 5};
+  std::vector<float> expected(kObservationSize);
+  ObservationWriter(program.tables()).Write(again, absl::MakeSpan(expected), &shown);
+  EXPECT_EQ(batch.observations, expected);
 }
 
 TEST_F(BatchMakerTest, PositionsReachedAreThoseOfTheGameWhereConsistencyAsksForThem) {

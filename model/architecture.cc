@@ -47,12 +47,10 @@ Value TimeConvolution(Graph& graph, const std::string& name, Value x) {
 // The picture of the fast memory, convolved along time, as one row.
 Value ReadMemory(Graph& graph, const v1::NetworkConfig& config, Value observation) {
   const Value picture =
-      graph.Reshape(graph.Columns(observation, layout::kMemoryOffset, layout::kCapacityOffset),
+      graph.Reshape(graph.Columns(observation, layout::kMemoryOffset, layout::kIncumbentOffset),
                     {layout::kMemoryChannels, layout::kTimes, layout::kAddressBins});
-  const Value capacity = graph.Columns(observation, layout::kCapacityOffset, layout::kTimes);
-  // The address bins of one time, and its capacity.
-  const Value times = graph.Concat(
-      {graph.Select(picture, 1, 0), graph.Select(picture, 1, 1), graph.InsertAxis(capacity, 2)}, 2);
+  // The address bins of one time.
+  const Value times = graph.Concat({graph.Select(picture, 1, 0), graph.Select(picture, 1, 1)}, 2);
   Value memory = graph.Relu(graph.Linear(times, "memory_stem", config.memory_channels()));
   for (size_t n = 0; n < config.memory_blocks(); ++n) {
     memory = TimeConvolution(graph, absl::StrCat("memory_block_", n), memory);
@@ -88,8 +86,8 @@ Graph DescribeRepresentation(const v1::NetworkConfig& config) {
       {kRows, layout::kAccessFeatures});
   // These blocks of the observation end with the current access.
   const Value now =
-      graph.Columns(observation, layout::kCapacityOffset,
-                    layout::kAccessesOffset + layout::kAccessFeatures - layout::kCapacityOffset);
+      graph.Columns(observation, layout::kIncumbentOffset,
+                    layout::kAccessesOffset + layout::kAccessFeatures - layout::kIncumbentOffset);
   const Value rest =
       graph.Columns(observation, layout::kActionsOffset, layout::kSize - layout::kActionsOffset);
   const Value attended = AttendToAccesses(graph, config, window);

@@ -106,10 +106,10 @@ TEST(NetworkConfig, CountsTheWeightsThatNetworksHave) {
 }
 
 TEST(NetworkConfig, CountsTheFlopsOfARoot) {
-  // Memory 24 x (65 x 24 + 3 x 24 x 24) = 78,912; accesses 33 x 42 x 32 + 32 x 128 + 2 x 33 x 128 =
-  // 56,896; trunk (24 x 24 + 128 + 197) x 64 = 57,664; block 2 x 64 x 64 = 8,192; prediction
-  // 64 x (64 + 41 + 3) = 6,912. Plain: 24 + 40 + 9 + 42 + 24 + 40 + 18 = 197.
-  EXPECT_EQ(CostOf(Tiny()).root_flops, 2 * (78912 + 56896 + 57664 + 8192 + 6912));
+  // Memory 24 x (64 x 24 + 3 x 24 x 24) = 78,336; accesses 33 x 42 x 32 + 32 x 128 + 2 x 33 x 128 =
+  // 56,896; trunk (24 x 24 + 128 + 176) x 64 = 56,320; block 2 x 64 x 64 = 8,192; prediction
+  // 64 x (64 + 41 + 3) = 6,912. Plain: 4 + 40 + 9 + 42 + 24 + 40 + 17 = 176.
+  EXPECT_EQ(CostOf(Tiny()).root_flops, 2 * (78336 + 56896 + 56320 + 8192 + 6912));
 }
 
 }  // namespace

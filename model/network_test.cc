@@ -84,10 +84,10 @@ class NetworkTest : public ::testing::Test {
 };
 
 TEST_F(NetworkTest, HasTheParametersOfItsLayers) {
-  // Representation: 65 x 24 + 24, 72 x 24 + 24, 42 x 32 + 32, 32 x 128 + 128, 901 x 64 + 64 and
-  // 2 x 64 x 64 + 64 are 74,920. Dynamics: 67 x 64 + 64 + 64 x 64, 64 x 64 + 64 and 64 x 41 + 41
+  // Representation: 64 x 24 + 24, 72 x 24 + 24, 42 x 32 + 32, 32 x 128 + 128, 880 x 64 + 64 and
+  // 2 x 64 x 64 + 64 are 73,552. Dynamics: 67 x 64 + 64 + 64 x 64, 64 x 64 + 64 and 64 x 41 + 41
   // are 15,273. Prediction: 64 x 64 + 64, 64 x 3 + 3 and 64 x 41 + 41 are 7,020.
-  EXPECT_EQ(Network::Create(Tiny(), 1).value()->ParameterCount(), 74920 + 15273 + 7020);
+  EXPECT_EQ(Network::Create(Tiny(), 1).value()->ParameterCount(), 73552 + 15273 + 7020);
 }
 
 TEST_F(NetworkTest, EqualSeedsGiveEqualWeightsAndOutputs) {

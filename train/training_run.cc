@@ -118,8 +118,16 @@ std::vector<GameTask> TrainingRun::MakeTasks() {
        .searched_share = options.searched_share(),
        .searches = config_.search().simulations() > 0},
       [&] { return TrajectoryId(config_.seed(), state_.iteration() + 1, games++); }, seeds);
+  const auto incumbent_of = [&](size_t p) -> std::shared_ptr<const IncumbentGame> {
+    const ProgramProgress& progress = records_->progress()[p];
+    if (options.window_share() == 0 || progress.best_actions.empty()) return nullptr;
+    incumbents_.Offer(programs_[p], progress.best_return, progress.best_actions);
+    return incumbents_.Find(programs_[p]);
+  };
   if (IsEvaluation()) {
-    for (size_t p = 0; p < programs_.size(); ++p) maker.AddEvaluation(programs_[p]);
+    for (size_t p = 0; p < programs_.size(); ++p) {
+      maker.AddEvaluation(programs_[p], incumbent_of(p));
+    }
   }
   const std::vector<double> weights = ProgramWeights(records_->Standings());
   Random programs(RandomOf(kPrograms)());
@@ -129,10 +137,9 @@ std::vector<GameTask> TrainingRun::MakeTasks() {
   const size_t windows = games_of(options.window_share());
   for (uint32_t g = 0; g < options.games_per_iteration(); ++g) {
     const size_t p = DrawProgram(weights, programs_.size(), programs);
-    const ProgramProgress& progress = records_->progress()[p];
-    if (g < windows && !progress.best_actions.empty()) {
-      incumbents_.Offer(programs_[p], progress.best_return, progress.best_actions);
-      maker.AddWindow(programs_[p], incumbents_.Find(programs_[p]));
+    std::shared_ptr<const IncumbentGame> incumbent = g < windows ? incumbent_of(p) : nullptr;
+    if (incumbent != nullptr) {
+      maker.AddWindow(programs_[p], std::move(incumbent));
     } else {
       maker.AddSelfPlay(programs_[p]);
     }

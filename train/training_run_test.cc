@@ -209,6 +209,7 @@ TEST(TrainingRun, DoesNotLearnInAnIterationThatIsCutShort) {
 
 TEST(TrainingRun, GamesThatAreNotStoredAreNotDrawnForEither) {
   v1::TrainConfig config = SmallConfig();
+  config.mutable_self_play()->set_window_share(0);  // each game has enough decisions of its own
   config.mutable_replay()->set_max_decisions(1);
   const std::string folder = NewFolder("not_stored");
   ASSERT_TRUE(StartRun(folder, config)->Run({.iterations = 3}, nullptr).ok());

@@ -31,8 +31,8 @@ class IncumbentGames {
   // Takes over games that this actor has played.
   void AddGames(absl::Span<const v1::Trajectory> games);
 
-  // The plan that plays the best known game again; null if no game is known.
-  std::shared_ptr<const Plan> Find(const PlayedProgram& program) const {
+  // The best known game; null if no game is known.
+  std::shared_ptr<const IncumbentGame> Find(const PlayedProgram& program) const {
     return incumbents_.Find(program);
   }
 

@@ -158,7 +158,7 @@ Round RoundPlayer::NewGames() {
   for (uint32_t g = 0; g < options_.games; ++g) {
     const PlayedProgram& program =
         programs[DrawProgram(inputs_.program_weights, programs.size(), random_)];
-    std::shared_ptr<const Plan> incumbent;
+    std::shared_ptr<const IncumbentGame> incumbent;
     if (random_.Unit() < window_share) incumbent = incumbents_.Find(program);
     if (incumbent == nullptr) {
       maker.AddSelfPlay(program);

@@ -18,7 +18,7 @@ TEST(LearnerBench, RefusesBatchesThatTakeTooMuchMemory) {
   EXPECT_EQ(report.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(
       std::string(report.status().message()),
-      HasSubstr("65536 --rows with 64 steps and --consistency take 195.3 GiB, at most 16.0"));
+      HasSubstr("65536 --rows with 64 steps and --consistency take 194.0 GiB, at most 16.0"));
 }
 
 TEST(LearnerBench, MeasuresUpdates) {

@@ -60,12 +60,12 @@ def test_columns_describe_the_program() -> None:
 
 
 def test_blocks_cover_the_observation() -> None:
-    for kind, size in (("full", 3077), ("brief", 69)):
+    for kind, size in (("full", 3056), ("brief", 68)):
         offset = 0
         for block in observation_blocks(kind):
             assert block.offset == offset
             offset += block.size
-            if block.name not in ("memory", "capacity"):
+            if block.name != "memory":
                 assert len(block.features) == block.shape[-1]
         assert offset == size
 

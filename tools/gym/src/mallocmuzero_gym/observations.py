@@ -26,8 +26,7 @@ class Block:
         name: such as "decision".
         offset: of its first number in the flat observation.
         shape: of the block.
-        features: names of the entries of the last dimension, of the first dimension for "memory";
-            empty for "capacity".
+        features: names of the entries of the last dimension, of the first dimension for "memory".
     """
 
     name: str
