@@ -62,6 +62,9 @@ class Incumbent {
   // Plays what was assumed.
   void Confirm();
 
+  // The decisions of all games and parts of games that were played to see what they take.
+  uint64_t decisions_played() const { return near_played_ + far_played_; }
+
   // The incumbent as it was at some time.
   class Mark;
 

@@ -31,10 +31,23 @@ constexpr uint32_t kLongestWhole = 4096;
 // Windows whose gains are settled by one game, at most.
 constexpr uint32_t kMostUnsettled = 64;
 
+// Gains are settled at the latest when tries have played so many decisions for each movable access
+// since the last time. Late in a search windows seldom gain, and many games would be played on
+// assumptions that may be wrong.
+constexpr uint64_t kMostPlayedUnsettled = 16;
+
 // Multiples of it, without their whole parts, are spread evenly over the numbers from 0 to 1.
 constexpr double kGoldenRatio = 0.6180339887498949;
 
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+std::vector<PlanChange> Differences(const Plan& from, const Plan& to) {
+  std::vector<PlanChange> changes;
+  for (const AccessIndex a : from.indices()) {
+    if (from[a] != to[a]) changes.push_back({.access = a, .action = to[a]});
+  }
+  return changes;
+}
 
 // Fewer cycles are a gain.
 double JustBelow(double cycles) { return cycles - kLeastGain * cycles; }
@@ -151,13 +164,20 @@ void LocalSearch::ImproveWindow(const Window& window, bool disturb) {
   incumbent_.SaveTo(before_);
   if (disturb) Try(neighbourhood_.DrawKick(incumbent_, random_), kNoLimit);
   Climb();
-  if (!IsBelow(before_.cycles())) {
+  if (IsBelow(before_.cycles())) {
+    Spread();
+    unsettled_.push_back(Differences(before_.plan(), incumbent_.plan()));
+  } else {
     incumbent_.GoBackTo(before_);
-    return;
   }
-  Spread();
-  ++unsettled_;
-  if (unsettled_ >= settle_after_ || incumbent_.is_exact()) Settle();
+  if (IsTimeToSettle()) Settle();
+}
+
+bool LocalSearch::IsTimeToSettle() const {
+  if (unsettled_.empty()) return false;
+  const uint64_t played = incumbent_.decisions_played() - played_when_settled_;
+  return unsettled_.size() >= settle_after_ || incumbent_.is_exact() ||
+         played >= kMostPlayedUnsettled * neighbourhood_.size();
 }
 
 void LocalSearch::Spread() {
@@ -173,16 +193,39 @@ void LocalSearch::Spread() {
 }
 
 void LocalSearch::Settle() {
-  unsettled_ = 0;
+  const std::vector<Gain> gains = std::exchange(unsettled_, {});
+  if (SettleOrGoBack()) {
+    settle_after_ = std::min(2 * settle_after_, kMostUnsettled);
+  } else {
+    settle_after_ = (settle_after_ + 1) / 2;
+    KeepSomeOf(gains);
+  }
+  played_when_settled_ = incumbent_.decisions_played();
+}
+
+bool LocalSearch::SettleOrGoBack() {
   incumbent_.Confirm();
   if (incumbent_.cycles() > settled_.cycles()) {
     incumbent_.GoBackTo(settled_);
-    settle_after_ = (settle_after_ + 1) / 2;
-    return;
+    return false;
   }
-  settle_after_ = std::min(2 * settle_after_, kMostUnsettled);
   Remember();
   incumbent_.SaveTo(settled_);
+  return true;
+}
+
+void LocalSearch::KeepSomeOf(absl::Span<const Gain> gains) {
+  if (gains.size() < 2) return;
+  const size_t middle = gains.size() / 2;
+  for (const absl::Span<const Gain> half : {gains.first(middle), gains.subspan(middle)}) {
+    if (IsOver()) return;
+    Plan plan = settled_.plan();
+    for (const Gain& gain : half) {
+      for (const PlanChange& change : gain) plan[change.access] = change.action;
+    }
+    Try(Differences(settled_.plan(), plan), JustBelow(settled_.cycles()));
+    if (!IsBelow(settled_.cycles()) || !SettleOrGoBack()) KeepSomeOf(half);
+  }
 }
 
 void LocalSearch::Follow() {
@@ -197,11 +240,7 @@ void LocalSearch::Follow() {
 }
 
 void LocalSearch::TryOwnGains(const Plan& own) {
-  std::vector<PlanChange> gains;
-  for (const AccessIndex a : own.indices()) {
-    if (own[a] != common_[a]) gains.push_back({.access = a, .action = own[a]});
-  }
-  Try(gains, incumbent_.cycles());
+  Try(Differences(common_, own), incumbent_.cycles());
   common_ = incumbent_.plan();
   Settle();
 }

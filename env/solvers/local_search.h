@@ -64,9 +64,23 @@ class LocalSearch {
   // Tries in each other layer what the current window has gained with.
   void Spread();
 
-  // Plays what is assumed, and goes back to the last settled plan if that is better. Settles more
-  // windows at once the next time, or fewer if the assumptions were wrong.
+  // The plan changes of a window that has gained, and of those alike.
+  using Gain = std::vector<PlanChange>;
+
+  // Whether windows have gained so often, or so long ago, that a game is worth its time.
+  bool IsTimeToSettle() const;
+
+  // Plays what is assumed. If the last settled plan is better, goes back to it and keeps some of
+  // the gains. Settles more windows at once the next time, or fewer if the assumptions were wrong.
   void Settle();
+
+  // Plays what is assumed. Returns whether that is the settled plan now. If it takes more cycles
+  // than the last settled plan, goes back to that one.
+  bool SettleOrGoBack();
+
+  // Tries each half of these gains, which have lost together, on the settled plan. Does the same to
+  // a half that gains nothing.
+  void KeepSomeOf(absl::Span<const Gain> gains);
 
   // Takes steps until so many in a row have gained nothing as the window has movable accesses.
   void Climb();
@@ -96,11 +110,12 @@ class LocalSearch {
   int idle_kicks_ = 0;        // kicks, or windows, since this search found its best plan
 
   // In a long program.
-  Incumbent::Mark before_;     // before the current window
-  Incumbent::Mark settled_;    // the last plan that was played to its end
-  uint32_t unsettled_ = 0;     // windows that have gained since
-  uint32_t settle_after_ = 1;  // so many such windows
-  Plan common_;                // the plan that the searches had in common
+  Incumbent::Mark before_;            // before the current window
+  Incumbent::Mark settled_;           // the last plan that was played to its end
+  std::vector<Gain> unsettled_;       // gains since
+  uint64_t played_when_settled_ = 0;  // Incumbent::decisions_played then
+  uint32_t settle_after_ = 1;         // so many gains
+  Plan common_;                       // the plan that the searches had in common
 };
 
 }  // namespace mallocmuzero

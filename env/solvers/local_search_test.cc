@@ -17,6 +17,7 @@
 #include "env/testing/random_game_program.h"
 #include "env/testing/tiny_program.h"
 #include "gtest/gtest.h"
+#include "simulator/core/fast_memory_share.h"
 #include "simulator/core/testing/program_builder.h"
 
 namespace mallocmuzero {
@@ -89,6 +90,19 @@ TEST(LocalSearch, TheCyclesOfALongProgramAreThoseOfItsPlan) {
     EXPECT_EQ(Played(rules, found.plan).cycles, found.cycles);
     cycles = found.cycles;
   }
+}
+
+// Fast memory is full, so that most gains of a window lose elsewhere. If all gains that are settled
+// together are given up as soon as they lose, these games end at 13.36 million cycles.
+TEST(LocalSearch, KeepsTheGainsOfALongProgramThatHold) {
+  const absl::StatusOr<Program> captured = LoadProgram(
+      MALLOCMUZERO_SOURCE_DIR "/bench/solvers/captured/tpu_v6e/dit_28x512_train_b8x256.program");
+  ASSERT_TRUE(captured.ok()) << captured.status();
+  const Program program = *WithFastMemoryShare(*captured, 0.25);
+  const ProgramRules rules = ProgramRules::Create(program);
+  SolveOptions options;
+  options.max_games = 2000;
+  EXPECT_LT(Solve("local_search", rules, options)->cycles, 13.2e6);
 }
 
 // Threads that draw the same numbers soon try the same changes.
