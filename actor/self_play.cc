@@ -136,26 +136,23 @@ struct SelfPlay::Seat {
     if (task->decides_window) recorder.StartWindow();
     if (task->again != nullptr) recorded.emplace(*task->again, game.program().access_count());
     if (task->incumbent == nullptr || !task->shows_incumbent) return;
-    const int32_t end = game.program().access_count();
+    const AccessIndex end = task->program->rules().end_access();
     shown = {.in_fast_memory = task->incumbent->in_fast_memory,
-             .window_end = task->decides_window
-                               ? std::min(exploration.StretchEnd(), AccessIndex(end))
-                               : AccessIndex(end)};
-    shows = true;
+             .window_end = task->decides_window ? std::min(exploration.StretchEnd(), end) : end};
   }
 
-  // What the observation of the next decision shows; null: no incumbent.
-  const ShownIncumbent* Incumbent() {
+  // What the observation of the next decision shows of the incumbent; null if it shows none.
+  const ShownIncumbent* Shown() {
     if (recorded.has_value()) return recorded->At(game.history().size());
-    if (!shows) return nullptr;
-    shown.lead =
+    if (!shown.has_value()) return nullptr;
+    shown->lead =
         static_cast<float>(game.total_return() - task->incumbent->returns_before[game.access()]);
-    return &shown;
+    return &*shown;
   }
 
   void Apply(Action action, absl::Span<const float> policy = {},
              std::optional<NetworkValue> value = std::nullopt) {
-    if (const ShownIncumbent* incumbent = Incumbent()) recorder.NoteIncumbent(*incumbent);
+    if (const ShownIncumbent* incumbent = Shown()) recorder.NoteIncumbent(*incumbent);
     recorder.Apply(game, action, policy, value);
   }
 
@@ -168,8 +165,7 @@ struct SelfPlay::Seat {
   const ActionOrder& order;
   GameRecorder recorder;
   std::optional<RecordedIncumbent> recorded;  // of `again`
-  ShownIncumbent shown;                       // if `shows`
-  bool shows = false;
+  std::optional<ShownIncumbent> shown;        // of the task's incumbent
 
   // The plan for the next decision.
   std::array<float, kActionCount> logits = {};
@@ -294,7 +290,7 @@ Evaluations SelfPlay::EvaluateRoots(absl::Span<const uint32_t> seats) {
     for (size_t row = 0; row < seats.size(); ++row) {
       Seat& seat = *seats_[seats[row]];
       seat.writer.Write(seat.game, observations.subspan(row * kObservationSize, kObservationSize),
-                        seat.Incumbent());
+                        seat.Shown());
     }
   }
   return batched_.EvaluateRoots(seats, observations);
