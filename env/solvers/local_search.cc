@@ -183,6 +183,8 @@ bool LocalSearch::IsTimeToSettle() const {
 void LocalSearch::Spread() {
   const absl::Span<const PlanChange> spread = neighbourhood_.Spread(before_.plan(), incumbent_);
   const std::vector<PlanChange> changes(spread.begin(), spread.end());
+  Try(changes, JustBelow(incumbent_.cycles()));
+  // Layers that have their changes now play nothing.
   const auto [first, end] = neighbourhood_.AccessesIn(neighbourhood_.window());
   for (size_t k = 0; k < changes.size() && !IsOver();) {
     size_t next = k;

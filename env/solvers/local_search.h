@@ -61,7 +61,7 @@ class LocalSearch {
   void SearchWindows();
   void ImproveWindow(const Window& window, bool disturb);
 
-  // Tries in each other layer what the current window has gained with.
+  // Tries what the current window has gained with in all other layers at once, then in each one.
   void Spread();
 
   // The plan changes of a window that has gained, and of those alike.
