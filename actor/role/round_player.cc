@@ -22,7 +22,6 @@
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
 #include "env/recorded_game.h"
-#include "env/solvers/plan.h"
 #include "env/solvers/solve.h"
 #include "replay/trajectory_buffer.h"
 
@@ -53,16 +52,7 @@ absl::Status RoundPlayer::Run(const absl::Notification& stop) {
     const absl::Time start = SteadyNow();
     PlayBlock block;
     Round round;
-    if (!state_.MayBegin(start)) {
-      block.on = PlayBlock::On::kLearner;
-    } else if (writer_.spooled_bytes() >= options_.spool_bytes) {
-      block = SpoolBlock(writer_);
-    } else if (writer_.held_back() > options_.most_held_back) {
-      block = HeldBackBlock();
-    } else if (const std::optional<RoundInputs> inputs = state_.NextRound(start);
-               !inputs.has_value()) {
-      block.on = PlayBlock::On::kLearner;
-    } else {
+    if (const std::optional<RoundInputs> inputs = BeginRound(start, block); inputs.has_value()) {
       const absl::StatusOr<bool> shown = Demonstrate(*inputs->assigned, stop);
       if (!shown.ok()) return shown.status();
       if (*shown) continue;
@@ -79,6 +69,24 @@ absl::Status RoundPlayer::Run(const absl::Notification& stop) {
     MMZ_RETURN_IF_ERROR(PlayRound(round, stop));
   }
   return absl::OkStatus();
+}
+
+std::optional<RoundInputs> RoundPlayer::BeginRound(absl::Time now, PlayBlock& why_none) {
+  if (!state_.MayBegin(now)) {
+    why_none.on = PlayBlock::On::kLearner;
+    return std::nullopt;
+  }
+  if (writer_.spooled_bytes() >= options_.spool_bytes) {
+    why_none = SpoolBlock(writer_);
+    return std::nullopt;
+  }
+  if (writer_.held_back() > options_.most_held_back) {
+    why_none = HeldBackBlock();
+    return std::nullopt;
+  }
+  std::optional<RoundInputs> inputs = state_.NextRound(now);
+  if (!inputs.has_value()) why_none.on = PlayBlock::On::kLearner;
+  return inputs;
 }
 
 absl::StatusOr<Round> RoundPlayer::NextRound(RoundInputs inputs, PlayBlock& why_none) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,6 +78,9 @@ class RoundPlayer {
   // no such program.
   absl::StatusOr<bool> Demonstrate(const AssignedPrograms& assigned,
                                    const absl::Notification& stop);
+  // What the next round is played with; nullopt for the reason in `why_none`.
+  std::optional<RoundInputs> BeginRound(absl::Time now, PlayBlock& why_none);
+
   // The next round; without games for the reason in `why_none`.
   absl::StatusOr<Round> NextRound(RoundInputs inputs, PlayBlock& why_none);
   absl::Status PrepareFor(const RoundInputs& inputs);
