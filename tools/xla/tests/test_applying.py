@@ -25,7 +25,7 @@ from cpu_artefacts import OPTIONS, artefact_of, inputs, make_cpu_a_chip, step  #
 from jax.experimental.compilation_cache import compilation_cache  # noqa: E402
 from jax.experimental.layout import Format, Layout  # noqa: E402
 
-from mallocmuzero_xla.applying import apply, load_registry  # noqa: E402
+from mallocmuzero_xla.applying import AppliedFunction, apply, load_registry  # noqa: E402
 from mallocmuzero_xla.artefact import Artefact, load_artefact  # noqa: E402
 from mallocmuzero_xla.chips import CHIPS  # noqa: E402
 from mallocmuzero_xla.errors import UsageError  # noqa: E402
@@ -43,6 +43,16 @@ def cpu_is_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+
+
+def line_of_the_default(fast: AppliedFunction, caplog: pytest.LogCaptureFixture, calls: int) -> str:
+    """Calls `fast`, which must run as jax.jit compiles it; returns its one line of the log."""
+    for _ in range(calls):
+        assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    assert fast.artefact is None
+    (line,) = warnings_in(caplog)
+    assert line.startswith("step runs as jax.jit compiles it: ")
+    return line
 
 
 def test_fitting_options_are_used_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
@@ -68,11 +78,7 @@ def test_what_does_not_fit_is_one_line_of_the_log_and_the_default_runs(
     change: dict[str, Any], message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     fast = apply(step, dataclasses.replace(artefact_of(step, *inputs()), **change))
-    for _ in range(3):
-        assert jnp.allclose(fast(*inputs()), step(*inputs()))
-    assert fast.artefact is None
-    (line,) = warnings_in(caplog)
-    assert line.startswith("step runs as jax.jit compiles it: ")
+    line = line_of_the_default(fast, caplog, calls=3)
     assert message in line
     assert "\n" not in line
 
@@ -101,11 +107,7 @@ def test_jax_whose_private_names_have_moved_ends_nothing(
 
     monkeypatch.setattr(f"mallocmuzero_xla.{name}", moved)
     fast = apply(step, artefact)
-    for _ in range(2):
-        assert jnp.allclose(fast(*inputs()), step(*inputs()))
-    assert fast.artefact is None
-    (line,) = warnings_in(caplog)
-    assert line.startswith("step runs as jax.jit compiles it: ")
+    line = line_of_the_default(fast, caplog, calls=2)
     assert message in line
     if name.startswith("fitting"):
         assert Registry([artefact]).compiler_options(jax.jit(step).lower(*inputs())) == {}
