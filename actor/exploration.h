@@ -33,7 +33,7 @@ class Exploration {
 
   // Whether the access lies in the stretch of the program that is explored.
   bool InStretch(AccessIndex access) const {
-    return access.number() >= first_ && access.number() < end_ && access < until_;
+    return access.number() >= first_ && access < StretchEnd();
   }
 
   // The first access behind that stretch. It may be behind the end of the program.

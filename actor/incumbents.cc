@@ -20,11 +20,12 @@ namespace {
 
 // The game that these actions play; null if they are not a whole game of the program.
 std::shared_ptr<const IncumbentGame> MakeIncumbent(const PlayedProgram& program,
+                                                   HbmShare total_return,
                                                    absl::Span<const Action> actions) {
   const std::optional<Game> whole = PlayWhole(program.rules(), actions);
   if (!whole.has_value()) return nullptr;
   auto incumbent = std::make_shared<IncumbentGame>();
-  incumbent->total_return = HbmShare(whole->total_return());
+  incumbent->total_return = total_return;
   const IndexSpan<AccessIndex, const uint8_t> flags = whole->in_fast_memory();
   incumbent->in_fast_memory = {flags.begin(), flags.end()};
   std::vector<AccessIndex> decided;
@@ -48,7 +49,7 @@ bool Incumbents::Offer(const PlayedProgram& program, HbmShare total_return,
     const absl::MutexLock lock(&mutex_);
     if (!IsBest(program, total_return)) return true;
   }
-  std::shared_ptr<const IncumbentGame> incumbent = MakeIncumbent(program, actions);
+  std::shared_ptr<const IncumbentGame> incumbent = MakeIncumbent(program, total_return, actions);
   if (incumbent == nullptr) return false;
   const absl::MutexLock lock(&mutex_);
   // Another thread may have taken over a better game meanwhile.

@@ -19,8 +19,8 @@ namespace mallocmuzero {
 
 // A game that is decided anew in parts.
 struct IncumbentGame {
-  HbmShare total_return;
-  Plan plan;                                         // plays it again
+  HbmShare total_return;  // as offered: the same game is not taken over again because of rounding
+  Plan plan;              // plays it again
   IndexVector<AccessIndex, uint8_t> in_fast_memory;  // a flag for each access
 
   // For each access the return before the first decision that is not about an earlier one.
@@ -48,7 +48,7 @@ class Incumbents {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   mutable absl::Mutex mutex_;
-  // By SHA-256 of the program.
+  // The keys are SHA-256 of programs.
   std::map<std::string, std::shared_ptr<const IncumbentGame>> incumbents_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -135,10 +135,11 @@ struct SelfPlay::Seat {
     recorder.Start(game);
     if (task->decides_window) recorder.StartWindow();
     if (task->again != nullptr) recorded.emplace(*task->again, game.program().access_count());
-    if (task->incumbent == nullptr || !task->shows_incumbent) return;
-    const AccessIndex end = task->program->rules().end_access();
-    shown = {.in_fast_memory = task->incumbent->in_fast_memory,
-             .window_end = task->decides_window ? std::min(exploration.StretchEnd(), end) : end};
+    if (task->incumbent != nullptr && task->shows_incumbent) {
+      const AccessIndex end = task->program->rules().end_access();
+      shown = {.in_fast_memory = task->incumbent->in_fast_memory,
+               .window_end = task->decides_window ? std::min(exploration.StretchEnd(), end) : end};
+    }
   }
 
   // What the observation of the next decision shows of the incumbent; null if it shows none.

@@ -99,6 +99,14 @@ std::unique_ptr<SelfPlay> MakeSelfPlay(uint32_t games) {
   return SelfPlay::Create(SmallSearch(), games, make_model).value();
 }
 
+// Plays one game at a time with a WatchingModel.
+std::unique_ptr<SelfPlay> WatchSelfPlay(std::vector<float>& seen) {
+  const auto make_model = [&](uint32_t slots) {
+    return std::make_unique<WatchingModel>(slots, seen);
+  };
+  return SelfPlay::Create(SmallSearch(), 1, make_model).value();
+}
+
 std::vector<GameTask> Tasks(const std::vector<std::unique_ptr<PlayedProgram>>& programs, int count,
                             float explored, float searched) {
   std::vector<GameTask> tasks;
@@ -350,9 +358,7 @@ TEST(SelfPlay, AnExploredActionIsRepeatedBehindTheWindow) {
 TEST(SelfPlay, ObservationsShowTheIncumbentIfTheTaskSaysSo) {
   const auto programs = SomePrograms(1);
   std::vector<float> seen;
-  const auto self_play = *SelfPlay::Create(SmallSearch(), 1, [&](uint32_t slots) {
-    return std::make_unique<WatchingModel>(slots, seen);
-  });
+  const auto self_play = WatchSelfPlay(seen);
   // The value of a feature in the observations of the games of `tasks`.
   const auto shown = [&](const std::vector<GameTask>& tasks,
                          observation::IncumbentFeature feature) {
@@ -380,9 +386,7 @@ TEST(SelfPlay, ObservationsShowTheIncumbentIfTheTaskSaysSo) {
 TEST(SelfPlay, AStoredGameIsSearchedAgainWithWhatItsObservationsShowed) {
   const auto programs = SomePrograms(1);
   std::vector<float> seen;
-  const auto self_play = *SelfPlay::Create(SmallSearch(), 1, [&](uint32_t slots) {
-    return std::make_unique<WatchingModel>(slots, seen);
-  });
+  const auto self_play = WatchSelfPlay(seen);
   std::vector<GameTask> tasks = WindowTasks(programs, 1, 0, 1);
   tasks[0].id = std::string(16, 'i');
   tasks[0].shows_incumbent = true;

@@ -49,6 +49,26 @@ bool IsPolicy(const v1::Trajectory& trajectory, int decision) {
   return sum == 0 || std::abs(sum - 1) < kPolicyTolerance;
 }
 
+absl::Status CheckIncumbent(const PlayedProgram& program, const v1::Trajectory& trajectory) {
+  if (!trajectory.has_incumbent()) return absl::OkStatus();
+  const v1::Trajectory::Incumbent& incumbent = trajectory.incumbent();
+  const uint32_t accesses = program.rules().access_count();
+  if (incumbent.in_fast_memory().size() != FastMemoryBytes(accesses)) {
+    return Wrong(program, "incumbent.in_fast_memory", "one bit for each access of the program");
+  }
+  if (incumbent.leads_size() != trajectory.accesses_size()) {
+    return Wrong(program, "incumbent.leads", "as many as accesses");
+  }
+  if (!std::all_of(incumbent.leads().begin(), incumbent.leads().end(),
+                   [](float lead) { return std::isfinite(lead); })) {
+    return Wrong(program, "incumbent.leads", "finite numbers");
+  }
+  if (incumbent.window_end() > accesses) {
+    return Wrong(program, "incumbent.window_end", "at most the number of accesses of the program");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::vector<Action> ActionsOf(absl::string_view bytes) {
@@ -73,30 +93,6 @@ std::optional<Game> PlayWhole(const ProgramRules& rules, absl::Span<const Action
   if (!game.finished()) return std::nullopt;
   return game;
 }
-
-namespace {
-
-absl::Status CheckIncumbent(const PlayedProgram& program, const v1::Trajectory& trajectory) {
-  if (!trajectory.has_incumbent()) return absl::OkStatus();
-  const v1::Trajectory::Incumbent& incumbent = trajectory.incumbent();
-  const uint32_t accesses = program.rules().access_count();
-  if (incumbent.in_fast_memory().size() != FastMemoryBytes(accesses)) {
-    return Wrong(program, "incumbent.in_fast_memory", "one bit for each access of the program");
-  }
-  if (incumbent.leads_size() != trajectory.accesses_size()) {
-    return Wrong(program, "incumbent.leads", "as many as accesses");
-  }
-  if (!std::all_of(incumbent.leads().begin(), incumbent.leads().end(),
-                   [](float lead) { return std::isfinite(lead); })) {
-    return Wrong(program, "incumbent.leads", "finite numbers");
-  }
-  if (incumbent.window_end() > accesses) {
-    return Wrong(program, "incumbent.window_end", "at most the number of accesses of the program");
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::Status CheckTrajectory(const PlayedProgram& program, const v1::Trajectory& trajectory) {
   if (trajectory.program_sha256() != program.sha256()) {
