@@ -1,6 +1,5 @@
 #include "replay/service/insert_stream.h"
 
-#include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/status.h>
 
@@ -106,9 +105,7 @@ void InsertStream::Answer(const absl::Status& status, const v1::InsertResponse& 
     --in_queue_;
     return CloseLocked(ToGrpc(status));
   }
-  grpc::ByteBuffer bytes;
-  bool own_buffer = false;
-  grpc::SerializationTraits<v1::InsertResponse>::Serialize(response, &bytes, &own_buffer);
+  grpc::ByteBuffer bytes = ToByteBuffer(response);
   {
     const absl::MutexLock lock(&mutex_);
     --in_queue_;

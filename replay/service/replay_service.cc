@@ -26,6 +26,7 @@
 #include "replay/service/sample_stream.h"
 #include "replay/service/stream.h"
 #include "replay/wire/item.h"
+#include "replay/wire/wire.h"
 #include "rpc/answer.h"
 #include "rpc/protocol.h"
 #include "rpc/security.h"
@@ -240,15 +241,19 @@ ReplayBlock ReplayService::Blocked() const {
   return FlowControl(stats);
 }
 
-grpc::ServerUnaryReactor* ReplayService::UpdatePriorities(
-    grpc::CallbackServerContext* context, const v1::UpdatePrioritiesRequest* request,
-    v1::UpdatePrioritiesResponse* response) {
+grpc::ServerUnaryReactor* ReplayService::UpdatePriorities(grpc::CallbackServerContext* context,
+                                                          const grpc::ByteBuffer* request,
+                                                          grpc::ByteBuffer* response) {
   const grpc::Status status = security_->CheckCaller(*context);
   if (!status.ok()) return Answer(context, status);
-  const absl::StatusOr<uint32_t> updated = table_.UpdatePriorities(*request);
+  const absl::StatusOr<v1::UpdatePrioritiesRequest> updates = ReadUpdatePrioritiesRequest(*request);
+  if (!updates.ok()) return Answer(context, ToGrpc(updates.status()));
+  const absl::StatusOr<uint32_t> updated = table_.UpdatePriorities(*updates);
   if (!updated.ok()) return Answer(context, ToGrpc(updated.status()));
   metrics_.updated_priorities().Increment(*updated);
-  response->set_updated(*updated);
+  v1::UpdatePrioritiesResponse answer;
+  answer.set_updated(*updated);
+  *response = ToByteBuffer(answer);
   return Answer(context, grpc::Status::OK);
 }
 

@@ -30,9 +30,11 @@
 namespace mallocmuzero {
 
 // Insert and Sample get and send raw bytes, so that payloads are not copied into messages.
+// UpdatePriorities gets them, so that a request is refused before many small updates become
+// messages.
 using ReplayServiceBase =
     v1::Replay::WithRawCallbackMethod_Insert<v1::Replay::WithRawCallbackMethod_Sample<
-        v1::Replay::WithCallbackMethod_UpdatePriorities<v1::Replay::WithCallbackMethod_GetStats<
+        v1::Replay::WithRawCallbackMethod_UpdatePriorities<v1::Replay::WithCallbackMethod_GetStats<
             v1::Replay::WithCallbackMethod_SetRateLimit<v1::Replay::WithCallbackMethod_Drain<
                 v1::Replay::WithCallbackMethod_Checkpoint<v1::Replay::WithCallbackMethod_Retire<
                     v1::Replay::WithCallbackMethod_Export<v1::Replay::WithCallbackMethod_TakeOver<
@@ -68,8 +70,8 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Sample(
       grpc::CallbackServerContext* context) override;
   grpc::ServerUnaryReactor* UpdatePriorities(grpc::CallbackServerContext* context,
-                                             const v1::UpdatePrioritiesRequest* request,
-                                             v1::UpdatePrioritiesResponse* response) override;
+                                             const grpc::ByteBuffer* request,
+                                             grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* GetStats(grpc::CallbackServerContext* context,
                                      const v1::GetStatsRequest* request,
                                      v1::ReplayStats* response) override;

@@ -144,6 +144,23 @@ TEST(ReplayShard, HostileMessagesEndTheirStreamAndNoOther) {
   ExpectServes(*shard, 1);
 }
 
+TEST(ReplayShard, RefusesARequestOfTooManyPriorities) {
+  const auto shard = StartShard(ShardConfig());
+  RawClient client(*shard);
+  v1::UpdatePrioritiesRequest request;
+  for (int i = 0; i < 65'537; ++i) request.add_updates();
+  v1::UpdatePrioritiesResponse response;
+  const auto update = [&] {
+    return client.replay().UpdatePriorities(client.Context().get(), request, &response);
+  };
+  const grpc::Status refused = update();
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(), HasSubstr("updates: more than 65536"));
+  request.mutable_updates()->RemoveLast();
+  EXPECT_TRUE(update().ok());
+  ExpectServes(*shard, 1);
+}
+
 TEST(ReplayShard, AnswersEachRequestInOrderAndEndsWhenTheClientDoes) {
   const auto shard = StartShard(ShardConfig());
   RawClient client(*shard);

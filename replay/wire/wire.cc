@@ -1,6 +1,7 @@
 #include "replay/wire/wire.h"
 
 #include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/message_lite.h>
 #include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/proto_buffer_reader.h>
@@ -15,12 +16,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/size32.h"
+#include "base/status_macros.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/wire/crc32c.h"
 #include "replay/wire/item.h"
@@ -31,6 +34,7 @@ namespace {
 using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
 using WireFormat = google::protobuf::internal::WireFormatLite;
+using PriorityUpdate = v1::UpdatePrioritiesRequest::Update;
 
 // Items up to this size are copied into the message, which is cheaper than a slice of their own.
 constexpr size_t kCopiedBytes = 8 << 10;
@@ -41,6 +45,10 @@ constexpr size_t kMaxVarintBytes = 10;
 // without a bound a request would make refusals of fifty times its size.
 constexpr size_t kMostRefusals = 10'000;
 
+// The most updates of a request. An update may have two bytes, so that without a bound a request
+// would make objects of thirty times its size.
+constexpr int kMostUpdates = 65'536;
+
 constexpr uint32_t Tag(int field, WireFormat::WireType type) {
   return WireFormat::MakeTag(field, type);
 }
@@ -49,11 +57,11 @@ constexpr uint32_t kItemsTag =
     Tag(v1::InsertRequest::kItemsFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED);
 constexpr uint32_t kReplaceTag =
     Tag(v1::InsertRequest::kReplaceFieldNumber, WireFormat::WIRETYPE_VARINT);
+constexpr uint32_t kUpdatesTag =
+    Tag(v1::UpdatePrioritiesRequest::kUpdatesFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED);
 
 // The tag and the length of a field take at most this many bytes.
 constexpr size_t kMaxHeadBytes = 2 * kMaxVarintBytes;
-
-absl::Status NoRequest() { return absl::InvalidArgumentError("not an InsertRequest"); }
 
 // The fields of a ReplayItem, with only the length of its payload.
 struct ItemFields {
@@ -71,18 +79,21 @@ bool ReadBytes(CodedInputStream& input, std::string& bytes) {
   return input.ReadVarintSizeAsInt(&length) && input.ReadString(&bytes, length);
 }
 
+bool ReadDouble(CodedInputStream& input, double& value) {
+  uint64_t bits = 0;
+  if (!input.ReadLittleEndian64(&bits)) return false;
+  value = std::bit_cast<double>(bits);
+  return true;
+}
+
 bool ReadField(CodedInputStream& input, uint32_t tag, ItemFields& fields) {
   switch (tag) {
     case Tag(v1::ReplayItem::kIdFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED):
       return ReadBytes(input, fields.id);
     case Tag(v1::ReplayItem::kProgramSha256FieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED):
       return ReadBytes(input, fields.program);
-    case Tag(v1::ReplayItem::kTotalReturnFieldNumber, WireFormat::WIRETYPE_FIXED64): {
-      uint64_t bits = 0;
-      const bool ok = input.ReadLittleEndian64(&bits);
-      fields.total_return = std::bit_cast<double>(bits);
-      return ok;
-    }
+    case Tag(v1::ReplayItem::kTotalReturnFieldNumber, WireFormat::WIRETYPE_FIXED64):
+      return ReadDouble(input, fields.total_return);
     case Tag(v1::ReplayItem::kPositionsFieldNumber, WireFormat::WIRETYPE_VARINT):
       return input.ReadVarint32(&fields.positions);
     case Tag(v1::ReplayItem::kOwnPositionsFieldNumber, WireFormat::WIRETYPE_VARINT):
@@ -94,6 +105,37 @@ bool ReadField(CodedInputStream& input, uint32_t tag, ItemFields& fields) {
     default:
       return WireFormat::SkipField(&input, tag);
   }
+}
+
+bool ReadField(CodedInputStream& input, uint32_t tag, PriorityUpdate& update) {
+  switch (tag) {
+    case Tag(PriorityUpdate::kIdFieldNumber, WireFormat::WIRETYPE_LENGTH_DELIMITED):
+      return ReadBytes(input, *update.mutable_id());
+    case Tag(PriorityUpdate::kPositionFieldNumber, WireFormat::WIRETYPE_VARINT): {
+      uint32_t position = 0;
+      const bool ok = input.ReadVarint32(&position);
+      update.set_position(position);
+      return ok;
+    }
+    case Tag(PriorityUpdate::kPriorityFieldNumber, WireFormat::WIRETYPE_FIXED64): {
+      double priority = 0;
+      const bool ok = ReadDouble(input, priority);
+      update.set_priority(priority);
+      return ok;
+    }
+    default:
+      return WireFormat::SkipField(&input, tag);
+  }
+}
+
+// Reads all fields of a serialized message. Returns false if the bytes are no message.
+template <typename Fields>
+bool ReadFields(absl::string_view wire, Fields& fields) {
+  CodedInputStream input(reinterpret_cast<const uint8_t*>(wire.data()), Size32(wire));
+  while (const uint32_t tag = input.ReadTag()) {
+    if (!ReadField(input, tag, fields)) return false;
+  }
+  return input.ConsumedEntireMessage();
 }
 
 absl::Status Check(const ItemFields& fields) {
@@ -126,16 +168,33 @@ absl::Status Check(const ItemFields& fields) {
   return absl::OkStatus();
 }
 
+// Reads the value of a field whose tag was read.
+using FieldReader = absl::FunctionRef<absl::Status(uint32_t tag, CodedInputStream& input)>;
+
+// Calls `read` for each field of a request until it fails. Returns its error, or `broken` if the
+// bytes are no message.
+absl::Status ReadRequest(const grpc::ByteBuffer& message, const absl::Status& broken,
+                         FieldReader read) {
+  if (message.Length() == 0) return absl::OkStatus();
+  // ProtoBufferReader takes a non-const buffer but does not change it.
+  grpc::ProtoBufferReader reader(const_cast<grpc::ByteBuffer*>(&message));
+  if (!reader.status().ok()) return broken;
+  CodedInputStream input(&reader);
+  while (const uint32_t tag = input.ReadTag()) MMZ_RETURN_IF_ERROR(read(tag, input));
+  return input.ConsumedEntireMessage() ? absl::OkStatus() : broken;
+}
+
+absl::Status NoInsert() { return absl::InvalidArgumentError("not an InsertRequest"); }
+absl::Status NoUpdate() { return absl::InvalidArgumentError("not an UpdatePrioritiesRequest"); }
+
 // Reads the next item of a request into a slice of its own, so that a stored item does not keep the
 // memory of the whole message.
 absl::Status ReadNextItem(CodedInputStream& input, uint32_t index, InsertMessage& request) {
   uint32_t length = 0;
-  if (!input.ReadVarint32(&length) || length > kMaxPayloadBytes) return NoRequest();
+  if (!input.ReadVarint32(&length) || length > kMaxPayloadBytes) return NoInsert();
   grpc::Slice wire(length);
   // Writing is safe: no other slice shares these bytes yet.
-  if (!input.ReadRaw(const_cast<uint8_t*>(wire.begin()), length)) {
-    return NoRequest();
-  }
+  if (!input.ReadRaw(const_cast<uint8_t*>(wire.begin()), length)) return NoInsert();
   absl::StatusOr<ItemMetadata> metadata = ReadItem(ViewOf(wire));
   if (metadata.ok()) {
     const uint32_t crc32c = Crc32c(ViewOf(wire));
@@ -196,12 +255,8 @@ grpc::ByteBuffer InsertRequestWriter::Finish(bool replace) {
 }
 
 absl::StatusOr<ItemMetadata> ReadItem(absl::string_view wire) {
-  CodedInputStream input(reinterpret_cast<const uint8_t*>(wire.data()), Size32(wire));
   ItemFields fields;
-  while (const uint32_t tag = input.ReadTag()) {
-    if (!ReadField(input, tag, fields)) return absl::InvalidArgumentError("not a ReplayItem");
-  }
-  if (!input.ConsumedEntireMessage()) return absl::InvalidArgumentError("not a ReplayItem");
+  if (!ReadFields(wire, fields)) return absl::InvalidArgumentError("not a ReplayItem");
   if (absl::Status status = Check(fields); !status.ok()) return status;
   ItemMetadata metadata{
       .program_sha256 = std::move(fields.program),
@@ -214,25 +269,43 @@ absl::StatusOr<ItemMetadata> ReadItem(absl::string_view wire) {
 
 absl::StatusOr<InsertMessage> ReadInsertRequest(const grpc::ByteBuffer& message) {
   InsertMessage request;
-  if (message.Length() == 0) return request;
-  // ProtoBufferReader takes a non-const buffer but does not change it.
-  grpc::ProtoBufferReader reader(const_cast<grpc::ByteBuffer*>(&message));
-  if (!reader.status().ok()) return NoRequest();
-  CodedInputStream input(&reader);
   uint32_t index = 0;
-  while (const uint32_t tag = input.ReadTag()) {
-    if (tag == kItemsTag) {
-      if (absl::Status status = ReadNextItem(input, index++, request); !status.ok()) return status;
-    } else if (tag == kReplaceTag) {
-      uint64_t replace = 0;
-      if (!input.ReadVarint64(&replace)) return NoRequest();
-      request.replace = replace != 0;
-    } else if (!WireFormat::SkipField(&input, tag)) {
-      return NoRequest();
+  const auto read = [&](uint32_t tag, CodedInputStream& input) -> absl::Status {
+    if (tag == kItemsTag) return ReadNextItem(input, index++, request);
+    if (tag != kReplaceTag) {
+      return WireFormat::SkipField(&input, tag) ? absl::OkStatus() : NoInsert();
     }
-  }
-  if (!input.ConsumedEntireMessage()) return NoRequest();
+    uint64_t replace = 0;
+    if (!input.ReadVarint64(&replace)) return NoInsert();
+    request.replace = replace != 0;
+    return absl::OkStatus();
+  };
+  MMZ_RETURN_IF_ERROR(ReadRequest(message, NoInsert(), read));
   return request;
+}
+
+absl::StatusOr<v1::UpdatePrioritiesRequest> ReadUpdatePrioritiesRequest(
+    const grpc::ByteBuffer& message) {
+  v1::UpdatePrioritiesRequest request;
+  std::string update;
+  const auto read = [&](uint32_t tag, CodedInputStream& input) -> absl::Status {
+    if (tag != kUpdatesTag) {
+      return WireFormat::SkipField(&input, tag) ? absl::OkStatus() : NoUpdate();
+    }
+    if (request.updates_size() == kMostUpdates) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("updates: more than ", kMostUpdates, " in one request"));
+    }
+    const bool ok = ReadBytes(input, update) && ReadFields(update, *request.add_updates());
+    return ok ? absl::OkStatus() : NoUpdate();
+  };
+  MMZ_RETURN_IF_ERROR(ReadRequest(message, NoUpdate(), read));
+  return request;
+}
+
+grpc::ByteBuffer ToByteBuffer(const google::protobuf::MessageLite& message) {
+  const grpc::Slice bytes(message.SerializeAsString());
+  return grpc::ByteBuffer(&bytes, 1);
 }
 
 void SampleResponseWriter::AddItem(const grpc::Slice& wire,

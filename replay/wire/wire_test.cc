@@ -144,6 +144,79 @@ TEST(ReadInsertRequest, BytesThatAreNoRequestAreAnError) {
   EXPECT_FALSE(ReadInsertRequest(Pieces("\x0a\xff\xff\xff\xff\x0f", 16)).ok());
 }
 
+v1::UpdatePrioritiesRequest PriorityUpdates(int count) {
+  v1::UpdatePrioritiesRequest request;
+  for (int i = 0; i < count; ++i) {
+    v1::UpdatePrioritiesRequest::Update& update = *request.add_updates();
+    update.set_id(IdString(i));
+    update.set_position(300 * i);
+    update.set_priority(0.5 * i);
+  }
+  return request;
+}
+
+TEST(ReadUpdatePrioritiesRequest, GivesTheUpdatesHoweverTheBytesAreCut) {
+  v1::UpdatePrioritiesRequest request = PriorityUpdates(5);
+  request.add_updates();
+  const std::string bytes = request.SerializeAsString();
+  for (const size_t piece : {1, 7, 100, 100000}) {
+    const absl::StatusOr<v1::UpdatePrioritiesRequest> message =
+        ReadUpdatePrioritiesRequest(Pieces(bytes, piece));
+    ASSERT_TRUE(message.ok()) << message.status();
+    EXPECT_EQ(message->SerializeAsString(), bytes);
+  }
+}
+
+TEST(ReadUpdatePrioritiesRequest, LeavesOutUnknownFields) {
+  v1::UpdatePrioritiesRequest request = PriorityUpdates(1);
+  const std::string known = request.SerializeAsString();
+  request.GetReflection()->MutableUnknownFields(&request)->AddVarint(9, 7);
+  v1::UpdatePrioritiesRequest::Update& update = *request.mutable_updates(0);
+  update.GetReflection()->MutableUnknownFields(&update)->AddLengthDelimited(9, "more");
+  const absl::StatusOr<v1::UpdatePrioritiesRequest> message =
+      ReadUpdatePrioritiesRequest(Pieces(request.SerializeAsString(), 16));
+  ASSERT_TRUE(message.ok()) << message.status();
+  EXPECT_EQ(message->SerializeAsString(), known);
+}
+
+// An empty update has two bytes, and the object that it becomes has many.
+TEST(ReadUpdatePrioritiesRequest, RefusesARequestOfManyUpdatesAsAWhole) {
+  const auto read = [](int updates) {
+    v1::UpdatePrioritiesRequest request;
+    for (int i = 0; i < updates; ++i) request.add_updates();
+    return ReadUpdatePrioritiesRequest(Pieces(request.SerializeAsString(), 4096));
+  };
+  const absl::StatusOr<v1::UpdatePrioritiesRequest> some = read(65'536);
+  ASSERT_TRUE(some.ok()) << some.status();
+  EXPECT_EQ(some->updates_size(), 65'536);
+  const absl::Status many = read(65'537).status();
+  EXPECT_EQ(many.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(many.message(), HasSubstr("updates: more than 65536 in one request"));
+}
+
+TEST(ReadUpdatePrioritiesRequest, BytesThatAreNoRequestAreAnError) {
+  EXPECT_TRUE(ReadUpdatePrioritiesRequest(grpc::ByteBuffer()).ok());
+  const std::string good = PriorityUpdates(1).SerializeAsString();
+  for (size_t size = 1; size < good.size(); ++size) {
+    EXPECT_FALSE(ReadUpdatePrioritiesRequest(Pieces(good.substr(0, size), 16)).ok()) << size;
+  }
+  // A field of number 0 ends what can be read.
+  EXPECT_FALSE(ReadUpdatePrioritiesRequest(Pieces(good + std::string(1, '\0') + good, 16)).ok());
+  // An update that claims a length of 4 GiB, and one whose id claims more bytes than the update.
+  EXPECT_FALSE(ReadUpdatePrioritiesRequest(Pieces("\x0a\xff\xff\xff\xff\x0f", 16)).ok());
+  EXPECT_FALSE(ReadUpdatePrioritiesRequest(Pieces("\x0a\x02\x0a\x7f", 16)).ok());
+}
+
+TEST(ToByteBuffer, WritesWhatProtobufReads) {
+  v1::UpdatePrioritiesResponse message;
+  message.set_updated(12);
+  grpc::ByteBuffer buffer = ToByteBuffer(message);
+  v1::UpdatePrioritiesResponse read;
+  ASSERT_TRUE(
+      grpc::SerializationTraits<v1::UpdatePrioritiesResponse>::Deserialize(&buffer, &read).ok());
+  EXPECT_EQ(read.updated(), 12);
+}
+
 TEST(ReadItem, RefusesBytesBehindTheItem) {
   const std::string item = MakeReplayItem(1, 1).SerializeAsString();
   EXPECT_TRUE(ReadItem(item).ok());

@@ -1,6 +1,6 @@
-// libFuzzer target: any bytes, read as an InsertRequest, give items on which a shard can rely, or
-// an error of one line. A table returns the items that it has accepted. The first byte says what is
-// asked of the table with the rest.
+// libFuzzer target: any bytes, read as an InsertRequest or an UpdatePrioritiesRequest, give items
+// and updates on which a shard can rely, or an error of one line. A table returns the items that it
+// has accepted. The first byte says what is asked of the table with the rest.
 
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
@@ -63,14 +63,18 @@ void CheckTable(ReplayTable& table) {
   }
 }
 
-void InsertBytes(ReplayTable& table, absl::string_view bytes, size_t piece) {
+// A buffer in slices of `piece` bytes, like one that comes from the network.
+grpc::ByteBuffer Pieces(absl::string_view bytes, size_t piece) {
   std::vector<grpc::Slice> slices;
   for (size_t i = 0; i < bytes.size(); i += piece) {
     const absl::string_view part = bytes.substr(i, piece);
     slices.emplace_back(part.data(), part.size());
   }
-  absl::StatusOr<InsertMessage> message =
-      ReadInsertRequest(grpc::ByteBuffer(slices.data(), slices.size()));
+  return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+void InsertBytes(ReplayTable& table, absl::string_view bytes, size_t piece) {
+  absl::StatusOr<InsertMessage> message = ReadInsertRequest(Pieces(bytes, piece));
   if (!message.ok()) return CheckError(message.status());
   for (const v1::InsertResponse::Refusal& refusal : message->refusals) {
     CheckError(absl::InvalidArgumentError(refusal.message()));
@@ -82,6 +86,14 @@ void InsertBytes(ReplayTable& table, absl::string_view bytes, size_t piece) {
   TableInsert* const inserts[] = {&insert};
   Require(table.Insert(inserts).ok());
   Require(insert.response.acknowledged() + insert.response.refusals_size() == count);
+}
+
+void UpdateBytes(ReplayTable& table, absl::string_view bytes, size_t piece) {
+  const absl::StatusOr<v1::UpdatePrioritiesRequest> message =
+      ReadUpdatePrioritiesRequest(Pieces(bytes, piece));
+  const absl::Status status =
+      message.ok() ? table.UpdatePriorities(*message).status() : message.status();
+  if (!status.ok()) CheckError(status);
 }
 
 }  // namespace
@@ -97,10 +109,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const size_t piece = 1 + data[0] % 64;
   mallocmuzero::InsertBytes(*table, bytes.substr(0, half), piece);
   mallocmuzero::InsertBytes(*table, bytes.substr(half), piece);
-  mallocmuzero::v1::UpdatePrioritiesRequest update;
-  if (update.ParseFromArray(bytes.data(), bytes.size())) {
-    table->UpdatePriorities(update).status().IgnoreError();
-  }
+  mallocmuzero::UpdateBytes(*table, bytes, piece);
   mallocmuzero::v1::RateLimit limit;
   if (limit.ParseFromArray(bytes.data(), bytes.size())) {
     const absl::Status status = table->SetRateLimit(limit);
