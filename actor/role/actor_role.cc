@@ -198,6 +198,7 @@ absl::Status ActorRole::Impl::Start() {
 absl::Status ActorRole::Impl::StartWriter() {
   ReplayWriterOptions options;
   options.shards = ShardAddresses(config_);
+  options.awaits_roster = true;
   options.security = security_;
   options.spool_bytes = config_.actor().spool_bytes();
   // A reanalyser needs no spool file: if its results are lost, the stored games stay as they were.

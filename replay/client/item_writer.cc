@@ -23,7 +23,10 @@
 namespace mallocmuzero {
 
 ItemWriter::ItemWriter(const ItemWriterOptions& options)
-    : options_(options), metrics_(options.registry), roster_(options.roster) {
+    : options_(options),
+      metrics_(options.registry),
+      roster_(options.roster),
+      awaits_roster_(options.awaits_roster) {
   const absl::MutexLock lock(&mutex_);
   for (const ShardAddress& shard : ActiveShards(roster_)) writers_.push_back(Connect(shard));
 }
@@ -96,7 +99,7 @@ ShardWriter& ItemWriter::Choose(absl::string_view id, bool by_id) const {
 
 void ItemWriter::Add(SpooledItem item, bool by_id) {
   if (item.shard.empty()) return Choose(item.id, by_id).Add(std::move(item));
-  ShardWriter* writer = Find(ShardOfGame(roster_, item.shard, item.id));
+  ShardWriter* writer = awaits_roster_ ? nullptr : Find(ShardOfGame(roster_, item.shard, item.id));
   if (writer != nullptr) return writer->Add(std::move(item));
   homeless_.push_back(std::move(item));
 }
@@ -108,6 +111,7 @@ void ItemWriter::SetRoster(const v1::ShardRoster& roster) {
     const absl::MutexLock lock(&mutex_);
     if (closing_) return;
     roster_ = roster;
+    awaits_roster_ = false;
     Writers writers;
     for (const ShardAddress& shard : ActiveShards(roster)) {
       const auto known = std::find_if(writers_.begin(), writers_.end(), [&](const auto& writer) {

@@ -28,6 +28,9 @@ namespace mallocmuzero {
 
 struct ItemWriterOptions {
   v1::ShardRoster roster;  // at least one active shard
+
+  // If true, items with a shard wait for SetRoster; see ReplayWriterOptions.
+  bool awaits_roster = false;
   std::shared_ptr<const Security> security;
   // The most bytes of items that are not settled.
   size_t spool_bytes = 0;
@@ -97,13 +100,14 @@ class ItemWriter {
   absl::Mutex changing_;  // held while the list changes, and before mutex_
   mutable absl::Mutex mutex_;
   v1::ShardRoster roster_ ABSL_GUARDED_BY(mutex_);
+  bool awaits_roster_ ABSL_GUARDED_BY(mutex_);
   size_t spooled_ ABSL_GUARDED_BY(mutex_) = 0;
   uint32_t blocked_ ABSL_GUARDED_BY(mutex_) = 0;  // threads in Write
   uint64_t acknowledged_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t refused_ ABSL_GUARDED_BY(mutex_) = 0;
   bool closing_ ABSL_GUARDED_BY(mutex_) = false;
 
-  // Items of shards that are not in the list.
+  // Items of shards that are not in the list, or while the list is awaited.
   std::vector<SpooledItem> homeless_ ABSL_GUARDED_BY(mutex_);
 
   Writers writers_ ABSL_GUARDED_BY(mutex_);  // of the active shards, in their order

@@ -145,6 +145,31 @@ TEST(Membership, ASpooledGameOfAnUnknownShardWaitsForTheList) {
   EXPECT_EQ(writer->Close(kLong), absl::OkStatus());
 }
 
+TEST(Membership, ASpooledGameIsNotForANewShardWithTheNameOfItsOwn) {
+  const auto heir = StartShard(ShardConfig("b"));
+  const auto fresh = StartShard(ShardConfig("away"));
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/membership_name");
+  std::filesystem::remove_all(folder);
+  {
+    const auto writer = StartWriter({.shards = {kAway}, .spool_dir = folder});
+    EXPECT_TRUE(writer->Write(MakeTrajectory(1, 2)));
+    EXPECT_EQ(writer->Close(absl::ZeroDuration()), absl::OkStatus());
+  }
+  // The configuration does not say that the shard was removed and another one has its name.
+  const auto writer = StartWriter({.shards = {AddressOf(*fresh, "away"), AddressOf(*heir, "b")},
+                                   .awaits_roster = true,
+                                   .spool_dir = folder});
+  EXPECT_THAT(writer->trouble(), HasSubstr("shard away: not known until the learner answers"));
+  const v1::ShardRoster two = RosterOf({kAway, AddressOf(*heir, "b")});
+  const v1::ShardRoster left = *EndRemoval(*BeginRemoval(two, "away"), "away");
+  writer->SetRoster(*AddShard(left, "away", fresh->address()));
+  EXPECT_TRUE(Await([&] { return writer->acknowledged() == 1; }));
+  EXPECT_EQ(writer->trouble(), "");
+  EXPECT_EQ(heir->Stats().items(), 1);
+  EXPECT_EQ(fresh->Stats().items(), 0);
+  EXPECT_EQ(writer->Close(kLong), absl::OkStatus());
+}
+
 TEST(Membership, AShardThatHoldsInsertsBackDoesNotHoldBackTheOthers) {
   v1::ReplayShard config = ShardConfig("a");
   config.mutable_rate_limit()->set_samples_per_insert(1);

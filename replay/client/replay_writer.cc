@@ -63,6 +63,7 @@ class ReplayWriter::Impl {
       : acknowledged_log_(std::move(acknowledged_log)),
         spool_file_(std::move(spool_file)),
         items_({.roster = RosterOf(options.shards),
+                .awaits_roster = options.awaits_roster,
                 .security = options.security,
                 .spool_bytes = options.spool_bytes,
                 .registry = options.registry,

@@ -28,6 +28,11 @@ inline constexpr size_t kMostSpoolBytes = size_t{1} << 30;
 
 struct ReplayWriterOptions {
   std::vector<ShardAddress> shards;  // at least one
+
+  // Whether trajectories that belong to a shard wait for SetRoster. Without the cluster's list, a
+  // name of `shards` may be that of a new shard, while an earlier one of that name has handed over
+  // its trajectories. The new one would store them a second time.
+  bool awaits_roster = false;
   std::shared_ptr<const Security> security;
 
   // The most bytes of trajectories, compressed, that may wait for acknowledgement, whether sent or
