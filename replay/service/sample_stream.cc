@@ -90,12 +90,9 @@ void SampleStream::Produce(const v1::SampleRequest& asked) {
   const ReplayTable::Draws draws =
       table.Draw(asked.selection(), asked.draws(), kMessageBytes, asked.unlimited());
   if (draws.count > 0) {
-    const uint32_t undelivered = Send(draws);
+    const uint32_t undelivered = Send(draws, asked.unlimited());
     if (asked.unlimited()) return;
-    if (undelivered > 0) {
-      table.CountUndelivered(undelivered);
-      host_.OnUndelivered();
-    }
+    GiveBack(undelivered);
     host_.OnDrawn();
     return;
   }
@@ -111,7 +108,7 @@ void SampleStream::Produce(const v1::SampleRequest& asked) {
 // Sends the draws whose items can be read. The others still count as asked for, so the client gets
 // as many later. The table removes damaged items, so that a stream that can draw nothing else does
 // not fail for ever. Returns the number of draws that were not sent.
-uint32_t SampleStream::Send(const ReplayTable::Draws& draws) {
+uint32_t SampleStream::Send(const ReplayTable::Draws& draws, bool unlimited) {
   SampleResponseWriter writer;
   uint32_t sent = 0;
   uint32_t unreadable = 0;
@@ -131,26 +128,38 @@ uint32_t SampleStream::Send(const ReplayTable::Draws& draws) {
     Close(ToGrpc(status));
     return unreadable;
   }
-  host_.metrics().sampled_bytes().Increment(static_cast<double>(writer.bytes()));
   const absl::MutexLock lock(&mutex_);
+  if (closing_) return draws.count;
+  host_.metrics().sampled_bytes().Increment(static_cast<double>(writer.bytes()));
+  counted_draws_ = unlimited ? 0 : sent;
   answer_ = writer.Finish(draws.answer);
   asked_draws_ -= sent;
   asked_.front().set_draws(asked_.front().draws() - sent);
   if (asked_.front().draws() == 0) asked_.pop_front();
-  if (!closing_) Write(&answer_);
+  Write(&answer_);
   return unreadable;
+}
+
+void SampleStream::GiveBack(uint32_t draws) {
+  if (draws == 0) return;
+  host_.table().CountUndelivered(draws);
+  host_.OnUndelivered();
 }
 
 void SampleStream::OnWriteDone(bool ok) {
   const std::shared_ptr<SampleStream> keep = Self();
+  uint32_t undelivered = 0;
+  bool goes_on = false;
   {
     const absl::MutexLock lock(&mutex_);
+    if (!ok) undelivered = counted_draws_;
     answer_.Clear();
     serving_ = false;
-    if (!EndWrite(ok)) return;
-    CloseIfDone();
+    goes_on = EndWrite(ok);
+    if (goes_on) CloseIfDone();
   }
-  Serve();
+  GiveBack(undelivered);
+  if (goes_on) Serve();
 }
 
 void SampleStream::CloseIfDone() {

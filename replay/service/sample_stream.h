@@ -64,7 +64,10 @@ class SampleStream final : public Stream {
   }
   absl::Status Take();
   void Produce(const v1::SampleRequest& asked);
-  uint32_t Send(const ReplayTable::Draws& draws);
+  uint32_t Send(const ReplayTable::Draws& draws, bool unlimited);
+
+  // Takes draws that the client does not get off the rate limiter's count.
+  void GiveBack(uint32_t draws);
   void CloseIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   SampleHost& host_;
@@ -72,6 +75,7 @@ class SampleStream final : public Stream {
   grpc::ByteBuffer answer_;   // used only by the thread that has set serving_, and by its write
   std::deque<v1::SampleRequest> asked_ ABSL_GUARDED_BY(mutex_);  // draws still to be sent
   uint64_t asked_draws_ ABSL_GUARDED_BY(mutex_) = 0;             // their sum
+  uint32_t counted_draws_ ABSL_GUARDED_BY(mutex_) = 0;           // of answer_, by the rate limiter
   bool serving_ ABSL_GUARDED_BY(mutex_) = false;                 // an answer is made or written
   bool read_all_ ABSL_GUARDED_BY(mutex_) = false;
 };
