@@ -189,7 +189,6 @@ void ReplayTable::EvictLost(absl::Span<const LostItem> lost) {
     if (records_[item.slot].serial != item.serial) continue;
     NoteDamage(records_[item.slot], why);
     Evict(item.slot, UnixSeconds());
-    counters_changed_ = true;
   }
 }
 
@@ -321,6 +320,7 @@ void ReplayTable::MakeRoom(int64_t now) {
   while (selector_.positions() > config_.max_positions() || bytes_ > config_.max_bytes()) {
     const absl::btree_set<RankKey>& order = leave_first_.empty() ? leave_last_ : leave_first_;
     Evict(order.begin()->slot, now);
+    ++counters_.evicted_items;
   }
 }
 
@@ -342,7 +342,6 @@ void ReplayTable::Evict(Slot slot, int64_t now) {
   if (--program->second == 0) programs_.erase(program);
   record = {};
   free_slots_.push_back(slot);
-  ++counters_.evicted_items;
 }
 
 // Notes that the item's priorities must be stored by the next Flush.

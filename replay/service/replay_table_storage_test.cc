@@ -16,6 +16,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/cluster.pb.h"
+#include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/id_set.h"
 #include "replay/service/replay_table.h"
 #include "replay/service/storage.h"
@@ -159,6 +160,21 @@ TEST(ReplayTableStorage, IdsThatAreForgottenEarlyMayBeDeleted) {
   const int64_t now = absl::ToUnixSeconds(absl::Now());
   EXPECT_LE(script.stored[0].forget_before, now);
   EXPECT_GE(script.stored[3].forget_before, script.stored[2].evictions[0].forget_at);
+}
+
+TEST(ReplayTableStorage, ADamagedItemThatLeavesDoesNotCountAsLeavingBecauseOfTheBounds) {
+  Script script;
+  const auto table = OpenTable(script, ShardOf(1));
+  ASSERT_EQ(Insert(*table, {MakeItem(0, 1)}), absl::OkStatus());
+  const ReplayTable::Draws draws = table->Draw(v1::UNIFORM, 1, 1 << 20, /*unlimited=*/false);
+  ASSERT_THAT(draws.items, SizeIs(1));
+  table->NoteUnreadable(draws.items[0].source, absl::DataLossError("wrong checksum"));
+  ASSERT_EQ(table->Flush(), absl::OkStatus());
+  EXPECT_EQ(EvictedIds(*table), IdsOf(0, 1));
+  EXPECT_EQ(table->Stats().unreadable_items(), 1);
+  EXPECT_EQ(table->Stats().evicted_items(), 0);
+  for (uint64_t i = 1; i < 3; ++i) ASSERT_EQ(Insert(*table, {MakeItem(i, 1)}), absl::OkStatus());
+  EXPECT_EQ(table->Stats().evicted_items(), 1);
 }
 
 // The shard remembered ids for a day before, and for an hour now.
