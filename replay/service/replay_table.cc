@@ -344,8 +344,9 @@ void ReplayTable::Evict(Slot slot, int64_t now) {
   free_slots_.push_back(slot);
 }
 
-// Notes that the item's priorities must be stored by the next Flush.
+// Notes that the item's priorities must be stored by the next Flush, if the storage is on disk.
 void ReplayTable::NotePriorities(Slot slot) {
+  if (!storage_->on_disk()) return;
   if (std::exchange(records_[slot].has_new_priorities, true)) return;
   new_priorities_.push_back(slot);
 }

@@ -133,7 +133,7 @@ absl::StatusOr<uint32_t> ReplayTable::UpdatePriorities(const v1::UpdatePrioritie
     if (update.position() >= records_[found.slot].positions) continue;
     selector_.SetPriority(found.slot, update.position(), update.priority());
     slots.push_back(found.slot);
-    if (storage_->on_disk()) NotePriorities(found.slot);
+    NotePriorities(found.slot);
     ++updated;
   }
   // Weight and rank go through all positions of an item, so they are made anew once for each item.
