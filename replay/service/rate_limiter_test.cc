@@ -66,6 +66,39 @@ TEST(RateLimiter, ADrawThatBeginsWithinTheBufferIsAllowed) {
   EXPECT_EQ(limiter.MayDraw(1), 2);  // the second one begins at 1, which is below 1.5
 }
 
+TEST(RateLimiter, ADrawAndAnInsertThatWouldBeginAtTheirBoundWait) {
+  RateLimiter limiter(Limit(0.5, 2, 1));  // the smallest buffer
+  limiter.CountInserted(2);
+  // Draws go on while drawn < (2 - 2) x 0.5 + 1.
+  EXPECT_EQ(limiter.MayDraw(2), 1);
+  limiter.CountDrawn(1);
+  EXPECT_EQ(limiter.MayDraw(2), 0);
+  // Inserts go on while drawn = 1 > pending x 0.5 - 1: true for 3 (0.5), false for 4 (1).
+  EXPECT_TRUE(limiter.MayInsert(2, 3));
+  EXPECT_FALSE(limiter.MayInsert(2, 4));
+  limiter.CountInserted(1);
+  // Draws go on while drawn < (3 - 2) x 0.5 + 1 = 1.5; 1 was made.
+  EXPECT_EQ(limiter.MayDraw(3), 1);
+  limiter.CountDrawn(1);
+  EXPECT_EQ(limiter.MayDraw(3), 0);
+}
+
+TEST(RateLimiter, DrawsThatNoClientGotMayBeMadeAgain) {
+  RateLimiter limiter(Limit(4, 0, 10), /*inserted=*/5, /*drawn=*/30);
+  // Draws go on while drawn < 5 x 4 + 10.
+  EXPECT_EQ(limiter.MayDraw(5), 0);
+  limiter.CountUndelivered(3);
+  EXPECT_EQ(limiter.MayDraw(5), 3);
+  limiter.CountDrawn(3);
+  EXPECT_EQ(limiter.MayDraw(5), 0);
+}
+
+TEST(RateLimiter, TheLargestLimitAdmitsABoundedNumberOfDraws) {
+  RateLimiter limiter(Limit(1e6, 0, 1e12));
+  limiter.CountInserted(1'000'000'000);
+  EXPECT_EQ(limiter.MayDraw(1), 1'000'000'000'000);
+}
+
 TEST(RateLimiter, BelowTheLeastSizeInsertsAlwaysGoOn) {
   RateLimiter limiter(Limit(1, 100, 1));
   limiter.CountInserted(99);
