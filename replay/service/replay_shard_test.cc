@@ -111,12 +111,17 @@ TEST(ReplayShard, HostileMessagesEndTheirStreamAndNoOther) {
   const auto shard = StartShard(ShardConfig());
   RawClient client(*shard);
   for (const v1::SampleRequest& bad : [] {
-         std::vector<v1::SampleRequest> requests(3);
+         std::vector<v1::SampleRequest> requests(4);
          requests[0].set_draws(1);  // no selection
          requests[1].set_draws(1);
          requests[1].set_selection(static_cast<v1::Selection>(77));
          requests[2].set_draws(UINT32_MAX);
          requests[2].set_selection(v1::UNIFORM);
+         requests[3].set_selection(v1::UNIFORM);
+         requests[3]
+             .GetReflection()
+             ->MutableUnknownFields(&requests[3])
+             ->AddLengthDelimited(9, std::string(2000, 'x'));
          return requests;
        }()) {
     const auto context = client.Context();

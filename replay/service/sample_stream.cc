@@ -5,6 +5,7 @@
 #include <grpcpp/support/slice.h>
 #include <grpcpp/support/status.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -23,6 +24,10 @@ namespace {
 
 // The most draws that a client may have asked for and not received.
 constexpr uint64_t kMaxAskedDraws = 1 << 20;
+
+// A request has some ten bytes, and may have more in a later release. Protobuf would make objects
+// of a long one's unknown fields, thirty times their size.
+constexpr size_t kMaxRequestBytes = 1 << 10;
 
 }  // namespace
 
@@ -49,9 +54,11 @@ void SampleStream::OnReadDone(bool ok) {
 
 absl::Status SampleStream::Take() {
   v1::SampleRequest request;
-  if (!grpc::SerializationTraits<v1::SampleRequest>::Deserialize(&request_, &request).ok()) {
+  if (request_.Length() > kMaxRequestBytes ||
+      !grpc::SerializationTraits<v1::SampleRequest>::Deserialize(&request_, &request).ok()) {
     return absl::InvalidArgumentError("not a SampleRequest");
   }
+  request.DiscardUnknownFields();
   if (request.selection() != v1::PRIORITIZED && request.selection() != v1::UNIFORM &&
       request.selection() != v1::BEST) {
     return absl::InvalidArgumentError(
