@@ -117,6 +117,10 @@ absl::StatusOr<MovedGames> MoveGames(const v1::ShardRoster& roster, const std::s
                                      const std::shared_ptr<const Security>& security,
                                      const std::function<void(const MovedGames&)>& progress,
                                      absl::Duration patience) {
+  // Each game needs an heir.
+  if (const absl::Status status = CheckRoster(roster); !status.ok()) {
+    return absl::InternalError(absl::StrCat("the learner's list of shards: ", status.message()));
+  }
   const v1::ShardRoster::Shard* leaving = LatestShard(roster, name);
   if (leaving == nullptr || leaving->state() != v1::ShardRoster::LEAVING) {
     return absl::FailedPreconditionError(absl::StrCat("shard ", name, " is not leaving"));

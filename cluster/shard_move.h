@@ -32,7 +32,8 @@ struct MovedGames {
 // heirs. Returns once the disks of all heirs have them and the heirs list all of their ids. May be
 // called again after any error: heirs take each game once. `progress` is called after each part.
 // Blocks until all is done; tries heirs that are away again for up to `patience`. Unavailable if
-// the shard or an heir does not answer.
+// the shard or an heir does not answer; Internal, and nothing is done, if CheckRoster refuses the
+// list.
 absl::StatusOr<MovedGames> MoveGames(const v1::ShardRoster& roster, const std::string& name,
                                      const std::shared_ptr<const Security>& security,
                                      const std::function<void(const MovedGames&)>& progress,

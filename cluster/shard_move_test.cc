@@ -111,6 +111,16 @@ TEST_F(ShardMoveTest, EachGameIsAtItsHeirOnce) {
   EXPECT_EQ(ListIds(b_->address()), of_b);
 }
 
+TEST_F(ShardMoveTest, AListThatNamesNoHeirsRetiresNoShard) {
+  Write(*a_, 0, 1);
+  v1::ShardRoster leaving = *BeginRemoval(roster_, "a");
+  leaving.mutable_shards(0)->clear_heirs();
+  const absl::Status status = MoveGames(leaving, "a", security_, Nothing).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(status.message(), HasSubstr("list of shards: shard a: heirs that lead to active"));
+  EXPECT_FALSE(a_->Stats().retired());
+}
+
 TEST_F(ShardMoveTest, TheLimiterOfAnHeirNeitherDelaysNorCountsMovedGames) {
   v1::ReplayShard config = Config("b");
   config.mutable_rate_limit()->set_samples_per_insert(1);
