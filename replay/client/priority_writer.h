@@ -35,7 +35,6 @@ class PriorityWriter {
   ~PriorityWriter();
 
   // Queues updates without blocking. If more than 65,536 wait, the oldest are dropped.
-
   void Add(std::vector<v1::UpdatePrioritiesRequest::Update> updates);
 
  private:
