@@ -1,10 +1,10 @@
-"""Searches options for the zoo's programs that are sharded or have a Pallas kernel.
+"""Optimizes the zoo's programs that are sharded or have a Pallas kernel.
 
-python bench/compiler/sharded.py --chip tpu_v6e --budget 10m
+python bench/compiler/sharded.py --chip tpu_v6e --budget 10m --placed
 
-Prints one row for each program: cycles by default and with the options found, by the compiler's
-estimates and the model of collectives, and the part of the default's cycles that is for
-collectives.
+Prints one row for each program: cycles by default and with the best options or placed module, by
+the compiler's estimates and the model of collectives, and the part of the default's cycles that is
+for collectives.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def collective_cycles(text: str, chip: str) -> float:
     return float(json.loads(shown)["collective_cycles"])
 
 
-def measure(name: str, chip_name: str, budget: str, cache: pathlib.Path) -> Row:
-    """Searches options for one program; texts and results are kept in `cache`."""
+def measure(name: str, chip_name: str, budget: str, placed: bool, cache: pathlib.Path) -> Row:
+    """Optimizes one program; texts and results are kept in `cache`."""
     chip = chip_of(load_registry(str(_REGISTRY))[name], find_chip(chip_name))
     built = build_registered(str(_REGISTRY), name, chip)
     found = optimize(
@@ -71,6 +71,7 @@ def measure(name: str, chip_name: str, budget: str, cache: pathlib.Path) -> Row:
         chip=chip.name,
         topology=chip.topology_name,
         budget=budget,
+        placed=placed,
         cache_dir=cache,
         **built.jit_options,
     )
@@ -86,6 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     command.add_argument("--chip", default="tpu_v6e")
     command.add_argument("--budget", default="10m", help="for each program")
+    command.add_argument("--placed", action="store_true", help="also try placed modules")
     command.add_argument("--only", default="*", metavar="GLOB", help="names of programs")
     command.add_argument("--cache", type=pathlib.Path, default=pathlib.Path("sharded-cache"))
     arguments = command.parse_args(argv)
@@ -94,7 +96,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         for name, program in load_registry(str(_REGISTRY)).items():
             wanted = program.family in _FAMILIES and fnmatch.fnmatchcase(name, arguments.only)
             if wanted and arguments.chip in program.chips:
-                row = measure(name, arguments.chip, arguments.budget, arguments.cache.resolve())
+                cache = arguments.cache.resolve()
+                row = measure(name, arguments.chip, arguments.budget, arguments.placed, cache)
                 print(row.text(), flush=True)
         return 0
 
