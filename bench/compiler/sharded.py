@@ -62,7 +62,11 @@ def collective_cycles(text: str, chip: str) -> float:
 
 
 def measure(name: str, chip_name: str, budget: str, placed: bool, cache: pathlib.Path) -> Row:
-    """Optimizes one program; texts and results are kept in `cache`."""
+    """Optimizes one program; texts and results are kept in a folder of its own in `cache`.
+
+    In one folder, the search for a program would start from what others of the same name found.
+    """
+    cache = cache / name
     chip = chip_of(load_registry(str(_REGISTRY))[name], find_chip(chip_name))
     built = build_registered(str(_REGISTRY), name, chip)
     found = optimize(
