@@ -1,6 +1,7 @@
 #include "optimize/packed_solve.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,31 +44,35 @@ class PackedSolver {
         capacity_(program.hardware().fast_memory_bytes()) {}
 
   absl::StatusOr<Solution> Run() && {
-    Candidate best;
-    best.solution.mapping = AllHbmMapping(program_);
-    best.solution.cycles = Simulate(program_, best.solution.mapping).total_cycles;
-    best.solution.solver = "all_hbm";
-    const Solution all_hbm = best.solution;
+    Solution best;
+    best.mapping = AllHbmMapping(program_);
+    best.cycles = Simulate(program_, best.mapping).total_cycles;
+    best.solver = std::string(solver_name::kAllHbm);
+    bool fits_something = false;
     absl::optional<Candidate> smallest;  // smallest of the candidates that do not fit
     const absl::Time end = options_.deadline + (options_.deadline - SteadyNow());
     double share = 1;
     for (int search = 0; search < kSearches && (search == 0 || !IsOver(end)); ++search) {
+      const absl::StatusOr<Program> variant = WithFastMemoryShare(program_, share);
+      if (!variant.ok()) break;  // the share is less than the alignment
       SolveOptions part = options_;
       if (search > 0) part.deadline = SteadyNow() + (end - SteadyNow()) / (kSearches - search);
-      absl::StatusOr<Solution> solution = SolveWithin(share, part);
+      absl::StatusOr<Solution> solution =
+          Solve(solver_name::kLocalSearch, ProgramRules::Create(*variant), part);
       if (!solution.ok()) return solution;
-      if (solution->cycles >= best.solution.cycles) break;
+      if (solution->cycles >= best.cycles) break;
       absl::StatusOr<Candidate> found = Measure(*solution);
       if (!found.ok()) return solution;
       if (Fits(*found)) return *std::move(solution);
       share = std::min(share, static_cast<double>(found->live_bytes) / capacity_) * kShrink;
-      const absl::optional<Candidate> reduced =
-          LeaveOut(*found, SteadyNow() + (end - SteadyNow()) / 2);
-      if (reduced && reduced->solution.cycles < best.solution.cycles) best = *reduced;
+      absl::optional<Candidate> reduced = LeaveOut(*found, SteadyNow() + (end - SteadyNow()) / 2);
+      if (reduced && reduced->solution.cycles < best.cycles) {
+        best = std::move(reduced->solution);
+        fits_something = true;
+      }
       if (!smallest || found->packed_bytes < smallest->packed_bytes) smallest = *std::move(found);
     }
-    const bool nothing_fits = best.solution.cycles == all_hbm.cycles;
-    return nothing_fits && smallest ? smallest->solution : best.solution;
+    return fits_something || !smallest ? best : smallest->solution;
   }
 
  private:
@@ -75,12 +80,6 @@ class PackedSolver {
     return SteadyNow() >= end || (options_.stop && options_.stop());
   }
   bool Fits(const Candidate& candidate) const { return candidate.packed_bytes <= capacity_; }
-
-  absl::StatusOr<Solution> SolveWithin(double share, const SolveOptions& options) const {
-    const absl::StatusOr<Program> variant = WithFastMemoryShare(program_, share);
-    if (!variant.ok()) return variant.status();
-    return Solve("local_search", ProgramRules::Create(*variant), options);
-  }
 
   absl::StatusOr<Candidate> Measure(Solution solution) const {
     const absl::StatusOr<place::PlacedModule> placed = place_(solution.mapping);

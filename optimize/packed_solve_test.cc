@@ -69,6 +69,18 @@ TEST_F(SolveToPackTest, WhatNeedsLeastIsTheAnswerIfNothingFits) {
   EXPECT_FALSE(solution->mapping.intervals.empty());
 }
 
+// A search with less memory would have less than the alignment.
+TEST_F(SolveToPackTest, WhatNeedsLeastIsTheAnswerIfNoMemoryIsLeftToSearchWith) {
+  const absl::StatusOr<Solution> solution =
+      SolveToPack(program_, Options(), [&](const Mapping&) -> absl::StatusOr<place::PlacedModule> {
+        place::PlacedModule placed = Taking(2 * capacity_);
+        placed.live_bytes = 1;
+        return placed;
+      });
+  ASSERT_TRUE(solution.ok()) << solution.status();
+  EXPECT_FALSE(solution->mapping.intervals.empty());
+}
+
 TEST_F(SolveToPackTest, AMappingThatCannotBePlacedIsTheAnswerAsItIs) {
   const absl::StatusOr<Solution> solution =
       SolveToPack(program_, Options(), [&](const Mapping&) -> absl::StatusOr<place::PlacedModule> {
