@@ -179,9 +179,7 @@ absl::StatusOr<PlacedProposal> PlacedVariant::Propose(uint32_t round) {
 absl::StatusOr<PlacedProposal> PlacedVariant::ProposeSample(uint32_t round) {
   absl::StatusOr<PlacedProposal> proposal = Begin(round);
   if (!proposal.ok()) return proposal.status();
-  absl::StatusOr<Mapping> mapping = SampleMapping(proposal->program, request_->seed + round);
-  if (!mapping.ok()) return mapping.status();
-  proposal->mapping = *std::move(mapping);
+  proposal->mapping = SampleMapping(proposal->program, request_->seed + round);
   proposal->round.set_is_sample(true);
   proposal->round.set_promised_cycles(Simulate(proposal->program, proposal->mapping).total_cycles);
   Place(*proposal);
@@ -194,6 +192,8 @@ void PlacedVariant::MakeRoom(absl::string_view message) {
   ++rounds_refused_;
   memory_bytes_ -= std::min(ExcessBytes(message), memory_bytes_ / kLargestCut);
   memory_bytes_ -= memory_bytes_ / kSpareShare;
+  memory_bytes_ =
+      std::max<int64_t>(memory_bytes_, request_->hardware.fast_memory_alignment_bytes());
 }
 
 absl::Status PlacedVariant::Learn(const v1::CompiledProgram& compiled, PlacedProposal& proposal) {

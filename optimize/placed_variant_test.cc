@@ -53,6 +53,17 @@ class PlacedVariantTest : public testing::Test {
 
   PlacedVariant Variant() const { return *PlacedVariant::Create(request_, all_hbm_, default_, 0); }
 
+  // A variant in which an instruction claims all of the memory, and more: the sum of the two
+  // numbers has more than 63 bits.
+  PlacedVariant VariantWithoutMemory() {
+    xla::HloComputationProto& entry = *module_.mutable_computations()->rbegin();
+    entry.mutable_instructions(0)->set_backend_config(
+        R"({"used_scoped_memory_configs":[{"memory_space":"1","offset":"9223372036854775807","size":"9223372036854775807"}]})");
+    const std::string path = absl::StrCat(request_.folder, "/greedy.pb");
+    EXPECT_TRUE(WriteFileAtomically(path, module_.SerializeAsString()).ok());
+    return *PlacedVariant::Create(request_, path, default_, 0);
+  }
+
   // The compiler's answer to a placed module, with estimates; here they are those of the original.
   v1::CompiledProgram Compiled(const PlacedProposal& proposal) const {
     absl::flat_hash_map<std::string, std::string> config_of;
@@ -95,16 +106,23 @@ TEST_F(PlacedVariantTest, HasTheMemoryThatInstructionsLeave) {
   EXPECT_LT(program.hardware().fast_memory_bytes(), 128 * kMebibyte);
 }
 
-// The sum of the two numbers has more than 63 bits.
 TEST_F(PlacedVariantTest, HasNoMemoryIfAnInstructionClaimsMoreThanThereIs) {
-  xla::HloComputationProto& entry = *module_.mutable_computations()->rbegin();
-  entry.mutable_instructions(0)->set_backend_config(
-      R"({"used_scoped_memory_configs":[{"memory_space":"1","offset":"9223372036854775807","size":"9223372036854775807"}]})");
-  const std::string path = absl::StrCat(request_.folder, "/greedy.pb");
-  ASSERT_TRUE(WriteFileAtomically(path, module_.SerializeAsString()).ok());
-  const PlacedVariant variant = *PlacedVariant::Create(request_, path, default_, 0);
-  EXPECT_EQ(variant.Import()->hardware().fast_memory_bytes(),
+  EXPECT_EQ(VariantWithoutMemory().Import()->hardware().fast_memory_bytes(),
             request_.hardware.fast_memory_alignment_bytes());
+}
+
+TEST_F(PlacedVariantTest, SamplesNeedNoMemory) {
+  const absl::StatusOr<PlacedProposal> sample = VariantWithoutMemory().ProposeSample(1);
+  EXPECT_TRUE(sample.ok()) << sample.status();
+}
+
+TEST_F(PlacedVariantTest, ARefusalTakesNoMemoryBelowTheAlignment) {
+  PlacedVariant variant = VariantWithoutMemory();
+  PlacedProposal proposal{*variant.Import(), {}, {}, {}};
+  ASSERT_TRUE(variant.Learn(Refused("Exceeded vmem capacity by 1.00M."), proposal).ok());
+  const absl::StatusOr<Program> next = variant.Import();
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(next->hardware().fast_memory_bytes(), request_.hardware.fast_memory_alignment_bytes());
 }
 
 TEST_F(PlacedVariantTest, LearnsTheCyclesOfWhatWasCompiled) {

@@ -1,5 +1,6 @@
 #include "optimize/sample_mapping.h"
 
+#include "absl/status/statusor.h"
 #include "base/random.h"
 #include "env/action.h"
 #include "env/game.h"
@@ -16,12 +17,13 @@ constexpr double kShareInHbm = 0.35;
 
 }  // namespace
 
-absl::StatusOr<Mapping> SampleMapping(const Program& program, uint64_t seed) {
+Mapping SampleMapping(const Program& program, uint64_t seed) {
+  // An error means that the share is less than the alignment.
   const absl::StatusOr<Program> smaller = WithFastMemoryShare(program, kShareOfMemory);
-  if (!smaller.ok()) return smaller.status();
   // Includes all accesses, because an access that is negligible by the table may not be so in
   // reality.
-  const ProgramRules rules = ProgramRules::Create(*smaller, {.negligible_share = -1});
+  const ProgramRules rules =
+      ProgramRules::Create(smaller.ok() ? *smaller : program, {.negligible_share = -1});
   Random random(seed);
   IndexVector<BufferIndex, uint8_t> in_hbm(program.buffer_count());
   for (const BufferIndex buffer : in_hbm.indices()) {

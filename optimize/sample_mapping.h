@@ -6,16 +6,15 @@
 
 #include <cstdint>
 
-#include "absl/status/statusor.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 
 namespace mallocmuzero {
 
 // A mapping with a random part of the buffers in HBM, and as many of the others in fast memory as
-// fit. It leaves some fast memory free, so that the compiler can pack it. Different seeds give
-// different mappings. InvalidArgument if fast memory is hardly larger than its alignment.
-absl::StatusOr<Mapping> SampleMapping(const Program& program, uint64_t seed);
+// fit. It leaves some fast memory free, so that the compiler can pack it, unless fast memory is
+// hardly larger than its alignment. Different seeds give different mappings.
+Mapping SampleMapping(const Program& program, uint64_t seed);
 
 }  // namespace mallocmuzero
 
