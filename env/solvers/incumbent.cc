@@ -48,7 +48,8 @@ void Incumbent::Confirm() {
   if (!is_exact()) Replay(inexact_from_);
 }
 
-bool Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
+bool Incumbent::Try(absl::Span<const PlanChange> changes, double limit,
+                    absl::FunctionRef<bool()> give_up) {
   const AccessIndex first = FirstEffect(changes);
   undo_.clear();
   if (first < rules_.end_access()) GoTo(first);
@@ -57,7 +58,7 @@ bool Incumbent::Try(absl::Span<const PlanChange> changes, double limit) {
     plan_[change.access] = change.action;
   }
   if (first == rules_.end_access()) return false;
-  switch (Play(first, changes.back().access, limit)) {
+  switch (Play(first, changes.back().access, limit, give_up)) {
     case Outcome::kRefused:
       for (const PlanChange& change : undo_) plan_[change.access] = change.action;
       snapshots_.DropTrial();
@@ -96,13 +97,15 @@ void Incumbent::Advance(AccessIndex access) {
   }
 }
 
-Incumbent::Outcome Incumbent::Play(AccessIndex first, AccessIndex last_change, double limit) {
+Incumbent::Outcome Incumbent::Play(AccessIndex first, AccessIndex last_change, double limit,
+                                   absl::FunctionRef<bool()> give_up) {
   const double rounding = kRounding * rules_.all_hbm_cycles();
   const AccessIndex keep_from = limit == kAnything ? first : first + kFar;
   AccessIndex filled = first;
   double lead = 0;
   int in_step = 0;
   while (!game_.finished()) {
+    if (assumes_rests_ && give_up()) return Outcome::kRefused;
     const AccessIndex a = game_.access();
     for (; filled < a; ++filled) trial_[filled].legal = 0;
     Step& step = trial_[filled++];
@@ -165,7 +168,7 @@ void Incumbent::Replay(AccessIndex first) {
   inexact_from_ = kExact;
   GoTo(first);
   game_shift_ = 0;
-  Play(first, rules_.end_access(), kAnything);
+  Play(first, rules_.end_access(), kAnything, Never);
   AcceptToEnd(first);
 }
 

@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "env/action.h"
 #include "env/game.h"
@@ -51,7 +52,11 @@ class Incumbent {
   // ascend by access. Returns whether a game was played: changes that leave every decision as it is
   // play nothing. A game above the limit is given up once it has cost as much as the incumbent's
   // for a while: the decisions are the same again, and a later gain would be chance.
-  bool Try(absl::Span<const PlanChange> changes, double limit);
+  //
+  // After AssumeRests `give_up` is asked before each decision. If it returns true, the change is
+  // refused.
+  bool Try(absl::Span<const PlanChange> changes, double limit,
+           absl::FunctionRef<bool()> give_up = Never);
 
   // From now on tries assume the rest of a game. Call it after Reset.
   void AssumeRests();
@@ -101,6 +106,8 @@ class Incumbent {
 
   static constexpr AccessIndex kExact = std::numeric_limits<int32_t>::max();
 
+  static bool Never() { return false; }
+
   // The first access at which the changes change a decision; access_count if there is none.
   AccessIndex FirstEffect(absl::Span<const PlanChange> changes) const;
 
@@ -112,7 +119,8 @@ class Incumbent {
 
   // Plays game_ by plan_ and fills trial_ from access `first` on. kRefused if the game was given up
   // or takes more than `limit`; kJoined if it came to a snapshot of the incumbent's game.
-  Outcome Play(AccessIndex first, AccessIndex last_change, double limit);
+  Outcome Play(AccessIndex first, AccessIndex last_change, double limit,
+               absl::FunctionRef<bool()> give_up);
 
   // Whether the rest of game_ is that of the incumbent's game.
   bool JoinsIncumbent() const;

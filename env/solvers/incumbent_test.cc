@@ -224,6 +224,32 @@ TEST(Incumbent, GoesBackToAMarkWhateverHasHappenedSince) {
   EXPECT_GE(assumed, 20);
 }
 
+TEST(Incumbent, AGameThatIsGivenUpChangesNothing) {
+  const Program program = testing::LayeredProgram(60);
+  const ProgramRules rules = testing::EverythingMatters(program);
+  std::mt19937_64 random(5);
+  Incumbent incumbent(rules);
+  incumbent.Reset(AnyPlan(rules.access_count(), random));
+  incumbent.AssumeRests();
+  int given_up = 0;
+  for (int k = 0; k < 100; ++k) {
+    const Said before(incumbent);
+    const std::vector<PlanChange> changes = AnyChanges(rules.access_count(), random);
+    uint64_t left = random() % 20;
+    bool gave_up = false;
+    incumbent.Try(changes, kAnything, [&] {
+      gave_up = left-- == 0;
+      return gave_up;
+    });
+    if (!gave_up) continue;
+    ++given_up;
+    ASSERT_EQ(Said(incumbent), before);
+  }
+  EXPECT_GE(given_up, 20);
+  incumbent.Confirm();
+  ASSERT_NO_FATAL_FAILURE(ExpectIsPlanPlayed(rules, incumbent));
+}
+
 TEST(Incumbent, AGameToTheEndFromBeforeAllThatWasAssumedIsExact) {
   const Program program = testing::LayeredProgram(60);
   const ProgramRules rules = testing::EverythingMatters(program);

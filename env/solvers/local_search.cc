@@ -264,7 +264,12 @@ bool LocalSearch::Step() {
 bool LocalSearch::IsBelow(double cycles) const { return incumbent_.cycles() < JustBelow(cycles); }
 
 void LocalSearch::Try(absl::Span<const PlanChange> changes, double limit) {
-  if (incumbent_.Try(changes, limit)) {
+  // A game of a long program may take half a second.
+  const auto is_time_over = [this] {
+    meter_.CountStep();
+    return meter_.is_over();
+  };
+  if (incumbent_.Try(changes, limit, is_time_over)) {
     empty_tries_ = 0;
     meter_.CountGame();
   } else {

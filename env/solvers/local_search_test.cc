@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "base/random.h"
 #include "env/program_rules.h"
 #include "env/solvers/neighbourhood.h"
@@ -103,6 +104,27 @@ TEST(LocalSearch, KeepsTheGainsOfALongProgramThatHold) {
   SolveOptions options;
   options.max_games = 2000;
   EXPECT_LT(Solve("local_search", rules, options)->cycles, 13.2e6);
+}
+
+// A clock on which every look takes a millisecond. A meter then looks at each step.
+absl::Time ClockOfLooks() {
+  static int64_t looks = 0;
+  return absl::UnixEpoch() + absl::Milliseconds(looks++);
+}
+
+// A game counts each of its decisions as a step. It has ten or more.
+TEST(LocalSearch, TheTimeEndsInTheMiddleOfAGameOfALongProgram) {
+  const Program program = testing::LayeredProgram(700);
+  const ProgramRules rules = testing::EverythingMatters(program);
+  const ProgramFacts facts(rules);
+  const NeighbourhoodTables tables(facts);
+  const PlayedPlan start = Played(rules, Plan(rules.access_count(), Action::kDrop));
+  SolveOptions options;
+  options.clock = ClockOfLooks;
+  options.deadline = ClockOfLooks() + absl::Seconds(2);
+  SearchBudget budget(options);
+  LocalSearch(tables, 1, budget, nullptr).Run({&start, 1});
+  EXPECT_LT(budget.games(), 250);
 }
 
 // Threads that draw the same numbers soon try the same changes.

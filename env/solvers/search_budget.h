@@ -125,7 +125,10 @@ class BudgetMeter {
   bool CountStep() { return Count(1); }
 
   // Whether the work must end. Once true, always true.
-  bool spent() const { return late_ || left_ == 0 || budget_.is_over(); }
+  bool spent() const { return is_over() || left_ == 0; }
+
+  // The same without the games.
+  bool is_over() const { return late_ || budget_.is_over(); }
 
   // Of this meter.
   absl::Time deadline() const { return deadline_; }

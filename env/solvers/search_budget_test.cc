@@ -30,6 +30,17 @@ TEST(BudgetMeter, IsSpentAfterTheLastGame) {
   EXPECT_TRUE(meter.CountGame());
 }
 
+TEST(BudgetMeter, IsOverWhenTheTimeEndsAndNotWhenTheGamesDo) {
+  SolveOptions options;
+  options.max_games = 1;
+  SearchBudget budget(options);
+  BudgetMeter meter(budget);
+  EXPECT_TRUE(meter.CountGame());
+  EXPECT_FALSE(meter.is_over());
+  options.deadline = absl::InfinitePast();
+  EXPECT_TRUE(BudgetMeter(budget).is_over());
+}
+
 TEST(BudgetMeter, LeavesTheGamesThatItDidNotPlayToTheNextOne) {
   SolveOptions options;
   options.max_games = 10;
