@@ -237,14 +237,16 @@ void LocalSearch::Follow() {
   std::optional<Plan> plan = exchange_->BetterThan(cycles);
   if (!plan) return;
   incumbent_.Reset(*std::move(plan));
-  if (is_long()) TryOwnGains(settled_.plan());
+  if (is_long()) TryOwnGains();
   Remember();
 }
 
-void LocalSearch::TryOwnGains(const Plan& own) {
-  Try(Differences(common_, own), incumbent_.cycles());
-  common_ = incumbent_.plan();
+void LocalSearch::TryOwnGains() {
+  const std::vector<PlanChange> own = Differences(common_, settled_.plan());
+  incumbent_.SaveTo(settled_);
+  Try(own, incumbent_.cycles());
   Settle();
+  common_ = incumbent_.plan();
 }
 
 void LocalSearch::Climb() {

@@ -49,9 +49,11 @@ class LocalSearch {
   void DisturbAndClimb();
 
   // Goes on from the best plan of another search if that plan is better and this search is stuck.
-  // In a long program it first tries its own gains on that plan: they are mostly in other windows.
   void Follow();
-  void TryOwnGains(const Plan& own);
+
+  // Settles another search's plan, then tries this search's own gains on it: in a long program they
+  // are mostly in other windows.
+  void TryOwnGains();
 
   // Whether the program is too long to be searched as a whole.
   bool is_long() const;

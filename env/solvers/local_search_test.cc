@@ -11,6 +11,7 @@
 #include "env/program_rules.h"
 #include "env/solvers/neighbourhood.h"
 #include "env/solvers/plan.h"
+#include "env/solvers/plan_exchange.h"
 #include "env/solvers/program_facts.h"
 #include "env/solvers/search_budget.h"
 #include "env/solvers/solve.h"
@@ -151,6 +152,25 @@ TEST(LocalSearch, ThreadsThatSearchALongProgramTogetherReturnAPlanAndItsCycles) 
   const PlayedPlan found = *LocalSearchSolver().Improve(facts, {&start, 1}, 1, budget);
   EXPECT_LT(found.cycles, start.cycles);
   EXPECT_EQ(Played(rules, found.plan).cycles, found.cycles);
+}
+
+// Its own gains may lose on the other search's plan.
+TEST(LocalSearch, OfALongProgramKeepsTheBetterPlanOfAnotherSearch) {
+  const Program program = testing::LayeredProgram(700);
+  const ProgramRules rules = testing::EverythingMatters(program);
+  const ProgramFacts facts(rules);
+  const NeighbourhoodTables tables(facts);
+  const PlayedPlan start = Played(rules, Plan(rules.access_count(), Action::kDrop));
+  const auto search = [&](uint64_t seed, PlanExchange* exchange) {
+    SolveOptions options;
+    options.max_games = 10'000;
+    SearchBudget budget(options);
+    return LocalSearch(tables, seed, budget, exchange).Run({&start, 1});
+  };
+  const PlayedPlan other = search(1, nullptr);
+  PlanExchange exchange;
+  exchange.Offer(other.plan, other.cycles);
+  EXPECT_LE(search(2, &exchange).cycles, other.cycles);
 }
 
 // The rules allow nothing but HBM for the only access, because no copy can be done before it. Tries
