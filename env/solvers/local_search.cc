@@ -16,7 +16,8 @@ namespace {
 // Share of the cycles. A smaller gain may be rounding.
 constexpr double kLeastGain = 1e-10;
 
-// After so many kicks in a row that find no better plan, a search looks at the others' best plan.
+// After so many kicks, or windows, in a row that find no better plan, a search looks at the others'
+// best plan.
 constexpr int kPatience = 3;
 
 // A search ends when it has tried so many changes for each access in a row and none has played a
@@ -24,7 +25,8 @@ constexpr int kPatience = 3;
 constexpr uint64_t kEmptyTries = 1000;
 
 // Movable accesses of a window. A program with at most kLongestWhole is one window; windows help
-// only longer ones reliably (docs/search-scaling-history.md).
+// only longer ones reliably. docs/search-scaling-history.md has measurements, and the programs on
+// which the constants of windows were chosen.
 constexpr uint32_t kWindow = 64;
 constexpr uint32_t kLongestWhole = 4096;
 
@@ -104,6 +106,8 @@ PlayedPlan LocalSearch::Run(absl::Span<const PlayedPlan> starts) {
   return best_;
 }
 
+bool LocalSearch::is_long() const { return neighbourhood_.size() > kLongestWhole; }
+
 void LocalSearch::Select(std::vector<PlayedPlan> climbers) {
   constexpr size_t kClimbers = 4;
   uint64_t steps = neighbourhood_.size() / 4 + 1;
@@ -130,8 +134,6 @@ void LocalSearch::DisturbAndClimb() {
   Remember();  // the disturbance itself may have gained something, and no step after it
   if (incumbent_.cycles() > before) incumbent_.Reset(std::move(plan));
 }
-
-bool LocalSearch::is_long() const { return neighbourhood_.size() > kLongestWhole; }
 
 void LocalSearch::SearchWindows() {
   incumbent_.AssumeRests();
@@ -173,25 +175,24 @@ void LocalSearch::ImproveWindow(const Window& window, bool disturb) {
   if (IsTimeToSettle()) Settle();
 }
 
-bool LocalSearch::IsTimeToSettle() const {
-  if (unsettled_.empty()) return false;
-  const uint64_t played = incumbent_.decisions_played() - played_when_settled_;
-  return unsettled_.size() >= settle_after_ || incumbent_.is_exact() ||
-         played >= kMostPlayedUnsettled * neighbourhood_.size();
-}
-
 void LocalSearch::Spread() {
-  const absl::Span<const PlanChange> spread = neighbourhood_.Spread(before_.plan(), incumbent_);
-  const std::vector<PlanChange> changes(spread.begin(), spread.end());
+  const absl::Span<const PlanChange> changes = neighbourhood_.Spread(before_.plan(), incumbent_);
   Try(changes, JustBelow(incumbent_.cycles()));
   // Layers that have their changes now play nothing.
   const auto [first, end] = neighbourhood_.AccessesIn(neighbourhood_.window());
   for (size_t k = 0; k < changes.size() && !IsOver();) {
     size_t next = k;
     while (next < changes.size() && changes[next].access - changes[k].access < end - first) ++next;
-    Try(absl::MakeConstSpan(changes).subspan(k, next - k), JustBelow(incumbent_.cycles()));
+    Try(changes.subspan(k, next - k), JustBelow(incumbent_.cycles()));
     k = next;
   }
+}
+
+bool LocalSearch::IsTimeToSettle() const {
+  if (unsettled_.empty()) return false;
+  const uint64_t played = incumbent_.decisions_played() - played_when_settled_;
+  return unsettled_.size() >= settle_after_ || incumbent_.is_exact() ||
+         played >= kMostPlayedUnsettled * neighbourhood_.size();
 }
 
 void LocalSearch::Settle() {

@@ -45,18 +45,15 @@ class LocalSearch {
   PlayedPlan Run(absl::Span<const PlayedPlan> starts);
 
  private:
+  // Whether the program is too long to be searched as a whole.
+  bool is_long() const;
+
+  // --- The search of a program as a whole ---
+
   void Select(std::vector<PlayedPlan> climbers);
   void DisturbAndClimb();
 
-  // Goes on from the best plan of another search if that plan is better and this search is stuck.
-  void Follow();
-
-  // Settles another search's plan, then tries this search's own gains on it: in a long program they
-  // are mostly in other windows.
-  void TryOwnGains();
-
-  // Whether the program is too long to be searched as a whole.
-  bool is_long() const;
+  // --- The search of a long program ---
 
   // Climbs in each window of the program, then in windows around disturbances. Gains are assumed
   // and settled by games to the end, each for some windows.
@@ -83,6 +80,15 @@ class LocalSearch {
   // Tries each half of these gains, which have lost together, on the settled plan. Does the same to
   // a half that gains nothing.
   void KeepSomeOf(absl::Span<const Gain> gains);
+
+  // --- What both do ---
+
+  // Goes on from the best plan of another search if that plan is better and this search is stuck.
+  void Follow();
+
+  // Settles another search's plan, then tries this search's own gains on it: in a long program they
+  // are mostly in other windows.
+  void TryOwnGains();
 
   // Takes steps until so many in a row have gained nothing as the window has movable accesses.
   void Climb();
