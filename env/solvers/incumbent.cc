@@ -65,6 +65,7 @@ bool Incumbent::Try(absl::Span<const PlanChange> changes, double limit,
       break;
     case Outcome::kFinished:
       AcceptToEnd(first);
+      // Takes the snapshots that the trial has not kept: the next tries end at them.
       if (assumes_rests_) GoTo(std::min(first + kFar, rules_.end_access() - 1));
       break;
     case Outcome::kJoined:

@@ -14,10 +14,13 @@
 namespace mallocmuzero {
 namespace {
 
-// Values that may make room for one value, and the distance in accesses up to which they are
-// searched for.
+// Values that may make room for one value, and the distance in accesses up to which they, and a
+// value to swap with, are searched for.
 constexpr uint32_t kMostVictims = 16;
 constexpr uint32_t kReach = 20;
+
+// Movable accesses among which a disturbance scatters its moves.
+constexpr uint32_t kScatterWidth = 40;
 
 // So many of a hundred draws change all alike accesses (docs/search-scaling.md and
 // docs/search-scaling-history.md). Accesses that have more alike ones than kMostAlike are changed
@@ -131,12 +134,11 @@ absl::Span<const PlanChange> Neighbourhood::Spread(const Plan& before, const Inc
 }
 
 void Neighbourhood::Scatter(AccessIndex access, Random& random) {
-  const uint32_t center = PositionOf(access);
-  const uint32_t reach = std::min<uint32_t>(size(), 40);
-  const uint32_t first = std::min(center, size() - reach);
+  const uint32_t width = std::min(size(), kScatterWidth);
+  const uint32_t first = std::min(PositionOf(access), size() - width);
   const uint32_t moves = 2 + random.Below(6);
   for (uint32_t m = 0; m < moves; ++m) {
-    const AccessIndex moved = tables_.movable()[first + random.Below(reach)];
+    const AccessIndex moved = tables_.movable()[first + random.Below(width)];
     MoveStretch(moved, random.Below(2) == 0 ? Space::kFast : Space::kHbm, random);
   }
 }
@@ -273,7 +275,7 @@ void Neighbourhood::Swap(const Incumbent& incumbent, AccessIndex access, Random&
   const int64_t at = PositionOf(access);
   const auto count = std::ssize(tables_.movable());
   for (int attempt = 0; attempt < 16; ++attempt) {
-    const int64_t near = at - 20 + random.Below(41);
+    const int64_t near = at - kReach + random.Below(2 * kReach + 1);
     if (near < 0 || near >= count) continue;
     const AccessIndex other = tables_.movable()[near];
     if (facts_.ValueOf(other) == facts_.ValueOf(access) || incumbent.IsFast(other) == was_fast)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -34,7 +35,7 @@ uint32_t DistanceForWholeGames(uint32_t accesses, size_t game_bytes) {
 uint32_t DistanceForParts(uint32_t accesses, size_t game_bytes) {
   const double distance =
       static_cast<double>(accesses) * static_cast<double>(game_bytes) / kMostBytes;
-  return std::max(kLeastDistance, static_cast<uint32_t>(distance));
+  return std::max<int64_t>(kLeastDistance, RoundToZero(distance));
 }
 
 }  // namespace
