@@ -56,7 +56,7 @@ class Packer {
     }
     std::stable_sort(movers_.begin(), movers_.end(),
                      [](const Mover& a, const Mover& b) { return a.bytes > b.bytes; });
-    std::sort(fixed_.begin(), fixed_.end(), &IsBelow);
+    SortFixed();
     while (!movers_[wanted_].times.is_wanted) ++wanted_;
   }
 
@@ -101,6 +101,14 @@ class Packer {
   };
 
   static bool IsBelow(const Placed& a, const Placed& b) { return a.bytes.begin < b.bytes.begin; }
+
+  // Nearly all of these blocks come in ascending order. Those up to the last descent are sorted.
+  void SortFixed() {
+    const auto is_above = [](const Placed& a, const Placed& b) { return IsBelow(b, a); };
+    const auto sorted = std::is_sorted_until(fixed_.rbegin(), fixed_.rend(), is_above).base();
+    std::sort(fixed_.begin(), sorted, &IsBelow);
+    std::inplace_merge(fixed_.begin(), sorted, fixed_.end(), &IsBelow);
+  }
 
   // A search that fails is the usual case. It often does so because of blocks that do not move.
   bool WantedFitsAlone() {

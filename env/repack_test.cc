@@ -40,8 +40,10 @@ TEST(Repack, MovesWhatIsInTheWayToWhereItCouldHaveBeen) {
   // The first 100 bytes were taken when the second block came.
   std::vector<AddressBlock> blocks = {Block(0, 100, 0, 2, false), Block(100, 100, 1, 9, true),
                                       Block(0, 300, 5, 6, true)};
-  ASSERT_TRUE(Repack(blocks, kMemory, true, kAttempts));
+  int64_t steps = 0;
+  ASSERT_TRUE(Repack(blocks, kMemory, true, kAttempts, &steps));
   EXPECT_THAT(Offsets(blocks), ElementsAre(0, 300, 0));
+  EXPECT_EQ(steps, 3);  // both others look at the first block, and the second one at the third
 }
 
 TEST(Repack, TriesAnotherOrderWhereTheLargestFirstFindsNoPlace) {
@@ -184,6 +186,36 @@ TEST(Repack, FindsWhatItsOrdersFind) {
   }
   EXPECT_GT(packed, kCases / 10);
   EXPECT_LT(packed, kCases * 9 / 10);
+}
+
+// The offsets of the blocks that move, and the steps of the search.
+std::pair<std::vector<int64_t>, int64_t> Repacked(std::vector<AddressBlock> blocks,
+                                                  int64_t capacity, bool keep_values) {
+  int64_t steps = 0;
+  Repack(blocks, capacity, keep_values, kAttempts, &steps);
+  std::vector<int64_t> offsets;
+  for (const AddressBlock& block : blocks) {
+    if (block.moves) offsets.push_back(block.offset);
+  }
+  return {offsets, steps};
+}
+
+TEST(Repack, TheOrderOfBlocksThatDoNotMoveChangesNothing) {
+  constexpr int64_t kCapacity = 200;
+  for (uint64_t seed = 0; seed < 500; ++seed) {
+    std::mt19937_64 random(seed);
+    const std::vector<AddressBlock> blocks = CrowdedBlocks(random, kCapacity);
+    std::vector<AddressBlock> ascending = blocks;
+    std::stable_sort(ascending.begin(), ascending.end() - 1,
+                     [](const AddressBlock& a, const AddressBlock& b) {
+                       return a.moves != b.moves ? a.moves : !a.moves && a.offset < b.offset;
+                     });
+    for (const bool keep_values : {false, true}) {
+      ASSERT_EQ(Repacked(blocks, kCapacity, keep_values),
+                Repacked(ascending, kCapacity, keep_values))
+          << "seed " << seed;
+    }
+  }
 }
 
 TEST(Repack, NoTwoBlocksEverHaveAByteAtOneTime) {
