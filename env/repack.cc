@@ -57,6 +57,7 @@ class Packer {
     std::stable_sort(movers_.begin(), movers_.end(),
                      [](const Mover& a, const Mover& b) { return a.bytes > b.bytes; });
     SortFixed();
+    FindGroupEnds();
     while (!movers_[wanted_].times.is_wanted) ++wanted_;
   }
 
@@ -100,6 +101,9 @@ class Packer {
     Times times;
   };
 
+  // So many blocks are skipped at once if a mover comes after all of them.
+  static constexpr size_t kGroup = 8;
+
   static bool IsBelow(const Placed& a, const Placed& b) { return a.bytes.begin < b.bytes.begin; }
 
   // Nearly all of these blocks come in ascending order. Those up to the last descent are sorted.
@@ -108,6 +112,13 @@ class Packer {
     const auto sorted = std::is_sorted_until(fixed_.rbegin(), fixed_.rend(), is_above).base();
     std::sort(fixed_.begin(), sorted, &IsBelow);
     std::inplace_merge(fixed_.begin(), sorted, fixed_.end(), &IsBelow);
+  }
+
+  void FindGroupEnds() {
+    for (size_t k = 0; k < fixed_.size(); ++k) {
+      if (k % kGroup == 0) group_ends_.push_back(fixed_[k].times.end);
+      group_ends_.back() = std::max(group_ends_.back(), fixed_[k].times.end);
+    }
   }
 
   // A search that fails is the usual case. It often does so because of blocks that do not move.
@@ -161,20 +172,27 @@ class Packer {
                                                mover.taken_end - mover.taken_begin);
   }
 
-  // Most of the time of a search for addresses passes here, so the loop reads and writes no vector
-  // but fixed_ as long as the taken bytes have no gap.
+  // Most of the time of a search for addresses passes here. As long as the taken bytes have no gap,
+  // the loops use only the vectors of the blocks that do not move. A block that is skipped counts
+  // as a step, too: where a search gives up is part of the rules.
   void FindTaken(Mover& mover) {
     mover.knows_taken = true;
     mover.taken_begin = taken_.size();
     steps_ += std::ssize(fixed_);
+    const Times times = mover.times;
     Bytes run = {-1, -1};
-    for (const Placed& fixed : fixed_) {
-      if (!Meet(mover.times, fixed.times)) continue;
-      if (fixed.bytes.begin > run.end) {
-        if (run.end >= 0) taken_.push_back(run);
-        run = fixed.bytes;
-      } else {
-        run.end = std::max(run.end, fixed.bytes.end);
+    for (size_t group = 0; group < group_ends_.size(); ++group) {
+      if (group_ends_[group] < times.first) continue;
+      const size_t end = std::min(fixed_.size(), (group + 1) * kGroup);
+      for (size_t k = group * kGroup; k < end; ++k) {
+        const Placed& fixed = fixed_[k];
+        if (!Meet(times, fixed.times)) continue;
+        if (fixed.bytes.begin > run.end) {
+          if (run.end >= 0) taken_.push_back(run);
+          run = fixed.bytes;
+        } else {
+          run.end = std::max(run.end, fixed.bytes.end);
+        }
       }
     }
     if (run.end >= 0) taken_.push_back(run);
@@ -228,12 +246,13 @@ class Packer {
   }
 
   const int64_t capacity_;
-  int64_t steps_ = 0;           // looks at other blocks, and blocks that an insertion shifts
-  std::vector<Mover> movers_;   // the largest first
-  size_t wanted_ = 0;           // of movers_
-  std::vector<Placed> fixed_;   // blocks that do not move, ascending by offset
-  std::vector<Bytes> taken_;    // of all movers
-  std::vector<Placed> placed_;  // taken by blocks that move, ascending by offset
+  int64_t steps_ = 0;          // looks at other blocks, and blocks that an insertion shifts
+  std::vector<Mover> movers_;  // the largest first
+  size_t wanted_ = 0;          // of movers_
+  std::vector<Placed> fixed_;  // blocks that do not move, ascending by offset
+  std::vector<InstructionIndex> group_ends_;  // by kGroup blocks of fixed_: the latest end
+  std::vector<Bytes> taken_;                  // of all movers
+  std::vector<Placed> placed_;                // taken by blocks that move, ascending by offset
 };
 
 }  // namespace
