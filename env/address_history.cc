@@ -40,7 +40,7 @@ void AddressHistory::Lay(StayIndex stay, int64_t offset, int64_t size) {
 void AddressHistory::AddBelow(const Uncovered& bytes, std::vector<Uncovered>& pieces) const {
   const Base& base = bases_[bytes.stay];
   int64_t piece_end = base.end;
-  for (uint32_t k = base.count; k-- > 0;) {
+  for (uint32_t k = base.count; k-- > 0 && piece_end > bytes.begin;) {
     const Piece& piece = below_[base.first + k];
     const int64_t begin = std::max(bytes.begin, piece.offset);
     const int64_t end = std::min(bytes.end, piece_end);

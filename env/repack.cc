@@ -49,6 +49,7 @@ class Packer {
       movers_.push_back({.block = b, .bytes = blocks[b].bytes, .times = times(b)});
       earliest = std::min(earliest, blocks[b].first);
     }
+    fixed_.reserve(blocks.size());
     // In a long game most blocks end before the first block that moves begins.
     for (uint32_t b = 0; b < blocks.size(); ++b) {
       if (blocks[b].moves || blocks[b].kept_until < earliest) continue;
