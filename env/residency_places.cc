@@ -107,6 +107,8 @@ Residency::Layout Residency::FindLayout(InstructionIndex first, AccessIndex acce
   std::vector<std::pair<StayIndex, StayIndex>> whole;  // the first and the last of a block
   std::vector<AddressBlock> ground;
   std::vector<StayIndex> ground_stays;
+  ground.reserve(history_.top().size());
+  ground_stays.reserve(history_.top().size());
   const auto block_of = [&](StayIndex first_of_block, StayIndex last_of_block) {
     const InstructionIndex last = stays_[last_of_block].taken_until;
     const bool is_kept_longer = last < now && KeepsValueFor(last_of_block, access);
@@ -130,6 +132,8 @@ Residency::Layout Residency::FindLayout(InstructionIndex first, AccessIndex acce
   std::sort(whole.begin(), whole.end());
   whole.erase(std::unique(whole.begin(), whole.end()), whole.end());
   layout.whole_stays = whole.size();
+  layout.blocks.reserve(whole.size() + ground.size() + 1);  // and the wanted block
+  layout.stays.reserve(whole.size() + ground.size());
   for (const auto& [first_of_block, last_of_block] : whole) {
     layout.blocks.push_back(block_of(first_of_block, last_of_block));
     layout.blocks.back().offset = stays_[last_of_block].offset;
