@@ -9,13 +9,12 @@
 namespace mallocmuzero::place {
 namespace {
 
-// The listed pairs that cannot be derived from the instruction's own text.
-std::vector<InPlacePair> ListedOnly(const ProgramSource& source,
-                                    const hlo::Instruction& instruction) {
-  const auto hint = source.hints.find(instruction.name);
+// The listed pairs that cannot be derived from the fusion's own text.
+std::vector<InPlacePair> ListedOnly(const ProgramSource& source, const hlo::Instruction& fusion) {
+  const auto hint = source.hints.find(fusion.name);
   if (hint == source.hints.end()) return {};
   std::vector<InPlacePair> pairs = hint->second;
-  const std::vector<InPlacePair> own = InPlacePairs(source.all_hbm->module, instruction);
+  const std::vector<InPlacePair> own = InPlacePairsOfFusion(source.all_hbm->module, fusion);
   std::erase_if(pairs, [&](const InPlacePair& pair) {
     return std::find(own.begin(), own.end(), pair) != own.end();
   });

@@ -85,14 +85,11 @@ double ArrayBytes(const hlo::Shape& shape) {
 }
 
 // Bytes of the operands that a collective sends. Some also have an operand that they fill, and
-// operands with offsets and sizes: a ragged-all-to-all, and a permute of slices. A permute of
-// several arrays returns a tuple.
+// operands with offsets and sizes: a ragged-all-to-all, and a permute of slices.
 double SentBytes(const hlo::Computation& computation, const hlo::Instruction& instruction,
-                 Opcode opcode, const hlo::Shape& result) {
-  const bool is_permute =
-      opcode == Opcode::kCollectivePermute || opcode == Opcode::kCollectivePermuteStart;
-  const bool fills = opcode == Opcode::kRaggedAllToAll ||
-                     (is_permute && instruction.operands.size() == 4 && !result.IsTuple());
+                 Opcode opcode) {
+  const bool fills =
+      opcode == Opcode::kRaggedAllToAll || IsPermuteOfSlices(computation, instruction);
   double bytes = 0;
   for (const hlo::InstructionIndex operand : instruction.operands) {
     bytes += ArrayBytes(computation.instructions[operand].shape);
@@ -194,11 +191,10 @@ double LinkBytes(const hlo::Module& module, const hlo::Computation& computation,
       static_cast<hlo::InstructionIndex>(&instruction - computation.instructions.data());
   const bool is_wrapped = instruction.opcode == Opcode::kAsyncStart;
   const Opcode opcode = is_wrapped ? instruction.wrapped_opcode : instruction.opcode;
-  const hlo::Shape& result = ResultShape(instruction, starts);
   return RingBytes({.opcode = opcode,
                     .devices = GroupSize(instruction),
-                    .operand_bytes = SentBytes(computation, instruction, opcode, result),
-                    .result_bytes = ArrayBytes(result),
+                    .operand_bytes = SentBytes(computation, instruction, opcode),
+                    .result_bytes = ArrayBytes(ResultShape(instruction, starts)),
                     .only_sliced = depth > 0 && IsOnlySliced(computation, index, looks_left)});
 }
 

@@ -79,6 +79,15 @@ TEST(Collectives, OnlyTheOperandThatIsSentCounts) {
   EXPECT_EQ(
       LinkBytes(arrays + "(f32[200], f32[200], u32[], u32[]) collective-permute-start" + slices),
       2 * 800);
+  // Slices of %q and of %i: 800 + 16 bytes.
+  EXPECT_EQ(LinkBytes("%q = f32[200] parameter(2)\n%o = f32[200] parameter(3)\n"
+                      "%i = s32[4] parameter(4)\n%n = s32[] parameter(5)\n"
+                      "%from = (f32[200], s32[4]) tuple(%q, %i)\n"
+                      "%into = (f32[200], s32[4]) tuple(%o, %i)\n"
+                      "%one = (s32[]) tuple(%n)\n%at = ((s32[]), (s32[])) tuple(%one, %one)\n"
+                      "ROOT %r = (f32[200], s32[4]) collective-permute(%from, %into, %at, %at), "
+                      "source_target_pairs={{0,1}}, slice_sizes={{200},{4}}"),
+            2 * 816);
   EXPECT_EQ(LinkBytes(arrays + "(f32[200], f32[200], f32[200], f32[200]) "
                                "collective-permute(%q, %q, %q, %q), source_target_pairs={{0,1}}"),
             2 * 3200);

@@ -219,9 +219,7 @@ class DataflowBuilder {
       }
     }
     if (instruction.opcode == Opcode::kCollectivePermuteStart) {
-      for (const InPlacePair& pair : InPlacePairs(*schedule_.module, instruction)) {
-        Share(instance, instruction, pair, leaves);
-      }
+      ShareOwnPairs(instance, instruction, leaves);
     }
     return leaves;
   }
@@ -312,8 +310,18 @@ class DataflowBuilder {
              const Leaves& leaves) {
     if (pair.operand < 0 || pair.operand >= instruction.operands.size()) return;
     const Leaves& source = flow_.values_of_[instance][instruction.operands[pair.operand]];
-    if (source.size() != 1 || pair.output_leaf >= leaves.size()) return;
-    same_storage_.Union(source[0], leaves[pair.output_leaf]);
+    const bool is_array = pair.operand_leaf < 0;
+    const size_t operand_leaf = is_array ? 0 : pair.operand_leaf;
+    if (is_array && source.size() != 1) return;
+    if (operand_leaf >= source.size() || pair.output_leaf >= leaves.size()) return;
+    same_storage_.Union(source[operand_leaf], leaves[pair.output_leaf]);
+  }
+
+  void ShareOwnPairs(int32_t instance, const hlo::Instruction& instruction, const Leaves& leaves) {
+    const hlo::Computation& computation = schedule_.ComputationOf(instance);
+    for (const InPlacePair& pair : InPlacePairs(*schedule_.module, computation, instruction)) {
+      Share(instance, instruction, pair, leaves);
+    }
   }
 
   absl::StatusOr<Leaves> EvaluateComputing(int32_t instance, hlo::InstructionIndex index) {
@@ -323,7 +331,7 @@ class DataflowBuilder {
     if (IsConcatBitcast(instruction)) {
       for (int32_t i = 0; i < instruction.operands.size(); ++i) share({i, 0});
     }
-    for (const InPlacePair& pair : InPlacePairs(*schedule_.module, instruction)) share(pair);
+    ShareOwnPairs(instance, instruction, leaves);
     if (const auto hint = hints_.find(instruction.name); hint != hints_.end()) {
       for (const InPlacePair& pair : hint->second) share(pair);
     }

@@ -48,8 +48,9 @@ struct CarriedValue {
 // An operand and a leaf of the output that share an address, because the instruction updates in
 // place.
 struct InPlacePair {
-  int32_t operand = 0;  // an operand that is an array
+  int32_t operand = 0;
   int32_t output_leaf = 0;
+  int32_t operand_leaf = -1;  // of an operand that is a tuple; -1 if the operand is an array
 
   friend auto operator<=>(const InPlacePair&, const InPlacePair&) = default;
 };
@@ -121,6 +122,13 @@ bool BindsOperands(const hlo::Instruction& instruction);
 // array.
 bool IsAsyncCopyStart(const hlo::Instruction& instruction);
 
+// True for a collective-permute of slices, and for the start of one; `instruction` must be in
+// `computation`. Its operands are what the slices are from, what they fill, and the offsets in
+// both. Each of the first two is an array or a tuple of arrays, and the second is overwritten with
+// the result. A permute of four arrays is none: its result is a tuple of them
+// (ShapeInference::InferCollectivePermuteShape in XLA).
+bool IsPermuteOfSlices(const hlo::Computation& computation, const hlo::Instruction& instruction);
+
 // True for the custom call that joins the pieces of a sliced prefetch to one array; it executes
 // nothing.
 bool IsConcatBitcast(const hlo::Instruction& instruction);
@@ -128,8 +136,14 @@ bool IsConcatBitcast(const hlo::Instruction& instruction);
 // The pairs that must share an address because of what the instruction is: dynamic-update-slice,
 // scatter, set-dimension-size, ragged-all-to-all, a collective-permute of slices, a fusion that
 // ends in one of these, output_to_operand_aliasing (XLA: AliasInfo::GetInPlaceInputOutputPairs).
+// `instruction` must be in `computation`.
 std::vector<InPlacePair> InPlacePairs(const hlo::Module& module,
+                                      const hlo::Computation& computation,
                                       const hlo::Instruction& instruction);
+
+// The same pairs, of an instruction that is a fusion.
+std::vector<InPlacePair> InPlacePairsOfFusion(const hlo::Module& module,
+                                              const hlo::Instruction& fusion);
 
 // The pairs in the backend's aliasing_operands, ascending, each once. From each list come the pairs
 // of each operand with the first output and of each output with the first operand; these are all

@@ -15,19 +15,20 @@ using hlo::Opcode;
 
 // The operand that an instruction works on in place to make the array at `index` of its result; -1
 // if there is none.
-int32_t OwnOperand(const hlo::Instruction& instruction, absl::Span<const int32_t> index) {
+int32_t OwnOperand(const hlo::Computation& computation, const hlo::Instruction& instruction,
+                   absl::Span<const int32_t> index) {
   switch (instruction.opcode) {
     case Opcode::kDynamicUpdateSlice:
     case Opcode::kSetDimensionSize:
       return index.empty() ? 0 : -1;
     case Opcode::kRaggedAllToAll:
       return index.empty() ? 1 : -1;
-    // A permute of slices has four operands: where they are from and where they go, and the offsets
-    // of both.
     case Opcode::kCollectivePermute:
-      return instruction.operands.size() == 4 && index.empty() ? 1 : -1;
-    case Opcode::kCollectivePermuteStart:
-      return instruction.operands.size() == 4 && index.size() == 1 && index[0] == 1 ? 1 : -1;
+      return IsPermuteOfSlices(computation, instruction) ? 1 : -1;
+    case Opcode::kCollectivePermuteStart: {
+      const bool of_results = !index.empty() && index[0] == 1;
+      return of_results && IsPermuteOfSlices(computation, instruction) ? 1 : -1;
+    }
     case Opcode::kScatter: {  // operands are n inputs, the indices, n updates
       const int32_t inputs = Size32(instruction.operands) / 2;
       const int32_t input = index.empty() ? 0 : index[0];
@@ -50,17 +51,18 @@ int32_t StatedOperand(const hlo::Instruction& instruction, absl::Span<const int3
 int32_t InPlaceParameter(const hlo::Module& module, const hlo::Computation& fused,
                          ResultArray output, int depth);
 
-// The operand that an instruction of a fused computation updates in place to make the array at
-// `index` of its result; -1 if there is none.
-int32_t UpdatedOperand(const hlo::Module& module, const hlo::Instruction& instruction,
-                       const hlo::ShapeIndex& index, int depth) {
-  const int32_t stated = StatedOperand(instruction, index);
+// The operand that an instruction of a fused computation updates in place to make the array
+// `result`; -1 if there is none.
+int32_t UpdatedOperand(const hlo::Module& module, const hlo::Computation& fused,
+                       const ResultArray& result, int depth) {
+  const hlo::Instruction& instruction = fused.instructions[result.instruction];
+  const int32_t stated = StatedOperand(instruction, result.index);
   if (stated >= 0) return stated;
-  if (instruction.opcode != Opcode::kFusion) return OwnOperand(instruction, index);
+  if (instruction.opcode != Opcode::kFusion) return OwnOperand(fused, instruction, result.index);
   const auto called = instruction.Called(hlo::CallRole::kCalls);
   if (!called || depth >= kMaxFusionDepth) return -1;
   const hlo::Computation& inner = module.computations[*called];
-  return InPlaceParameter(module, inner, {inner.root, index}, depth + 1);
+  return InPlaceParameter(module, inner, {inner.root, result.index}, depth + 1);
 }
 
 // The operand of the fusion that is updated in place by the array `output` of `fused`; -1 if there
@@ -72,7 +74,7 @@ int32_t InPlaceParameter(const hlo::Module& module, const hlo::Computation& fuse
   for (int updates = 0; updates < 2; ++updates) {
     const hlo::Instruction& update = fused.instructions[array.instruction];
     if (updates > 0 && update.opcode != Opcode::kFusion) break;
-    const int32_t operand = UpdatedOperand(module, update, array.index, depth);
+    const int32_t operand = UpdatedOperand(module, fused, array, depth);
     if (operand < 0 || operand >= std::ssize(update.operands)) return -1;
     array = FollowNames(fused, {update.operands[operand], {}});
   }
@@ -80,6 +82,28 @@ int32_t InPlaceParameter(const hlo::Module& module, const hlo::Computation& fuse
   return source.opcode == Opcode::kParameter && array.index.empty()
              ? source.parameter_number.value_or(-1)
              : -1;
+}
+
+// Appends a pair for each array of `shape`, the shape of the result, for which `operand_of` returns
+// an operand.
+template <typename OperandOf>
+void AppendPairs(const hlo::Instruction& instruction, const hlo::Shape& shape,
+                 const OperandOf& operand_of, std::vector<InPlacePair>& pairs) {
+  int32_t leaf = 0;
+  hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
+    const int32_t operand = operand_of(index);
+    if (operand >= 0 && operand < std::ssize(instruction.operands)) {
+      pairs.push_back({operand, leaf});
+    }
+    ++leaf;
+  });
+}
+
+void AppendStatedPairs(const hlo::Instruction& instruction, std::vector<InPlacePair>& pairs) {
+  for (const hlo::OutputOperandAlias& alias : instruction.output_to_operand_aliasing) {
+    const int32_t leaf = LeafOrdinal(instruction.shape, alias.output_index);
+    if (leaf >= 0 && alias.operand_index.empty()) pairs.push_back({alias.operand, leaf});
+  }
 }
 
 }  // namespace
@@ -158,6 +182,21 @@ bool IsAsyncCopyStart(const hlo::Instruction& instruction) {
           instruction.wrapped_opcode == Opcode::kCopy);
 }
 
+bool IsPermuteOfSlices(const hlo::Computation& computation, const hlo::Instruction& instruction) {
+  const Opcode opcode =
+      instruction.opcode == Opcode::kAsyncStart ? instruction.wrapped_opcode : instruction.opcode;
+  const bool permutes =
+      opcode == Opcode::kCollectivePermute || opcode == Opcode::kCollectivePermuteStart;
+  if (!permutes || instruction.operands.size() != 4) return false;
+  const hlo::Shape* results = &instruction.shape;
+  if (IsAsyncStart(instruction.opcode)) {
+    if (results->tuple_shapes.size() < 2) return false;
+    results = &results->tuple_shapes[1];
+  }
+  const hlo::Shape& filled = computation.instructions[instruction.operands[1]].shape;
+  return results->IsTuple() == filled.IsTuple();
+}
+
 bool IsConcatBitcast(const hlo::Instruction& instruction) {
   return instruction.opcode == Opcode::kCustomCall &&
          instruction.custom_call_target == "ConcatBitcast";
@@ -234,32 +273,37 @@ ResultArray FollowNames(const hlo::Computation& computation, ResultArray array) 
 }
 
 std::vector<InPlacePair> InPlacePairs(const hlo::Module& module,
+                                      const hlo::Computation& computation,
                                       const hlo::Instruction& instruction) {
+  if (instruction.opcode == Opcode::kFusion) return InPlacePairsOfFusion(module, instruction);
   std::vector<InPlacePair> pairs;
-  const auto add_pairs = [&](const hlo::Shape& shape, auto operand_of) {
-    int32_t leaf = 0;
-    hlo::ForEachLeaf(shape, [&](absl::Span<const int32_t> index, const hlo::Shape&) {
-      const int32_t operand = operand_of(index);
-      if (operand >= 0 && operand < std::ssize(instruction.operands)) {
-        pairs.push_back({operand, leaf});
-      }
-      ++leaf;
-    });
-  };
-  add_pairs(instruction.shape,
-            [&](absl::Span<const int32_t> index) { return OwnOperand(instruction, index); });
-  for (const hlo::OutputOperandAlias& alias : instruction.output_to_operand_aliasing) {
-    const int32_t leaf = LeafOrdinal(instruction.shape, alias.output_index);
-    if (leaf >= 0 && alias.operand_index.empty()) pairs.push_back({alias.operand, leaf});
+  AppendPairs(
+      instruction, instruction.shape,
+      [&](absl::Span<const int32_t> index) { return OwnOperand(computation, instruction, index); },
+      pairs);
+  if (IsPermuteOfSlices(computation, instruction) &&
+      computation.instructions[instruction.operands[1]].shape.IsTuple()) {
+    int32_t filled = 0;
+    for (InPlacePair& pair : pairs) pair.operand_leaf = filled++;
   }
-  if (instruction.opcode != Opcode::kFusion) return pairs;
-  const auto called = instruction.Called(hlo::CallRole::kCalls);
+  AppendStatedPairs(instruction, pairs);
+  return pairs;
+}
+
+std::vector<InPlacePair> InPlacePairsOfFusion(const hlo::Module& module,
+                                              const hlo::Instruction& fusion) {
+  std::vector<InPlacePair> pairs;
+  AppendStatedPairs(fusion, pairs);
+  const auto called = fusion.Called(hlo::CallRole::kCalls);
   if (!called) return pairs;
   const hlo::Computation& fused = module.computations[*called];
-  add_pairs(fused.instructions[fused.root].shape, [&](absl::Span<const int32_t> index) {
-    return InPlaceParameter(module, fused,
-                            {fused.root, hlo::ShapeIndex(index.begin(), index.end())}, 0);
-  });
+  AppendPairs(
+      fusion, fused.instructions[fused.root].shape,
+      [&](absl::Span<const int32_t> index) {
+        return InPlaceParameter(module, fused,
+                                {fused.root, hlo::ShapeIndex(index.begin(), index.end())}, 0);
+      },
+      pairs);
   return pairs;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
@@ -42,6 +43,22 @@ TEST(InPlace, CollectivesOverwriteTheOperandThatTheyFill) {
   EXPECT_EQ(StoragesOf(*m, "x"), StoragesOf(*m, "b"));
   EXPECT_EQ(StoragesOf(*m, "y"), StoragesOf(*m, "c"));
   EXPECT_EQ(StoragesOf(*m, "w"), StoragesOf(*m, "d"));
+}
+
+TEST(InPlace, APermuteOfSlicesOfTwoArraysOverwritesBothThatItFills) {
+  const std::string pair = "(f32[8], f32[4])";
+  const auto m = MustAnalyze(hlo::EntryModule(absl::StrCat(
+      "%a = f32[8] parameter(0)\n%b = f32[4] parameter(1)\n%c = f32[8] parameter(2)\n"
+      "%d = f32[4] parameter(3)\n%i = s32[] parameter(4)\n%o = (s32[]) tuple(%i)\n"
+      "%at = ((s32[]), (s32[])) tuple(%o, %o)\n%from = ",
+      pair, " tuple(%a, %b)\n%into = ", pair, " tuple(%c, %d)\n%z = (", pair, ", ", pair,
+      ", u32[], u32[]) collective-permute-start(%from, %into, %at, %at), "
+      "source_target_pairs={{0,1}}\n%w = ",
+      pair, " collective-permute-done(%z)\nROOT %y = ", pair,
+      " collective-permute(%from, %w, %at, %at), source_target_pairs={{0,1}}")));
+  const std::vector<int32_t> filled = {StoragesOf(*m, "c")[0], StoragesOf(*m, "d")[0]};
+  EXPECT_EQ(StoragesOf(*m, "w"), filled);
+  EXPECT_EQ(StoragesOf(*m, "y"), filled);
 }
 
 TEST(InPlace, APermuteOfFourArraysIsNotInPlace) {
