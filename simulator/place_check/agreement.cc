@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "simulator/place_check/in_place.h"
 #include "simulator/place_check/shapes.h"
 #include "simulator/place_check/spaces.h"
 
@@ -115,7 +116,21 @@ class Agreement {
     Expect(PlacedRule::kCopyShape, index, Shape(index), start.tuple_shapes(part));
   }
 
-  // The start of a collective states the shapes of its operands, and its done those of the results.
+  // The arrays that the start of a collective sends: those of all operands, but of a permute of
+  // slices only those that the slices are from.
+  std::vector<const ShapeProto*> Sent(int index) const {
+    const Instruction& start = graph_.At(computation_, index);
+    const bool of_slices = IsPermuteOfSlices(graph_, computation_, start);
+    std::vector<const ShapeProto*> arrays;
+    for (size_t i = 0; i < (of_slices ? 1 : start.operands.size()); ++i) {
+      const std::vector<const ShapeProto*> leaves = Leaves(Operand(index, i));
+      arrays.insert(arrays.end(), leaves.begin(), leaves.end());
+    }
+    return arrays;
+  }
+
+  // The start of a collective states the shapes of what it sends, and its done those of the
+  // results.
   void CheckCollective(int index) {
     const Instruction& instruction = graph_.At(computation_, index);
     const bool starts = StartsStatedCollective(instruction);
@@ -126,12 +141,7 @@ class Agreement {
       return Add(PlacedRule::kForwardedShape, index, ": a collective as ", Describe(start));
     }
     const std::vector<const ShapeProto*> stated = Leaves(start.tuple_shapes(starts ? 0 : 1));
-    std::vector<const ShapeProto*> actual;
-    if (starts) {
-      for (const int operand : instruction.operands) actual.push_back(&Shape(operand));
-    } else {
-      actual = Leaves(Shape(index));
-    }
+    const std::vector<const ShapeProto*> actual = starts ? Sent(index) : Leaves(Shape(index));
     if (actual.size() != stated.size()) {
       return Add(PlacedRule::kForwardedShape, index, " has ", actual.size(), " arrays, ",
                  stated.size(), " stated");

@@ -32,8 +32,8 @@
 // which must join to all bytes of the array, in order.
 //
 // Memory. These values share a buffer:
-//   - An in-place update and its operand: dynamic-update-slice, scatter, fusions that end in one,
-//     output_operand_aliasing.
+//   - An in-place update and its operand: dynamic-update-slice, scatter, a permute of slices,
+//     fusions that end in one, output_operand_aliasing (in_place.h has all).
 //   - A loop's initial value, parameter, root and result.
 //   - A branch's root and the conditional's result.
 //   - A parameter and a result of the program that input_output_alias pairs.

@@ -7,20 +7,11 @@
 namespace mallocmuzero::place_check {
 namespace {
 
-// Appends the pairs of a permute of slices. Its operands are the array that the slices are from,
-// the one that they go to, and the offsets in both. A permute of four arrays has none.
-void AppendPairsOfPermute(const Graph& graph, int computation, const Instruction& permute,
-                          std::vector<InPlacePair>& pairs) {
-  const xla::ShapeProto& filled = graph.ShapeOf(computation, permute.operands[1]);
-  const xla::ShapeProto* result = &permute.proto->shape();
-  size_t first = 0;
-  if (StartsStatedCollective(permute)) {
-    if (result->tuple_shapes_size() < 2) return;
-    first = LeafCount(result->tuple_shapes(0));
-    result = &result->tuple_shapes(1);
-  }
-  if (!SameButForSpaces(filled, *result)) return;
-  for (size_t i = 0; i < LeafCount(filled); ++i) pairs.push_back({first + i, 1, i});
+// The number of leaves before those of the results in the shape of a collective.
+size_t LeavesBeforeResults(const Instruction& collective) {
+  const xla::ShapeProto& shape = collective.proto->shape();
+  const bool starts = StartsStatedCollective(collective) && shape.tuple_shapes_size() > 0;
+  return starts ? LeafCount(shape.tuple_shapes(0)) : 0;
 }
 
 // The pairs of an instruction that is no fusion, without a check of the operands' shapes.
@@ -32,15 +23,16 @@ std::vector<InPlacePair> OwnPairs(const Graph& graph, int computation,
   const bool updates = opcode == "dynamic-update-slice" || opcode == "set-dimension-size";
   if (updates && operands > 0) pairs.push_back({0, 0, 0});
   if (opcode == "ragged-all-to-all" && operands > 1) pairs.push_back({0, 1, 0});
-  if ((opcode == "collective-permute" || opcode == "collective-permute-start") && operands == 4) {
-    AppendPairsOfPermute(graph, computation, instruction, pairs);
+  if (IsPermuteOfSlices(graph, computation, instruction)) {
+    const size_t first = LeavesBeforeResults(instruction);
+    const xla::ShapeProto& filled = graph.ShapeOf(computation, instruction.operands[1]);
+    for (size_t i = 0; i < LeafCount(filled); ++i) pairs.push_back({first + i, 1, i});
   }
   if (opcode == "scatter") {  // operands are n inputs, the indices, n updates
     for (size_t i = 0; i < operands / 2; ++i) pairs.push_back({i, i, 0});
   }
   if (EndsStatedCollective(instruction) && operands == 1) {  // the results were made by the start
-    const xla::ShapeProto& start = graph.ShapeOf(computation, instruction.operands[0]);
-    const size_t first = start.tuple_shapes_size() > 0 ? LeafCount(start.tuple_shapes(0)) : 0;
+    const size_t first = LeavesBeforeResults(graph.At(computation, instruction.operands[0]));
     for (size_t i = 0; i < LeafCount(instruction.proto->shape()); ++i) {
       pairs.push_back({i, 0, first + i});
     }
@@ -68,6 +60,18 @@ size_t LeafAt(const xla::ShapeProto& shape, const google::protobuf::RepeatedFiel
     part = &part->tuple_shapes(number);
   }
   return IsTuple(*part) ? LeafCount(shape) : leaf;
+}
+
+bool IsPermuteOfSlices(const Graph& graph, int computation, const Instruction& instruction) {
+  const std::string& opcode = instruction.proto->opcode();
+  const bool starts = opcode == "collective-permute-start";
+  if ((!starts && opcode != "collective-permute") || instruction.operands.size() != 4) return false;
+  const xla::ShapeProto* results = &instruction.proto->shape();
+  if (starts) {
+    if (results->tuple_shapes_size() < 2) return false;
+    results = &results->tuple_shapes(1);
+  }
+  return SameButForSpaces(graph.ShapeOf(computation, instruction.operands[1]), *results);
 }
 
 std::vector<InPlacePair> InPlaceRules::Pairs(int computation, int index) {

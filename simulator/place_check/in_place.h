@@ -23,6 +23,12 @@ struct InPlacePair {
 // The number of the leaf of `shape` at `index`, or the number of leaves if there is none.
 size_t LeafAt(const xla::ShapeProto& shape, const google::protobuf::RepeatedField<int64_t>& index);
 
+// True for a collective-permute of slices, and for the start of one. Its operands are what the
+// slices are from, what they fill, and the offsets in both. Each of the first two is an array or a
+// tuple of arrays, and the second is overwritten with the result. A permute of four arrays is none:
+// its result is a tuple of them (XLA: ShapeInference::InferCollectivePermuteShape).
+bool IsPermuteOfSlices(const Graph& graph, int computation, const Instruction& instruction);
+
 // The rules of in-place updates (XLA: AliasInfo::GetInPlaceInputOutputPairs). These work in place:
 // dynamic-update-slice, scatter, set-dimension-size, ragged-all-to-all, a collective-permute of
 // slices, and what output_operand_aliasing names. So do fusions that end in one of these on a

@@ -270,6 +270,41 @@ const WrongEdit kEdits[] = {
      Rule::kMoveInFlight},
     {"ChainEndsInOtherSpace", &kGatherChain, "d = f32[1024]S1 fusion", "d = f32[1024] fusion",
      Rule::kAliasSpace},
+    {"PermuteStatesItsSourceInOtherSpace", &kPermute, "ps = (f32[1024]S1,", "ps = (f32[1024],",
+     Rule::kForwardedShape},
+    {"PermuteFillsAnArrayOfOtherSpace", &kPermute, "into = f32[1024]S1", "into = f32[1024]",
+     Rule::kAliasSpace},
+    {"PermuteOfTwoFillsAnArrayOfOtherSpace", &kPermuteOfTwo,
+     "  into1 = f32[512]S1 negate(w)\n"
+     "  from = (f32[1024]S1, f32[512]) tuple(from0, from1)\n"
+     "  into = (f32[1024], f32[512]S1)",
+     "  into1 = f32[512] negate(w)\n"
+     "  from = (f32[1024]S1, f32[512]) tuple(from0, from1)\n"
+     "  into = (f32[1024], f32[512])",
+     Rule::kAliasSpace},
+    {"PermuteOfTwoStatesASourceInOtherSpace", &kPermuteOfTwo, "ps = ((f32[1024]S1, f32[512]),",
+     "ps = ((f32[1024]S1, f32[512]S1),", Rule::kForwardedShape},
+    {"FilledArrayCopiedUntilThePermuteBegins", &kPermute,
+     "  at = (s32[]) tuple(i)\n"
+     "  ps = (f32[1024]S1, f32[1024]S1, u32[], u32[]) "
+     "collective-permute-start(from, into, at, at)\n",
+     "  at = (s32[]) tuple(i)\n"
+     "  hs = (f32[1024], f32[1024]S1, u32[]S2) copy-start(into)\n"
+     "  ps = (f32[1024]S1, f32[1024]S1, u32[], u32[]) "
+     "collective-permute-start(from, into, at, at)\n"
+     "  hd = f32[1024] copy-done(hs)\n",
+     Rule::kWriteDuringCopy},
+    {"FilledArrayCopiedDuringThePermute", &kPermute, "  other = f32[1024] negate(w)\n",
+     "  other = f32[1024] negate(w)\n"
+     "  hs = (f32[1024], f32[1024]S1, u32[]S2) copy-start(into)\n"
+     "  hd = f32[1024] copy-done(hs)\n",
+     Rule::kStaleRead},
+    {"HalfPermutedArrayCopied", &kPermute, "  other = f32[1024] negate(w)\n",
+     "  other = f32[1024] negate(w)\n"
+     "  half = f32[1024]S1 get-tuple-element(ps) index=1\n"
+     "  hs = (f32[1024], f32[1024]S1, u32[]S2) copy-start(half)\n"
+     "  hd = f32[1024] copy-done(hs)\n",
+     Rule::kMoveInFlight},
 
     // Cross-program prefetches.
     {"PrefetchNotListed", &kPrefetch, "prefetch 1", "", Rule::kCrossProgramPrefetch},

@@ -32,13 +32,18 @@ extern const PlacedCase kGather;
 extern const PlacedCase kGatherChain;
 // Such a chain that goes through a loop, and whose operand is read afterwards.
 extern const PlacedCase kGatherLoop;
+// An asynchronous permute of slices, which fills an array in place.
+extern const PlacedCase kPermute;
+// One that fills two arrays with slices of two.
+extern const PlacedCase kPermuteOfTwo;
 
 // A send and a recv, whose arrays stay in HBM.
 extern const PlacedCase kTransfer;
 
 inline constexpr const PlacedCase* kCases[] = {
-    &kChain,   &kUpdate, &kLoop,   &kBranches,    &kSlices,     &kPrefetch, &kNested,
-    &kDonated, &kListed, &kGather, &kGatherChain, &kGatherLoop, &kTransfer};
+    &kChain,       &kUpdate,     &kLoop,    &kBranches,     &kSlices,
+    &kPrefetch,    &kNested,     &kDonated, &kListed,       &kGather,
+    &kGatherChain, &kGatherLoop, &kPermute, &kPermuteOfTwo, &kTransfer};
 
 }  // namespace mallocmuzero::place_check
 

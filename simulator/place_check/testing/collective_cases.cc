@@ -206,6 +206,82 @@ entry main
   ROOT r = (f32[1024], f32[1024], f32[512]) tuple(d, ld, late)
 )"};
 
+const PlacedCase kPermute = {"permute",
+                             R"(
+entry main
+  x = f32[1024] parameter() number=0
+  w = f32[1024] parameter() number=1
+  i = s32[] parameter() number=2
+  from = f32[1024] negate(x)
+  into = f32[1024] negate(w)
+  at = (s32[]) tuple(i)
+  ps = (f32[1024], f32[1024], u32[], u32[]) collective-permute-start(from, into, at, at)
+  other = f32[1024] negate(w)
+  late = f32[1024] negate(from)
+  pd = f32[1024] collective-permute-done(ps)
+  sum = f32[1024] add(pd, other)
+  ROOT r = (f32[1024], f32[1024]) tuple(sum, late)
+)",
+                             R"(
+entry main
+  x = f32[1024] parameter() number=0
+  w = f32[1024] parameter() number=1
+  i = s32[] parameter() number=2
+  from = f32[1024]S1 negate(x)
+  into = f32[1024]S1 negate(w)
+  at = (s32[]) tuple(i)
+  ps = (f32[1024]S1, f32[1024]S1, u32[], u32[]) collective-permute-start(from, into, at, at)
+  other = f32[1024] negate(w)
+  late = f32[1024] negate(from)
+  pd = f32[1024]S1 collective-permute-done(ps)
+  sum = f32[1024] add(pd, other)
+  ROOT r = (f32[1024], f32[1024]) tuple(sum, late)
+)"};
+
+const PlacedCase kPermuteOfTwo = {"permute_of_two",
+                                  R"(
+entry main
+  x = f32[1024] parameter() number=0
+  w = f32[512] parameter() number=1
+  i = s32[] parameter() number=2
+  from0 = f32[1024] negate(x)
+  from1 = f32[512] negate(w)
+  into0 = f32[1024] negate(x)
+  into1 = f32[512] negate(w)
+  from = (f32[1024], f32[512]) tuple(from0, from1)
+  into = (f32[1024], f32[512]) tuple(into0, into1)
+  at0 = (s32[]) tuple(i)
+  at = ((s32[]), (s32[])) tuple(at0, at0)
+  ps = ((f32[1024], f32[512]), (f32[1024], f32[512]), u32[], u32[]) collective-permute-start(from, into, at, at)
+  other = f32[512] negate(w)
+  pd = (f32[1024], f32[512]) collective-permute-done(ps)
+  pd0 = f32[1024] get-tuple-element(pd) index=0
+  pd1 = f32[512] get-tuple-element(pd) index=1
+  sum = f32[512] add(pd1, other)
+  ROOT r = (f32[1024], f32[512]) tuple(pd0, sum)
+)",
+                                  R"(
+entry main
+  x = f32[1024] parameter() number=0
+  w = f32[512] parameter() number=1
+  i = s32[] parameter() number=2
+  from0 = f32[1024]S1 negate(x)
+  from1 = f32[512] negate(w)
+  into0 = f32[1024] negate(x)
+  into1 = f32[512]S1 negate(w)
+  from = (f32[1024]S1, f32[512]) tuple(from0, from1)
+  into = (f32[1024], f32[512]S1) tuple(into0, into1)
+  at0 = (s32[]) tuple(i)
+  at = ((s32[]), (s32[])) tuple(at0, at0)
+  ps = ((f32[1024]S1, f32[512]), (f32[1024], f32[512]S1), u32[], u32[]) collective-permute-start(from, into, at, at)
+  other = f32[512] negate(w)
+  pd = (f32[1024], f32[512]S1) collective-permute-done(ps)
+  pd0 = f32[1024] get-tuple-element(pd) index=0
+  pd1 = f32[512]S1 get-tuple-element(pd) index=1
+  sum = f32[512] add(pd1, other)
+  ROOT r = (f32[1024], f32[512]) tuple(pd0, sum)
+)"};
+
 const PlacedCase kTransfer = {"transfer",
                               R"(
 entry main
