@@ -34,10 +34,9 @@ absl::Status FinishCopy(const std::string& path);
 // Removes the oldest copies of `folder` until the others are within the limits. Returns the paths
 // of the removed copies. A copy that a shard has opened as its own data counts as no copy. An
 // interruption leaves each copy complete or under a name that no copy has. `newest` is the path of
-// the newest copy, whose name may be that of an older one after the clock was set back; if it is
-// empty, the names tell.
+// the newest copy, whose name may be that of an older one after the clock was set back.
 std::vector<std::string> RemoveOldCopies(const std::string& folder, const CopyLimits& limits,
-                                         const std::string& newest = {});
+                                         const std::string& newest);
 
 // Removes what interrupted calls have left: incomplete copies of `folder`. No other thread may make
 // a copy.

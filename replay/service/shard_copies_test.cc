@@ -129,10 +129,12 @@ TEST_F(ShardCopies, StayUpToTheirBytes) {
     std::filesystem::create_directories(copies.back());
     std::ofstream(copies.back() + "/items") << std::string(1000, 'x');
   }
-  EXPECT_THAT(RemoveOldCopies(folder_, {.copies = 3, .bytes = 3000}), IsEmpty());
-  EXPECT_THAT(RemoveOldCopies(folder_, {.copies = 3, .bytes = 2999}), ElementsAre(copies[0]));
+  EXPECT_THAT(RemoveOldCopies(folder_, {.copies = 3, .bytes = 3000}, copies[2]), IsEmpty());
+  EXPECT_THAT(RemoveOldCopies(folder_, {.copies = 3, .bytes = 2999}, copies[2]),
+              ElementsAre(copies[0]));
   // The newest copy stays however large it is.
-  EXPECT_THAT(RemoveOldCopies(folder_, {.copies = 3, .bytes = 1}), ElementsAre(copies[1]));
+  EXPECT_THAT(RemoveOldCopies(folder_, {.copies = 3, .bytes = 1}, copies[2]),
+              ElementsAre(copies[1]));
   EXPECT_TRUE(std::filesystem::exists(copies[2]));
   std::filesystem::remove_all(copies[2]);
 }
@@ -229,7 +231,7 @@ TEST_F(ShardCopies, AFolderThatCannotBeOpenedDoesNotEndTheShard) {
   }
   {
     const ResourceLimit one_more(RLIMIT_NOFILE, NextFile() + 1);
-    EXPECT_THAT(RemoveOldCopies(folder_, {.copies = 1}), ElementsAre(older));
+    EXPECT_THAT(RemoveOldCopies(folder_, {.copies = 1}, newer), ElementsAre(older));
   }
   RemoveUnfinishedCopies(folder_);
   EXPECT_THAT(FoldersBeside(), ElementsAre(newer));
