@@ -195,6 +195,102 @@ entry main
               Breaks(PlacedRule::kOrderChanged));
 }
 
+PlacedCheckOptions AnyOrder() {
+  PlacedCheckOptions options = TestOptions();
+  options.allow_reordering = true;
+  return options;
+}
+
+TEST(CheckPlaced, FindsAWriteOverWhatASendStillReads) {
+  const std::string original = R"(
+entry main
+  x = f32[1024] parameter() number=0
+  y = f32[16] parameter() number=1
+  i = s32[] parameter() number=2
+  out = f32[1024] negate(x)
+  t = token[] after-all()
+  s = (f32[1024], u32[], token[]) send(out, t)
+  sd = token[] send-done(s)
+  up = f32[1024] dynamic-update-slice(out, y, i)
+  ROOT r = f32[1024] negate(up)
+)";
+  EXPECT_THAT(Check(original, original), IsEmpty());
+  EXPECT_THAT(Check(original, original + "swap main sd up\n", AnyOrder()),
+              Breaks(PlacedRule::kWriteDuringCopy));
+}
+
+TEST(CheckPlaced, FindsAReadOfWhatARecvOverwrites) {
+  // What a pass receives is the array that the next pass begins with.
+  const std::string original = R"(
+computation body
+  bp = (s32[], f32[1024], f32[1024]) parameter() number=0
+  bi = s32[] get-tuple-element(bp) index=0
+  bx = f32[1024] get-tuple-element(bp) index=1
+  bs = f32[1024] get-tuple-element(bp) index=2
+  one = s32[] constant() value=1
+  ni = s32[] add(bi, one)
+  t = token[] after-all()
+  ns = f32[1024] add(bs, bx)
+  r = (f32[1024], u32[], token[]) recv(t)
+  rd = (f32[1024], token[]) recv-done(r)
+  came = f32[1024] get-tuple-element(rd) index=0
+  ROOT bt = (s32[], f32[1024], f32[1024]) tuple(ni, came, ns)
+computation condition
+  cp = (s32[], f32[1024], f32[1024]) parameter() number=0
+  ci = s32[] get-tuple-element(cp) index=0
+  five = s32[] constant() value=5
+  ROOT less = pred[] compare(ci, five)
+entry main
+  x = f32[1024] parameter() number=0
+  zero = s32[] constant() value=0
+  count = s32[] copy(zero)
+  start = f32[1024] copy(x)
+  sum = f32[1024] copy(x)
+  state = (s32[], f32[1024], f32[1024]) tuple(count, start, sum)
+  loop = (s32[], f32[1024], f32[1024]) while(state) calls=body,condition
+  ROOT result = f32[1024] get-tuple-element(loop) index=2
+)";
+  EXPECT_THAT(Check(original, original), IsEmpty());
+  EXPECT_THAT(Check(original, original + "swap body ns r\n", AnyOrder()),
+              Breaks(PlacedRule::kStaleRead));
+}
+
+// The update brings the operand, as for a gather that a SparseCore runs.
+constexpr char kUpdatedInFlight[] = R"(
+computation gather
+  g.p = f32[512] parameter() number=0
+  ROOT g.r = f32[1024] all-gather(g.p)
+entry main
+  x = f32[512] parameter() number=0
+  y = f32[16] parameter() number=1
+  i = s32[] parameter() number=2
+  shard = f32[512] negate(x)
+  s = ((), (), s32[]) async-start() calls=gather
+  u = ((f32[512]), f32[1024], s32[]) async-update(s, shard)
+  d = f32[1024] async-done(u)
+  up = f32[512] dynamic-update-slice(shard, y, i)
+  ROOT r = (f32[1024], f32[512]) tuple(d, up)
+)";
+
+TEST(CheckPlaced, FindsAWriteOverWhatAnAsynchronousUpdateBrought) {
+  EXPECT_THAT(Check(kUpdatedInFlight, kUpdatedInFlight), IsEmpty());
+  EXPECT_THAT(
+      Check(kUpdatedInFlight, absl::StrCat(kUpdatedInFlight, "swap main d up\n"), AnyOrder()),
+      Breaks(PlacedRule::kWriteDuringCopy));
+}
+
+// The same operand, brought by the start. It may be overwritten after the done, which waits for the
+// update.
+TEST(CheckPlaced, AnAsynchronousOperationReadsUpToItsDone) {
+  const std::string original =
+      Replaced(Replaced(kUpdatedInFlight, "s = ((), (), s32[]) async-start()",
+                        "s = ((f32[512]), f32[1024], s32[]) async-start(shard)"),
+               "async-update(s, shard)", "async-update(s)");
+  EXPECT_THAT(Check(original, original), IsEmpty());
+  EXPECT_THAT(Check(original, original + "swap main d up\n", AnyOrder()),
+              Breaks(PlacedRule::kWriteDuringCopy));
+}
+
 TEST(CheckPlaced, TakesEveryPassesFreshCopyOfAnInvariant) {
   // The added element is written again at the end of each pass, with the same value.
   const std::string fresh =

@@ -7,11 +7,34 @@
 namespace mallocmuzero::place_check {
 namespace {
 
-// The number of leaves before those of the results in the shape of a collective.
-size_t LeavesBeforeResults(const Instruction& collective) {
-  const xla::ShapeProto& shape = collective.proto->shape();
-  const bool starts = StartsStatedCollective(collective) && shape.tuple_shapes_size() > 0;
-  return starts ? LeafCount(shape.tuple_shapes(0)) : 0;
+// The number of leaves of element `number` of a tuple; 0 if there is no such element.
+size_t LeavesOfElement(const xla::ShapeProto& tuple, int number) {
+  return number < tuple.tuple_shapes_size() ? LeafCount(tuple.tuple_shapes(number)) : 0;
+}
+
+// Appends the pairs of an instruction that hands on what the start of an asynchronous operation
+// makes. The shape of a start or an update is (operands, results, contexts), that of a recv (what
+// it gets, context, token), and that of its done (what it got, token).
+void AppendHandedOn(const Graph& graph, int computation, const Instruction& instruction,
+                    std::vector<InPlacePair>& pairs) {
+  if (instruction.operands.empty()) return;
+  const std::string& opcode = instruction.proto->opcode();
+  const xla::ShapeProto& shape = instruction.proto->shape();
+  const xla::ShapeProto& start = graph.ShapeOf(computation, instruction.operands[0]);
+  size_t first = 0;
+  size_t first_of_start = LeavesOfElement(start, 0);
+  size_t count = 0;
+  if (EndsStatedCollective(instruction) || opcode == "async-done") {
+    count = LeafCount(shape);
+  } else if (opcode == "async-update") {
+    first = LeavesOfElement(shape, 0);
+    // A start without operands does not name the results either.
+    if (LeavesOfElement(start, 1) > 0) count = LeavesOfElement(shape, 1);
+  } else if (opcode == "recv-done") {
+    first_of_start = 0;
+    count = LeavesOfElement(shape, 0);
+  }
+  for (size_t i = 0; i < count; ++i) pairs.push_back({first + i, 0, first_of_start + i});
 }
 
 // The pairs of an instruction that is no fusion, without a check of the operands' shapes.
@@ -24,19 +47,15 @@ std::vector<InPlacePair> OwnPairs(const Graph& graph, int computation,
   if (updates && operands > 0) pairs.push_back({0, 0, 0});
   if (opcode == "ragged-all-to-all" && operands > 1) pairs.push_back({0, 1, 0});
   if (IsPermuteOfSlices(graph, computation, instruction)) {
-    const size_t first = LeavesBeforeResults(instruction);
+    const bool starts = StartsStatedCollective(instruction);
+    const size_t first = starts ? LeavesOfElement(instruction.proto->shape(), 0) : 0;
     const xla::ShapeProto& filled = graph.ShapeOf(computation, instruction.operands[1]);
     for (size_t i = 0; i < LeafCount(filled); ++i) pairs.push_back({first + i, 1, i});
   }
   if (opcode == "scatter") {  // operands are n inputs, the indices, n updates
     for (size_t i = 0; i < operands / 2; ++i) pairs.push_back({i, i, 0});
   }
-  if (EndsStatedCollective(instruction) && operands == 1) {  // the results were made by the start
-    const size_t first = LeavesBeforeResults(graph.At(computation, instruction.operands[0]));
-    for (size_t i = 0; i < LeafCount(instruction.proto->shape()); ++i) {
-      pairs.push_back({i, 0, first + i});
-    }
-  }
+  AppendHandedOn(graph, computation, instruction, pairs);
   for (const xla::OutputOperandAliasing& alias : instruction.proto->output_operand_aliasing()) {
     if (alias.operand_index() < 0 || alias.operand_index() >= operands) continue;
     const size_t operand = alias.operand_index();

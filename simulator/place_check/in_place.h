@@ -32,7 +32,8 @@ bool IsPermuteOfSlices(const Graph& graph, int computation, const Instruction& i
 // The rules of in-place updates (XLA: AliasInfo::GetInPlaceInputOutputPairs). These work in place:
 // dynamic-update-slice, scatter, set-dimension-size, ragged-all-to-all, a collective-permute of
 // slices, and what output_operand_aliasing names. So do fusions that end in one of these on a
-// parameter. Between the two may be a fusion that updates in place, but no other update.
+// parameter. Between the two may be a fusion that updates in place, but no other update. The done
+// of an asynchronous operation has its results where the start made them.
 class InPlaceRules {
  public:
   explicit InPlaceRules(const Graph& graph) : graph_(graph) {}

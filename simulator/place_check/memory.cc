@@ -12,6 +12,13 @@ namespace {
 
 constexpr ValueId kClobbered = -2;  // the value in the buffer depends on which branch ran
 
+// True for an instruction after which an operation still runs: the start of an asynchronous one, or
+// an update in its middle, which may bring operands.
+bool LeavesRunning(const std::string& opcode) {
+  return absl::EndsWith(opcode, "-start") || opcode == "async-update" || opcode == "send" ||
+         opcode == "recv";
+}
+
 class Walk {
  public:
   Walk(const Flow& flow, const Buffers& buffers, const ValuesInFlight& in_flight,
@@ -41,7 +48,7 @@ class Walk {
   // A copy or another operation that runs from a start to a done.
   struct Flight {
     int computation;
-    int start;
+    int start;               // or its latest update
     std::vector<int> reads;  // buffers that it reads
     std::vector<int> writes;
   };
@@ -50,6 +57,7 @@ class Walk {
   void RunInstruction(int computation, int index);
   void RunStart(int computation, int index, size_t destination);
   void RunDone(int computation, int index);
+  void Launch(int computation, int index);
   void RunConcat(int computation, int index);
   void RunLoop(int computation, int index);
   void RunConditional(int computation, int index);
@@ -272,14 +280,26 @@ void Walk::RunCompute(int computation, int index) {
   for (const ValueId value : flow_.Of(computation, index)) {
     if (flow_.value(value).IsMadeBy(computation, index)) Write(value, computation, index);
   }
-  if (!absl::EndsWith(opcode, "-start")) return;
-  Flight flight{.computation = computation, .start = index};
-  for (const int operand : instruction.operands) {
+  if (LeavesRunning(opcode)) Launch(computation, index);
+}
+
+// Begins a flight that reads the operands, or goes on with that of the operand, if it has one.
+void Walk::Launch(int computation, int index) {
+  Flight launched{.computation = computation, .start = index};
+  for (const int operand : graph_.At(computation, index).operands) {
+    const auto before = std::find_if(flights_.begin(), flights_.end(), [&](const Flight& flight) {
+      return flight.computation == computation && flight.start == operand;
+    });
+    if (before != flights_.end()) {
+      launched.reads.insert(launched.reads.end(), before->reads.begin(), before->reads.end());
+      flights_.erase(before);
+      continue;
+    }
     for (const ValueId value : flow_.Of(computation, operand)) {
-      flight.reads.push_back(buffers_.Of(value));
+      launched.reads.push_back(buffers_.Of(value));
     }
   }
-  flights_.push_back(std::move(flight));
+  flights_.push_back(std::move(launched));
 }
 
 }  // namespace
