@@ -41,8 +41,9 @@
 // An asynchronous collective works on its arrays where they are, from its start to its done. It
 // begins with an all-gather-start or a collective-permute-start, or it is a chain of fusions. The
 // first fusion has the custom call AsyncCollectiveStart as its root, the last AsyncCollectiveDone.
-// The fusions between pass the arrays on in place, and loops carry them. No move may read an array
-// in flight: with the copy, the chain would wait for bytes that arrive elsewhere.
+// The fusions between pass the arrays on in place, and loops carry them. Each fusion has the
+// collective in it. No move may read an array in flight: with the copy, the chain would wait for
+// bytes that arrive elsewhere.
 //
 // The walk runs the placed schedule and tracks which value each buffer holds. It runs each loop
 // body and each branch once, at its place in the schedule. One pass of a body is enough: the body

@@ -11,8 +11,9 @@
 
 namespace mallocmuzero::place_check {
 
-// The values in flight: those that the start of a collective makes, and those that a fusion makes
-// or a loop carries in place of a value in flight, up to the done.
+// The values in flight. The start of a collective makes some. Up to the done, the fusions of its
+// chain make others in place of them, and loops carry them. A loop that changes such a value
+// carries an array of its own.
 class ValuesInFlight {
  public:
   bool empty() const { return array_of_.empty(); }
