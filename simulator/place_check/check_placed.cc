@@ -10,6 +10,7 @@
 #include "simulator/place_check/match.h"
 #include "simulator/place_check/memory.h"
 #include "simulator/place_check/order.h"
+#include "simulator/place_check/read_only.h"
 #include "simulator/place_check/report.h"
 #include "simulator/place_check/spaces.h"
 #include "simulator/place_check/values.h"
@@ -36,6 +37,7 @@ void CheckSchedule(const Graph& original, const place_check::Flow& flow, const G
   const place_check::Buffers buffers(flow, report);
   const place_check::ValuesInFlight in_flight = place_check::FindValuesInFlight(flow);
   place_check::CheckFlights(flow, in_flight, report);
+  place_check::CheckReadOnly(flow, in_flight, report);
   // A walk in an order that cannot run would report every read as stale.
   const bool runs = report.size() == before;
   Report unheard;

@@ -105,6 +105,58 @@ computation first
   EXPECT_THAT(Check(original, placed), Breaks(PlacedRule::kAliasSpace));
 }
 
+// A loop of the elementwise fusion %up, which the compiler lists as aliasing its operand, and of
+// one more behind the loop.
+constexpr char kListedTwice[] = R"(
+computation step
+  s.p0 = f32[1024] parameter() number=0
+  ROOT s.n = f32[1024] negate(s.p0)
+computation body
+  bp = (s32[], f32[1024]) parameter() number=0
+  bi = s32[] get-tuple-element(bp) index=0
+  bx = f32[1024] get-tuple-element(bp) index=1
+  one = s32[] constant() value=1
+  ni = s32[] add(bi, one)
+  c = f32[1024] constant() value=3
+  up = f32[1024] fusion(c) calls=step config={"aliasing_operands":{"lists":[{"indices":["0","1"]}]}}
+  nx = f32[1024] add(bx, up)
+  ROOT bt = (s32[], f32[1024]) tuple(ni, nx)
+computation condition
+  cp = (s32[], f32[1024]) parameter() number=0
+  ci = s32[] get-tuple-element(cp) index=0
+  five = s32[] constant() value=5
+  ROOT less = pred[] compare(ci, five)
+entry main
+  x = f32[1024] parameter() number=0
+  w = f32[1024] parameter() number=1
+  zero = s32[] constant() value=0
+  count = s32[] copy(zero)
+  start = f32[1024] copy(x)
+  t = (s32[], f32[1024]) tuple(count, start)
+  loop = (s32[], f32[1024]) while(t) calls=body,condition
+  lx = f32[1024] get-tuple-element(loop) index=1
+  last = f32[1024] fusion(w) calls=step config={"aliasing_operands":{"lists":[{"indices":["0","1"]}]}}
+  sum = f32[1024] add(lx, last)
+  ROOT r = (f32[1024], f32[1024]) tuple(last, sum)
+)";
+
+TEST(CheckPlaced, FindsWritesOverConstantsAndOverParametersThatAreNotDonated) {
+  EXPECT_THAT(Check(kListedTwice, kListedTwice), IsEmpty());
+  EXPECT_THAT(Check(kListedTwice,
+                    Replaced(kListedTwice, "fusion(c) calls=step", "fusion(c) calls=step over=0")),
+              Breaks(PlacedRule::kReadOnly));
+  const std::string over_parameter =
+      Replaced(kListedTwice, "fusion(w) calls=step", "fusion(w) calls=step over=0");
+  EXPECT_THAT(Check(kListedTwice, over_parameter), Breaks(PlacedRule::kReadOnly));
+  const std::string donated = "alias 1 0\n";
+  EXPECT_THAT(Check(kListedTwice + donated, over_parameter + donated), IsEmpty());
+}
+
+TEST(CheckPlaced, FindsALoopThatBeginsWithAParameterAndChangesIt) {
+  const std::string loop = Replaced(kListedTwice, "tuple(count, start)", "tuple(count, x)");
+  EXPECT_THAT(Check(loop, loop), Breaks(PlacedRule::kReadOnly));
+}
+
 // A module in which these lines make %got. They may fill %into.
 std::string Filling(absl::string_view lines) {
   return absl::StrCat(R"(

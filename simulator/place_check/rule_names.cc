@@ -56,6 +56,8 @@ absl::string_view PlacedRuleName(PlacedRule rule) {
       return "alias_space";
     case PlacedRule::kStaleRead:
       return "stale_read";
+    case PlacedRule::kReadOnly:
+      return "read_only";
     case PlacedRule::kWriteDuringCopy:
       return "write_during_copy";
     case PlacedRule::kMoveInFlight:
