@@ -49,6 +49,7 @@ std::string AliasFault(const Instruction& original, const Graph& placed, int com
     return "has an alias that the original lacks, but is no fusion";
   const size_t operands = instruction.operands.size();
   const std::vector<std::vector<int32_t>> lists = ListedAliases(original);
+  const std::vector<InPlacePair> pairs = InPlaceRules(placed).Pairs(computation, index);
   for (auto alias = is.begin() + was.size(); alias != is.end(); ++alias) {
     const int64_t operand = alias->operand_index();
     const size_t leaf = LeafAt(instruction.proto->shape(), alias->output_shape_index());
@@ -60,6 +61,10 @@ std::string AliasFault(const Instruction& original, const Graph& placed, int com
     }
     if (!SameShape(placed.ShapeOf(computation, instruction.operands[operand]), *leaves[leaf])) {
       return absl::StrCat("has an alias of operand ", operand, ", whose shape differs");
+    }
+    for (const InPlacePair& pair : pairs) {
+      if (pair.operand != operand || pair.output_leaf == leaf) continue;
+      return absl::StrCat("has two results in the buffer of operand ", operand);
     }
   }
   return "";

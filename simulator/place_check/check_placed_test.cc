@@ -105,8 +105,7 @@ computation first
   EXPECT_THAT(Check(original, placed), Breaks(PlacedRule::kAliasSpace));
 }
 
-// A loop of the elementwise fusion %up, which the compiler lists as aliasing its operand, and of
-// one more behind the loop.
+// The compiler lists %up, in a loop, and %last, behind the loop, as aliasing their operands.
 constexpr char kListedTwice[] = R"(
 computation step
   s.p0 = f32[1024] parameter() number=0
@@ -150,6 +149,25 @@ TEST(CheckPlaced, FindsWritesOverConstantsAndOverParametersThatAreNotDonated) {
   EXPECT_THAT(Check(kListedTwice, over_parameter), Breaks(PlacedRule::kReadOnly));
   const std::string donated = "alias 1 0\n";
   EXPECT_THAT(Check(kListedTwice + donated, over_parameter + donated), IsEmpty());
+}
+
+TEST(CheckPlaced, FindsTwoResultsOverOneOperand) {
+  const std::string original = R"(
+computation step
+  s.p0 = f32[1024] parameter() number=0
+  s.n = f32[1024] negate(s.p0)
+  s.a = f32[1024] abs(s.p0)
+  ROOT s.r = (f32[1024], f32[1024]) tuple(s.n, s.a)
+entry main
+  x = f32[1024] parameter() number=0
+  w = f32[1024] negate(x)
+  up = (f32[1024], f32[1024]) fusion(w) calls=step config={"aliasing_operands":{"lists":[{"indices":["0","1","2"]}]}}
+  up1 = f32[1024] get-tuple-element(up) index=1
+  ROOT r = f32[1024] negate(up1)
+)";
+  EXPECT_THAT(Check(original, Replaced(original, "calls=step", "calls=step over=0:1")), IsEmpty());
+  EXPECT_THAT(Check(original, Replaced(original, "calls=step", "calls=step over=0:0 over=0:1")),
+              Breaks(PlacedRule::kAttributes));
 }
 
 TEST(CheckPlaced, FindsALoopThatBeginsWithAParameterAndChangesIt) {
