@@ -49,6 +49,12 @@ size_t HashOfDecisions(const v1::Trajectory& game) {
                       game.initial_return(), span(game.rewards()));
 }
 
+// False for a game of a solver, unless it was searched again.
+bool HasSearchedValues(const v1::Trajectory& game) {
+  return std::any_of(game.root_values().begin(), game.root_values().end(),
+                     [](float value) { return !std::isnan(value); });
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GameBook>> GameBook::Create(const ProgramSet& programs, bool follows,
@@ -174,7 +180,7 @@ std::shared_ptr<const Baselines> GameBook::baselines() const {
 }
 
 SharedTrajectory GameBook::WithSearchedReturns(const SharedTrajectory& game) const {
-  if (game->searched_returns_size() > 0 || game->source() != v1::Trajectory::SELF_PLAY) return game;
+  if (game->searched_returns_size() > 0 || !HasSearchedValues(*game)) return game;
   std::shared_ptr<const Baselines> then;
   {
     const absl::MutexLock lock(&mutex_);

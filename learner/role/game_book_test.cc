@@ -63,6 +63,23 @@ TEST_F(GameBookTest, ConvertsSearchedValuesByTheBaselineOfTheNetworkThatFoundThe
   EXPECT_EQ(book_->WithSearchedReturns(converted), converted);
 }
 
+TEST_F(GameBookTest, ConvertsTheValuesOfADemonstrationThatWasSearchedAgain) {
+  EXPECT_EQ(book_->Accept(Play(1)), absl::OkStatus());
+  book_->Refresh(100);
+  const ReturnBaseline then = book_->baselines()->at(programs_[0].sha256());
+  v1::Trajectory game = Play(2, programs_[0], v1::Trajectory::DEMONSTRATION);
+  const SharedTrajectory shown = std::make_shared<const v1::Trajectory>(game);
+  // A solver finds no values.
+  EXPECT_EQ(book_->WithSearchedReturns(shown), shown);
+  game.set_network_step(150);
+  game.set_root_values(0, 0.5F);
+  const SharedTrajectory converted =
+      book_->WithSearchedReturns(std::make_shared<const v1::Trajectory>(game));
+  ASSERT_EQ(converted->searched_returns_size(), game.accesses_size());
+  const HbmShare expected = then.FromNetwork(NetworkValue(0.5), game.accesses(0));
+  EXPECT_FLOAT_EQ(converted->searched_returns(0), static_cast<float>(expected.share()));
+}
+
 TEST_F(GameBookTest, CountsAGameOnceHoweverOftenItIsDrawn) {
   const v1::Trajectory game = Play(1);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(book_->Accept(game), absl::OkStatus());
