@@ -1,6 +1,8 @@
 // Tests of which states a training run can be resumed from, and which it refuses.
 
+#include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -98,6 +100,21 @@ TEST(Resume, StoppedAtOnceItKeepsTheCheckpointBefore) {
   std::filesystem::copy_file(folder + "/checkpoints/previous", folder + "/checkpoints/latest",
                              std::filesystem::copy_options::overwrite_existing);
   EXPECT_EQ(ResumeRun(folder)->iteration(), 2);
+}
+
+TEST(Resume, TheProcessThatAnotherOneHasReplacedWritesNothingMore) {
+  const std::string folder = NewFolder("replaced");
+  const std::unique_ptr<TrainingRun> run = StartRun(folder, SmallConfig());
+  ASSERT_TRUE(run->Run({.iterations = 2}, nullptr).ok());
+  const std::map<std::string, std::string> before = FilesOf(folder);
+  // On a file system without locks a second process gets the lock, too.
+  std::ofstream(folder + "/lock") << "process 1 on b, since today";
+  for (const uint64_t iterations : {2, 4}) {
+    const absl::Status status = run->Run({.iterations = iterations}, nullptr);
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_THAT(status.message(), HasSubstr("has taken over this run (process 1 on b"));
+  }
+  EXPECT_TRUE(FilesOf(folder) == before);
 }
 
 TEST(Resume, RefusesACheckpointThatIsDamaged) {

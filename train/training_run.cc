@@ -71,6 +71,7 @@ absl::Status TrainingRun::Run(const RunLimits& limits,
     state_.set_seconds(state_.seconds() + absl::ToDoubleSeconds(SteadyNow() - start));
     state_.set_iteration(state_.iteration() + 1);
     DescribeTotals(state_, trained_.step(), metrics);
+    MMZ_RETURN_IF_ERROR(lock_.Check());
     MMZ_RETURN_IF_ERROR(directory_.AppendMetrics(metrics));
     last = Capture();
     if (!last.ok()) return last.status();

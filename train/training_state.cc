@@ -132,6 +132,7 @@ absl::StatusOr<TrainingRun::Saved> TrainingRun::Capture() const {
 }
 
 absl::Status TrainingRun::Save(const Saved& saved) {
+  MMZ_RETURN_IF_ERROR(lock_.Check());
   MMZ_RETURN_IF_ERROR(directory_.WriteGames(saved.iteration, saved.games));
   // A second checkpoint of the same iteration does not replace the previous one: two equal
   // checkpoints are no better than one.
