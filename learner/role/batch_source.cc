@@ -143,7 +143,7 @@ void BatchSource::ImitateTheBest(std::vector<DrawnPosition>& imitated) {
   }
 }
 
-bool BatchSource::MakeBlock() {
+void BatchSource::MakeBlock() {
   const BatchShape& shape = options_.shape;
   DrawnRows rows;
   const absl::Time start = SteadyNow();
@@ -156,7 +156,7 @@ bool BatchSource::MakeBlock() {
     generation = generation_;
     draw_seconds_ += absl::ToDoubleSeconds(made_since - start);
   }
-  if (!drawn) return false;
+  if (!drawn) return;
   book_.RefreshNewPrograms();
   ImitateTheBest(rows.imitated);
   const std::shared_ptr<const Baselines> baselines = book_.baselines();
@@ -169,18 +169,13 @@ bool BatchSource::MakeBlock() {
   {
     const absl::MutexLock lock(&mutex_);
     make_seconds_ += absl::ToDoubleSeconds(SteadyNow() - made_since);
+    last_refusal_ = std::string(batches.status().message());
     if (!batches.ok()) {
       refused_rows_ += kBatchesInBlock * shape.rows;
-      last_refusal_ = std::string(batches.status().message());
-      return false;
+      return;
     }
   }
-  {
-    const absl::MutexLock lock(&mutex_);
-    last_refusal_.clear();
-  }
   Enqueue(*std::move(batches), generation);
-  return true;
 }
 
 void BatchSource::Enqueue(std::vector<LearningBatch> batches, uint64_t generation) {
@@ -189,9 +184,7 @@ void BatchSource::Enqueue(std::vector<LearningBatch> batches, uint64_t generatio
   };
   for (LearningBatch& batch : batches) {
     const absl::MutexLock lock(&mutex_);
-    // Next makes the condition true; the destructor is noticed at the latest after the timeout.
-    while (!mutex_.AwaitWithTimeout(absl::Condition(&has_room), kPatience)) {
-    }
+    mutex_.Await(absl::Condition(&has_room));
     if (stopping_ || generation != generation_) return;
     queue_.push_back(std::move(batch));
   }

@@ -97,7 +97,7 @@ class BatchSource final : public BatchChannel {
 
  private:
   void Work();
-  bool MakeBlock();
+  void MakeBlock();
   void ImitateTheBest(std::vector<DrawnPosition>& imitated);
   bool DrawRows(v1::Selection selection, size_t count, std::vector<DrawnPosition>& drawn);
   // Batches of a generation that has been dropped meanwhile do not enter the queue.
