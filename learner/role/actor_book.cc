@@ -14,6 +14,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/rounding.h"
+#include "base/status_macros.h"
 #include "env/program_rules.h"
 
 namespace mallocmuzero {
@@ -70,13 +71,8 @@ double Increase(uint64_t now, uint64_t before) {
   return now > before ? static_cast<double>(now - before) : 0;
 }
 
-}  // namespace
-
-ActorBook::ActorBook(const std::vector<std::string>& programs) : programs_(programs.size()) {
-  for (size_t p = 0; p < programs.size(); ++p) program_of_[programs[p]] = p;
-}
-
-absl::Status ActorBook::Check(const v1::ActorReport& report) const {
+// The errors of ActorBook::Report, but for the number of actors.
+absl::Status CheckReport(const v1::ActorReport& report) {
   if (report.rules_version() != kGameRulesVersion) {
     return absl::FailedPreconditionError(
         absl::StrCat("the actor's release has rules ", report.rules_version(),
@@ -107,8 +103,28 @@ absl::Status ActorBook::Check(const v1::ActorReport& report) const {
   return absl::OkStatus();
 }
 
+// The report without its lists and without control characters. Its number of outcomes is the
+// highest so far.
+v1::ActorReport StoredReport(const v1::ActorReport& report, uint64_t known_outcomes) {
+  v1::ActorReport stored = report;
+  stored.set_outcomes_number(std::max(report.outcomes_number(), known_outcomes));
+  stored.set_blocked_on(WithoutControls(report.blocked_on()));
+  stored.set_trouble(WithoutControls(report.trouble()));
+  stored.clear_outcomes();
+  stored.clear_candidate_games();
+  stored.clear_demonstrated();
+  stored.DiscardUnknownFields();
+  return stored;
+}
+
+}  // namespace
+
+ActorBook::ActorBook(const std::vector<std::string>& programs) : programs_(programs.size()) {
+  for (size_t p = 0; p < programs.size(); ++p) program_of_[programs[p]] = p;
+}
+
 absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
-  if (absl::Status status = Check(report); !status.ok()) return status;
+  MMZ_RETURN_IF_ERROR(CheckReport(report));
   const absl::MutexLock lock(&mutex_);
   if (now >= next_forgetting_) Forget(now);
   const auto [entry, is_new] = actors_.try_emplace(report.actor());
@@ -140,19 +156,18 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
   // The outcomes come again if the answer to the report before was lost.
   const uint64_t known_outcomes = is_new ? 0 : before.outcomes_number();
   const bool counted = report.outcomes_number() > 0 && report.outcomes_number() <= known_outcomes;
+  if (!counted) AddOutcomes(report);
   actor.last = now;
-  actor.report = report;
-  actor.report.set_outcomes_number(std::max(report.outcomes_number(), known_outcomes));
-  actor.report.set_blocked_on(WithoutControls(report.blocked_on()));
-  actor.report.set_trouble(WithoutControls(report.trouble()));
-  actor.report.clear_outcomes();
-  actor.report.clear_candidate_games();
-  actor.report.clear_demonstrated();
-  actor.report.DiscardUnknownFields();
+  actor.report = StoredReport(report, known_outcomes);
+  if (report.leaving()) actors_.erase(entry);
+  return absl::OkStatus();
+}
+
+void ActorBook::AddOutcomes(const v1::ActorReport& report) {
   for (const v1::ActorReport::Outcome& outcome : report.outcomes()) {
     const auto found = program_of_.find(outcome.program_sha256());
     // The program may belong to an earlier assignment.
-    if (counted || found == program_of_.end() || outcome.games() == 0) continue;
+    if (found == program_of_.end() || outcome.games() == 0) continue;
     Program& program = programs_[found->second];
     program.best_return = program.games == 0 ? outcome.best_return()
                                              : std::max(program.best_return, outcome.best_return());
@@ -161,8 +176,6 @@ absl::Status ActorBook::Report(const v1::ActorReport& report, absl::Time now) {
     const double rate = std::min(1.0, static_cast<double>(outcome.games()) / seen);
     program.mean_return += rate * (outcome.mean_return() - program.mean_return);
   }
-  if (report.leaving()) actors_.erase(entry);
-  return absl::OkStatus();
 }
 
 void ActorBook::Forget(absl::Time now) {

@@ -71,8 +71,8 @@ class ActorBook {
     double best_return = 0;
   };
 
-  absl::Status Check(const v1::ActorReport& report) const;
   std::vector<std::optional<HbmShare>> Returns(double Program::*which) const;
+  void AddOutcomes(const v1::ActorReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Forget(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::flat_hash_map<std::string, size_t> program_of_;
