@@ -112,6 +112,7 @@ v1::ActorReport StoredReport(const v1::ActorReport& report, uint64_t known_outco
   stored.set_trouble(WithoutControls(report.trouble()));
   stored.clear_outcomes();
   stored.clear_candidate_games();
+  stored.clear_known_games();
   stored.clear_demonstrated();
   stored.DiscardUnknownFields();
   return stored;

@@ -58,6 +58,19 @@ TEST(ActorBook, KeepsNoFieldsThatItDoesNotKnow) {
   EXPECT_EQ(book.StoredBytes(), ReportOf("a", 5).ByteSizeLong());
 }
 
+TEST(ActorBook, KeepsNoListsOfAReport) {
+  ActorBook book({"p"});
+  v1::ActorReport report = ReportOf("a", 5);
+  AddOutcome(report, "p", 2, 0.5);
+  report.mutable_candidate_games()->set_sha256(std::string(32, 'c'));
+  report.mutable_candidate_games()->add_programs()->set_program_sha256("p");
+  report.add_demonstrated("p");
+  // An actor can send any number of these, of programs that are not there, too.
+  for (int k = 0; k < 1000; ++k) report.add_known_games()->set_program_sha256(std::string(32, 'k'));
+  ASSERT_TRUE(book.Report(report, kStart).ok());
+  EXPECT_EQ(book.StoredBytes(), ReportOf("a", 5).ByteSizeLong());
+}
+
 TEST(ActorBook, TellsRatesLagAndSilence) {
   ActorBook book({"p"});
   ASSERT_TRUE(book.Report(ReportOf("a", 5), kStart).ok());
