@@ -113,7 +113,7 @@ class ActorState {
 
   bool MayBeginLocked(absl::Time now) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void AddOutcome(const std::string& program, double value) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  uint64_t Lag() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  uint64_t Lag() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return newest_step_ > inputs_.step ? newest_step_ - inputs_.step : 0;
   }
 

@@ -73,7 +73,7 @@ GameBook::GameBook(const ProgramSet& programs, ProgramRecords records, bool foll
   PublishBaselines();
 }
 
-bool GameBook::IsKnown(const Id& id, size_t hash) {
+bool GameBook::IsKnown(const Id& id, size_t hash) const {
   for (const Seen* seen : {&seen_, &seen_before_}) {
     const auto found = seen->find(id);
     if (found != seen->end()) return found->second == hash;

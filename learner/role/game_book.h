@@ -118,7 +118,7 @@ class GameBook {
 
   GameBook(const ProgramSet& programs, ProgramRecords records, bool follows);
 
-  bool IsKnown(const Id& id, size_t hash) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsKnown(const Id& id, size_t hash) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void RefreshRecord(size_t p) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PublishBaselines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
