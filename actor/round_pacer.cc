@@ -1,8 +1,9 @@
 #include "actor/round_pacer.h"
-#include "base/rounding.h"
 
 #include <algorithm>
 #include <cstdint>
+
+#include "base/rounding.h"
 
 namespace mallocmuzero {
 namespace {

@@ -26,10 +26,9 @@ inline constexpr size_t kMostBestVersions = 64;
 std::vector<BestVersion> ListBestVersions(const std::string& folder);
 
 // Adds a mapping as the next version: FOLDER/000012.mapping. Makes the folder. Adds nothing if the
-// latest version is the same mapping. If there are then
-// more than `most` versions (at least 4), every second one of the older three quarters is removed,
-// but not the first, so that the old part of the history gets coarser but stays complete. Errors
-// name the file.
+// latest version is the same mapping. If there are then more than `most` versions (at least 4),
+// every second one of the older three quarters is removed, but not the first. So the old part of
+// the history gets coarser but stays complete. Errors name the file.
 absl::Status AddBestVersion(const std::string& folder, const v1::Mapping& mapping,
                             size_t most = kMostBestVersions);
 

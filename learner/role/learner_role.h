@@ -70,7 +70,7 @@ class LearnerRole {
   uint64_t step() const;
 
  private:
-  class Impl;  // learner_role.cc
+  class Impl;  // learner_role_impl.h
 
   explicit LearnerRole(std::unique_ptr<Impl> impl);
 
