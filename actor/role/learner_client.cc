@@ -97,6 +97,7 @@ class LearnerClient::Impl {
   absl::Status Report();
   absl::Status Assign();
   void WatchAgainAndAgain();
+  void Follow(CheckpointWatch& watch, Backoff& backoff);
   absl::Status FetchWeights(const v1::CheckpointNotice& notice);
   absl::Status FetchCandidate();
   absl::Status Fetch(Thread thread, const std::string& sha256, uint64_t bytes, Partial& partial);
@@ -120,6 +121,7 @@ class LearnerClient::Impl {
 
   // Used by the watcher only.
   std::string have_sha256_;
+  uint64_t superseded_ = 0;     // fetches of weights in a row that the learner no longer had
   std::string lost_candidate_;  // SHA-256 of a candidate that the learner no longer has
   Partial partial_weights_;
   Partial partial_candidate_;
@@ -246,48 +248,49 @@ absl::Status LearnerClient::Impl::Assign() {
 
 void LearnerClient::Impl::WatchAgainAndAgain() {
   Backoff backoff(options_.seed + 1);
-  uint64_t superseded = 0;  // fetches in a row
   while (!stop_.HasBeenNotified()) {
     CheckpointWatch watch(*stub_, *options_.security, have_sha256_);
     SetWatch(&watch);
-    uint64_t noted = 0;
-    std::optional<v1::CheckpointNotice> wanted;
-    while (!stop_.HasBeenNotified() && !watch.done()) {
-      if (watch.Await(kLook)) {
-        wanted = watch.Take();
-        // Read once, since the count may grow between two reads.
-        const uint64_t notices = watch.notices();
-        const absl::MutexLock lock(&mutex_);
-        figures_.notices += notices - std::exchange(noted, notices);
-      }
-      if (const absl::Status status = FetchCandidate(); !status.ok()) {
-        NoteWeights(status);
-        break;
-      }
-      if (!wanted.has_value() || !options_.fetch_weights ||
-          (hooks_.wants_weights && !hooks_.wants_weights())) {
-        continue;
-      }
-      const absl::Status status = FetchWeights(*wanted);
-      wanted.reset();
-      // The learner has newer weights and no longer this version; the next notice will name them.
-      // Only a repeated failure is noted, because a single one is normal.
-      if (absl::IsNotFound(status)) {
-        if (superseded++ > 0) {
-          NoteWeights(status);
-          stop_.WaitForNotificationWithTimeout(backoff.Next());
-        }
-        continue;
-      }
-      superseded = 0;
-      NoteWeights(status);
-      if (!status.ok()) break;
-      backoff.Reset();
-    }
+    Follow(watch, backoff);
     SetWatch(nullptr);
     // The watch's error is not noted, because the next report will fail for the same reason.
     watch.CancelAndWait();
     stop_.WaitForNotificationWithTimeout(backoff.Next());
+  }
+}
+
+// Fetches what is wanted until the watch has ended or a transfer fails.
+void LearnerClient::Impl::Follow(CheckpointWatch& watch, Backoff& backoff) {
+  uint64_t noted = 0;
+  std::optional<v1::CheckpointNotice> wanted;
+  while (!stop_.HasBeenNotified() && !watch.done()) {
+    if (watch.Await(kLook)) {
+      wanted = watch.Take();
+      // Read once, since the count may grow between two reads.
+      const uint64_t notices = watch.notices();
+      const absl::MutexLock lock(&mutex_);
+      figures_.notices += notices - std::exchange(noted, notices);
+    }
+    if (const absl::Status status = FetchCandidate(); !status.ok()) return NoteWeights(status);
+    if (!wanted.has_value() || !options_.fetch_weights ||
+        (hooks_.wants_weights && !hooks_.wants_weights())) {
+      continue;
+    }
+    const absl::Status status = FetchWeights(*wanted);
+    wanted.reset();
+    // The learner has newer weights and no longer this version; the next notice will name them.
+    // Only a repeated failure is noted, because a single one is normal.
+    if (absl::IsNotFound(status)) {
+      if (superseded_++ > 0) {
+        NoteWeights(status);
+        stop_.WaitForNotificationWithTimeout(backoff.Next());
+      }
+      continue;
+    }
+    superseded_ = 0;
+    NoteWeights(status);
+    if (!status.ok()) return;
+    backoff.Reset();
   }
 }
 
