@@ -21,7 +21,7 @@ import random
 import sys
 from statistics import mean
 
-from binary import ROOT, make_parser, run_json
+from binary import ROOT, count, make_parser, run_json
 from training import add_run_options, train, train_all, trained_seconds
 
 CORPUS = ROOT / "workloads"
@@ -143,7 +143,7 @@ def parse_arguments() -> argparse.Namespace:
     add_run_options(parser, seeds=1)
     parser.add_argument(
         "--programs",
-        type=lambda text: tuple(int(number) for number in text.split(",")),
+        type=lambda text: tuple(count(number) for number in text.split(",")),
         default=(8, 16, 32, 64),
         help="numbers of programs, separated by commas; default: 8,16,32,64",
     )

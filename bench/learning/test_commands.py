@@ -52,6 +52,17 @@ def test_tiny_names_a_wrong_argument(
     assert done.stderr.endswith(f"error: argument {fault}\n")
 
 
+@pytest.mark.parametrize("programs", ["8,0", "8,,16", "8,two"])
+def test_curve_names_a_wrong_number_of_programs(tmp_path: pathlib.Path, programs: str) -> None:
+    command = [str(ROOT / "scripts" / "learning-curve"), str(tmp_path), "--programs", programs]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    wrong = programs.split(",")[1]
+    assert done.stderr.endswith(
+        f"error: argument --programs: '{wrong}', a whole number of 1 or more expected\n"
+    )
+
+
 def cells(row: str) -> list[str]:
     return [cell.strip() for cell in row.strip("|").split("|")]
 
