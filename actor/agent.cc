@@ -1,7 +1,10 @@
 #include "actor/agent.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -22,6 +25,9 @@ namespace {
 
 // Mean number of explored decisions of a game; the games of a round take these by turns.
 constexpr float kExplored[] = {2, 4, 8, 1};
+
+// The most games that PlayAgent returns.
+constexpr size_t kMostReturned = 4;
 
 // Time of a decision with search in decisions without search, estimated by their arithmetic.
 double SearchCost(const v1::NetworkConfig& config, uint32_t simulations) {
@@ -80,7 +86,7 @@ absl::StatusOr<AgentGames> PlayAgent(const PlayedProgram& program, const AgentNe
     }
     std::sort(best.begin(), best.end(), std::greater<>());
     best.erase(std::unique(best.begin(), best.end()), best.end());
-    if (best.size() > options.best) best.resize(options.best);
+    if (best.size() > kMostReturned) best.resize(kMostReturned);
     if (options.stop && options.stop()) break;
     pacer.Add(round, absl::ToDoubleSeconds(SteadyNow() - start));
   }

@@ -38,13 +38,10 @@ struct AgentOptions {
   std::function<bool()> stop;  // called between decisions; true ends the round
 
   uint64_t seed = 0;
-
-  // The most games to return.
-  size_t best = 4;
 };
 
 struct AgentGames {
-  // Distinct games, the best first. Empty only if `stop` ended the first round.
+  // Up to four distinct games, the best first. Empty only if `stop` ended the first round.
   std::vector<std::vector<Action>> games;
   uint64_t played = 0;
   uint64_t simulations = 0;
