@@ -1,5 +1,6 @@
 #include "learner/run_checkpoint.h"
 
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/check_field.h"
 #include "base/exists.h"
 #include "base/status_macros.h"
 
@@ -56,6 +58,10 @@ absl::StatusOr<v1::TrainState> ReadState(const Checkpoint& checkpoint) {
   if (checkpoint.training_state.empty() || !state.ParseFromString(checkpoint.training_state)) {
     return absl::InvalidArgumentError("the checkpoint of a training run expected");
   }
+  // A run would make updates without end for a number below 0 or an infinite one, and none for NaN.
+  MMZ_RETURN_IF_ERROR(CheckField(std::isfinite(state.draws_due()) && state.draws_due() > -1,
+                                 "draws_due", "a finite number, 0 or more,"));
+  MMZ_RETURN_IF_ERROR(CheckField(std::isfinite(state.seconds()), "seconds", "a finite number"));
   return state;
 }
 

@@ -20,7 +20,7 @@ namespace mallocmuzero {
 absl::StatusOr<std::optional<Checkpoint>> LoadLatest(const RunDirectory& directory);
 
 // The state of the run that wrote the checkpoint. InvalidArgument if it is a checkpoint of weights
-// only.
+// only, or names a field if the run's time or its draws that are due are not those of a run.
 absl::StatusOr<v1::TrainState> ReadState(const Checkpoint& checkpoint);
 
 // Saves a checkpoint as the latest one; the latest one becomes the previous one. If the machine

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -12,6 +13,7 @@
 #include "base/testing/resource_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "mallocmuzero/v1/train_state.pb.h"
 #include "model/network.h"
 #include "model/network_config.h"
 
@@ -101,6 +103,26 @@ TEST_F(RunCheckpoint, AFullDiskLeavesBothAsTheyWere) {
   EXPECT_EQ(StepOf(latest_), 2);
   EXPECT_EQ(StepOf(previous_), 1);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ + "/checkpoints"), {}), 2);
+}
+
+TEST_F(RunCheckpoint, AStateWithNumbersThatNoRunHasIsRefused) {
+  const auto read = [&](const v1::TrainState& state) {
+    checkpoint_.training_state = state.SerializeAsString();
+    return ReadState(checkpoint_).status();
+  };
+  v1::TrainState state;
+  state.set_draws_due(-1e-9);  // rounding
+  state.set_seconds(7);
+  EXPECT_EQ(read(state), absl::OkStatus());
+  using Limits = std::numeric_limits<double>;
+  for (const double wrong : {Limits::quiet_NaN(), Limits::infinity(), -1e6}) {
+    state.set_draws_due(wrong);
+    EXPECT_EQ(read(state),
+              absl::InvalidArgumentError("draws_due: a finite number, 0 or more, expected"));
+  }
+  state.clear_draws_due();
+  state.set_seconds(Limits::quiet_NaN());
+  EXPECT_EQ(read(state), absl::InvalidArgumentError("seconds: a finite number expected"));
 }
 
 TEST_F(RunCheckpoint, OneThatIsDamagedIsRefusedAndTheOneBeforeNamed) {
