@@ -1,10 +1,10 @@
 #include "train/train_config.h"
 
-#include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "actor/self_play.h"
 #include "base/check_field.h"
@@ -15,8 +15,6 @@
 
 namespace mallocmuzero {
 namespace {
-
-bool IsShare(float x) { return x >= 0 && x <= 1; }
 
 void SetSelfPlay(v1::SelfPlayOptions& self_play) {
   self_play.set_games_per_iteration(64);
@@ -50,37 +48,23 @@ void SetLearner(v1::LearnerOptions& learner) {
   learner.set_ranked_quantile(0.75F);
 }
 
-absl::Status CheckSelfPlay(const v1::SelfPlayOptions& options) {
-  MMZ_RETURN_IF_ERROR(
-      CheckField(options.games_per_iteration() >= 1, "self_play.games_per_iteration", "1 or more"));
-  MMZ_RETURN_IF_ERROR(CheckField(options.games_per_iteration() <= 65536,
-                                 "self_play.games_per_iteration", "65536 or less"));
-  MMZ_RETURN_IF_ERROR(
-      CheckField(options.explored_decisions() >= 0 && std::isfinite(options.explored_decisions()),
-                 "self_play.explored_decisions", "a number of decisions, 0 or more,"));
-  MMZ_RETURN_IF_ERROR(CheckField(IsShare(options.searched_share()), "self_play.searched_share",
-                                 "a share from 0 to 1"));
-  MMZ_RETURN_IF_ERROR(CheckField(IsShare(options.reanalysed_share()), "self_play.reanalysed_share",
-                                 "a share from 0 to 1"));
-  MMZ_RETURN_IF_ERROR(
-      CheckField(IsShare(options.window_share()), "self_play.window_share", "a share from 0 to 1"));
-  return CheckField(options.threads() <= kMostThreads, "self_play.threads",
-                    absl::StrCat(kMostThreads, " or less"));
-}
+constexpr double kMostUint32 = std::numeric_limits<uint32_t>::max();
 
-absl::Status CheckReplay(const v1::ReplayOptions& options) {
-  // Memory for the priorities is taken at the start, about 24 bytes for each decision: 3 GiB.
-  constexpr uint64_t kMostDecisions = uint64_t{1} << 27;
-  MMZ_RETURN_IF_ERROR(
-      CheckField(options.max_decisions() >= 1 && options.max_decisions() <= kMostDecisions,
-                 "replay.max_decisions", absl::StrCat("1 to ", kMostDecisions)));
-  MMZ_RETURN_IF_ERROR(CheckField(options.max_bytes() >= 1, "replay.max_bytes", "1 or more"));
-  MMZ_RETURN_IF_ERROR(CheckField(options.best_games() >= 1, "replay.best_games", "1 or more"));
-  MMZ_RETURN_IF_ERROR(CheckField(IsShare(options.priority_exponent()), "replay.priority_exponent",
-                                 "a number from 0 to 1"));
-  return CheckField(IsShare(options.importance_exponent()), "replay.importance_exponent",
-                    "a number from 0 to 1");
-}
+constexpr FieldRange kSelfPlayRanges[] = {
+    {"games_per_iteration", 1, 65536}, {"explored_decisions", 0, 1e6}, {"searched_share", 0, 1},
+    {"reanalysed_share", 0, 1},        {"threads", 0, kMostThreads},   {"window_share", 0, 1}};
+
+constexpr FieldRange kReplayRanges[] = {
+    // Memory for the priorities is taken at the start, about 24 bytes for each decision: 3 GiB.
+    {"max_decisions", 1, 1 << 27},
+    {"max_bytes", 1, 1e18},
+    {"best_games", 1, kMostUint32},
+    {"priority_exponent", 0, 1},
+    {"importance_exponent", 0, 1}};
+
+constexpr FieldRange kRunRanges[] = {{"demonstration_seconds", 0, 86400},
+                                     {"checkpoint_iterations", 1, kMostUint32},
+                                     {"evaluation_iterations", 1, kMostUint32}};
 
 }  // namespace
 
@@ -116,16 +100,11 @@ absl::Status CheckTrainConfig(const v1::TrainConfig& config) {
                                  "search.kind", "GUMBEL or PUCT"));
   const absl::StatusOr<SearchConfig> search = MakeSearchConfig(config.search());
   if (!search.ok()) return search.status();
-  MMZ_RETURN_IF_ERROR(CheckSelfPlay(config.self_play()));
-  MMZ_RETURN_IF_ERROR(CheckReplay(config.replay()));
+  MMZ_RETURN_IF_ERROR(FirstWrong(OutOfRange(config.self_play(), kSelfPlayRanges), "self_play."));
+  MMZ_RETURN_IF_ERROR(FirstWrong(OutOfRange(config.replay(), kReplayRanges), "replay."));
   MMZ_RETURN_IF_ERROR(CheckLearnerOptions(config.learner()));
   MMZ_RETURN_IF_ERROR(CheckValueTarget(config.learner(), config.network()));
-  MMZ_RETURN_IF_ERROR(CheckField(
-      config.demonstration_seconds() >= 0 && std::isfinite(config.demonstration_seconds()),
-      "demonstration_seconds", "0 or more"));
-  MMZ_RETURN_IF_ERROR(
-      CheckField(config.checkpoint_iterations() >= 1, "checkpoint_iterations", "1 or more"));
-  return CheckField(config.evaluation_iterations() >= 1, "evaluation_iterations", "1 or more");
+  return FirstWrong(OutOfRange(config, kRunRanges), "");
 }
 
 }  // namespace mallocmuzero

@@ -37,7 +37,7 @@ TEST(TrainConfig, NamesTheFieldThatIsWrong) {
        }},
       {"search: simulations is 99999999, not in [1, 2^24]",
        [](v1::TrainConfig& c) { c.mutable_search()->set_simulations(99'999'999); }},
-      {"self_play.threads: 1024 or less expected",
+      {"self_play.threads: 1025 given, 0 to 1024 expected",
        [](v1::TrainConfig& c) { c.mutable_self_play()->set_threads(1025); }},
       {"value_floor", [](v1::TrainConfig& c) { c.mutable_search()->set_value_floor(-1); }},
       {"self_play.games_per_iteration",
@@ -48,7 +48,7 @@ TEST(TrainConfig, NamesTheFieldThatIsWrong) {
        [](v1::TrainConfig& c) { c.mutable_self_play()->set_window_share(-1); }},
       {"replay.max_decisions",
        [](v1::TrainConfig& c) { c.mutable_replay()->set_max_decisions(0); }},
-      {"replay.max_decisions: 1 to 134217728 expected",
+      {"replay.max_decisions: 4294967296 given, 1 to 134217728 expected",
        [](v1::TrainConfig& c) { c.mutable_replay()->set_max_decisions(uint64_t{1} << 32); }},
       {"learner.batch_size", [](v1::TrainConfig& c) { c.mutable_learner()->set_batch_size(0); }},
       {"learner.batch_size",
@@ -63,6 +63,8 @@ TEST(TrainConfig, NamesTheFieldThatIsWrong) {
        [](v1::TrainConfig& c) {
          c.mutable_learner()->set_weight_decay(std::numeric_limits<float>::quiet_NaN());
        }},
+      {"demonstration_seconds: 86401 given, 0 to 86400 expected",
+       [](v1::TrainConfig& c) { c.set_demonstration_seconds(86401); }},
       {"demonstration_seconds", [](v1::TrainConfig& c) { c.set_demonstration_seconds(-1); }},
       {"checkpoint_iterations", [](v1::TrainConfig& c) { c.set_checkpoint_iterations(0); }},
       {"latent", [](v1::TrainConfig& c) { c.mutable_network()->set_latent(0); }},
