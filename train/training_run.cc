@@ -38,6 +38,11 @@ enum Purpose : uint8_t { kGames, kReanalysis, kUpdates, kPrograms };
 // The largest number of games that advance together on one thread: enough to fill a batch.
 constexpr uint32_t kMaxInFlight = 256;
 
+// The number of games that a share of an iteration's games stands for.
+size_t GamesOf(const v1::SelfPlayOptions& options, float share) {
+  return std::lround(share * static_cast<float>(options.games_per_iteration()));
+}
+
 // Whether a limit is reached that ends Run at once.
 bool IsOver(const RunLimits& limits) {
   return (limits.stop && limits.stop()) || SteadyNow() >= limits.deadline;
@@ -132,10 +137,7 @@ std::vector<GameTask> TrainingRun::MakeTasks() {
   }
   const std::vector<double> weights = ProgramWeights(records_->Standings());
   Random programs(RandomOf(kPrograms)());
-  const auto games_of = [&](float share) -> size_t {
-    return std::lround(share * static_cast<float>(options.games_per_iteration()));
-  };
-  const size_t windows = games_of(options.window_share());
+  const size_t windows = GamesOf(options, options.window_share());
   for (uint32_t g = 0; g < options.games_per_iteration(); ++g) {
     const size_t p = DrawProgram(weights, programs_.size(), programs);
     std::shared_ptr<const IncumbentGame> incumbent = g < windows ? incumbent_of(p) : nullptr;
@@ -145,15 +147,20 @@ std::vector<GameTask> TrainingRun::MakeTasks() {
       maker.AddSelfPlay(programs_[p]);
     }
   }
-  if (replay_.games() == 0 || config_.search().simulations() == 0) return std::move(maker).Take();
+  AddReanalyses(maker);
+  return std::move(maker).Take();
+}
+
+void TrainingRun::AddReanalyses(TaskMaker& maker) const {
+  if (replay_.games() == 0 || config_.search().simulations() == 0) return;
+  const v1::SelfPlayOptions& options = config_.self_play();
   std::mt19937_64 random = RandomOf(kReanalysis);
-  const size_t again = games_of(options.reanalysed_share());
+  const size_t again = GamesOf(options, options.reanalysed_share());
   for (size_t i = 0; i < again; ++i) {
     const SharedTrajectory game =
         replay_.game(std::uniform_int_distribution<size_t>(0, replay_.games() - 1)(random));
     maker.AddReanalysis(*programs_.Find(game->program_sha256()), game);
   }
-  return std::move(maker).Take();
 }
 
 absl::StatusOr<bool> TrainingRun::Iterate(const RunLimits& limits, v1::TrainMetrics& metrics) {

@@ -34,6 +34,8 @@
 
 namespace mallocmuzero {
 
+class TaskMaker;  // actor/task_maker.h
+
 // The conditions under which Run returns.
 struct RunLimits {
   absl::Time deadline = absl::InfiniteFuture();  // by SteadyNow
@@ -101,6 +103,7 @@ class TrainingRun {
                                    const std::shared_ptr<const NetworkSnapshot>& network,
                                    uint64_t network_step, v1::TrainMetrics& metrics) const;
   std::vector<GameTask> MakeTasks();
+  void AddReanalyses(TaskMaker& maker) const;
   std::vector<std::optional<HbmShare>> TakeGames(std::vector<v1::Trajectory> games,
                                                  absl::Span<const GameTask> tasks);
   bool IsEvaluation() const;
