@@ -23,7 +23,6 @@ namespace {
 // Lower priorities count as this one, so that every position can be drawn.
 constexpr double kLeastPriority = 1e-6;
 
-// A network may predict NaN, and a single NaN in the tree would spoil its sums for good.
 std::string Key(absl::string_view bytes) { return std::string(bytes.data(), bytes.size()); }
 
 // Ids break ties, so that the result does not depend on the order in which games arrived.
@@ -182,6 +181,7 @@ std::vector<DrawnPosition> TrajectoryBuffer::DrawBest(size_t count, std::mt19937
 
 void TrajectoryBuffer::SetPriority(const PositionKey& key, double priority) {
   const Game* game = Find(key.serial);
+  // A network may predict NaN, and a single NaN in the tree would spoil its sums for good.
   if (game == nullptr || !IsPriority(priority)) return;
   highest_priority_ = HighestOfLate(highest_priority_, priority);
   Store(Slot(*game, key.position), priority);
