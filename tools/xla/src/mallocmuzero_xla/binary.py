@@ -18,6 +18,7 @@ from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.overrides import Item, start_of_copy
 from mallocmuzero_xla.price import Price
+from mallocmuzero_xla.processes import run_with_this_process
 
 _BAD_INPUT = 2
 
@@ -203,7 +204,7 @@ class Binary:
 
     def _call(self, command: str, arguments: _Arguments) -> dict[str, Any]:
         line = [str(self._path), command, *(str(item) for item in arguments), "--json"]
-        result = subprocess.run(line, capture_output=True, text=True, check=False)
+        result = run_with_this_process(line)
         if result.returncode != 0:
             raise failure(command, result.returncode, result.stderr)
         return parsed(command, result.stdout)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import subprocess
 import tempfile
 from collections.abc import Mapping
 
@@ -11,6 +10,7 @@ import zstandard
 
 from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.processes import run_with_this_process
 from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
 
 
@@ -39,7 +39,7 @@ def import_program(
         if fast_memory_bytes is not None:
             command += ["--fast-memory-bytes", str(fast_memory_bytes)]
         command += ["--output", str(output)]
-        result = subprocess.run(command, capture_output=True, text=True, check=False)
+        result = run_with_this_process(command)
     if result.returncode != 0:
         lines = result.stderr.strip().splitlines() or ["no message"]
         raise CaptureError(f"mallocmuzero import failed ({result.returncode}): {lines[-1]}")

@@ -16,6 +16,7 @@ from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.environment import compiler_library
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.processes import with_this_process
 
 COMMAND = "optimize"
 
@@ -111,7 +112,7 @@ def _run(line: list[str], tell: Callable[[str], None]) -> str:
     """Returns the output of the binary; passes Ctrl-C on and waits for the result so far."""
     words: list[str] = []
     with subprocess.Popen(
-        line,
+        with_this_process(line),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -14,6 +14,7 @@ from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.place_search import COMMAND, Found, read_found
 from mallocmuzero_xla.planning import PLACED_SOLVE_SECONDS
+from mallocmuzero_xla.processes import with_this_process
 from mallocmuzero_xla.readable import readable_module
 from mallocmuzero_xla.saved_capture import SavedCapture
 from mallocmuzero_xla.search_capture import Resources
@@ -120,7 +121,7 @@ class PlacedRounds:
         with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
             # Ctrl-C must reach only the search, which then calls `close`.
             process = self._process = subprocess.Popen(
-                line,
+                with_this_process(line),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,

@@ -8,7 +8,6 @@ prints its module itself.
 from __future__ import annotations
 
 import pathlib
-import subprocess
 import tempfile
 from collections.abc import Sequence
 
@@ -18,6 +17,7 @@ from mallocmuzero_xla.environment import compiler_library
 from mallocmuzero_xla.errors import CaptureError, CompileError, UnprintableError, UsageError
 from mallocmuzero_xla.lowering import LoweredProgram, compile_to_text, option_text
 from mallocmuzero_xla.placed_payload import module_of_text
+from mallocmuzero_xla.processes import run_with_this_process
 
 # The programs, by `sha256`, that jax could not print. Compiling them with jax again is useless.
 _unprintable: set[str] = set()
@@ -76,9 +76,7 @@ def _compiled_by_binary(
         line += ["--libtpu", compiler_library(), form, output, *further]
         for name, value in {**program.base_options, **options}.items():
             line += ["--option", f"{name}={option_text(value)}"]
-        result = subprocess.run(
-            [str(word) for word in line], capture_output=True, text=True, check=False
-        )
+        result = run_with_this_process([str(word) for word in line])
         if result.returncode != 0:
             words = (result.stderr.strip().splitlines() or ["no message"])[-1]
             raise CompileError(words.removeprefix("mallocmuzero: "))

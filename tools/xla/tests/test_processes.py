@@ -1,0 +1,78 @@
+"""Processes of the package end with it, even if it is killed."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import select
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from mallocmuzero_xla.processes import run_with_this_process
+
+# A fake binary that says its id in a pipe, and keeps the pipe open until it ends.
+_BINARY = """#!{python}
+import os, signal
+pipe = open({pipe!r}, "w")
+print(os.getpid(), file=pipe, flush=True)
+signal.pause()
+"""
+
+# Each calls the binary, argv[1], in another way.
+_CALLS = {
+    "place": "place_search._run([sys.argv[1]], print)",
+    "placed rounds": (
+        "placed_rounds.PlacedRounds._run(types.SimpleNamespace(_process=None), [sys.argv[1]])"
+    ),
+    "map": "binary.Binary(path).solve(path, path, 5.0)",
+    "import": "importer.import_program({}, 'tpu_v6e', path)",
+    "compile": "readable._compiled_by_binary(program, CHIPS['tpu_v6e'], {}, '--module')",
+}
+
+_PARENT = """
+import pathlib, sys, types
+from mallocmuzero_xla import binary, importer, place_search, placed_rounds, readable
+from mallocmuzero_xla.chips import CHIPS
+path = pathlib.Path(sys.argv[1])
+importer.find_binary = readable.find_binary = lambda: path
+readable.compiler_library = lambda: "libtpu.so"
+program = types.SimpleNamespace(
+    module=b"", compile_options=b"", topology_name="", base_options={{}}
+)
+{call}
+"""
+
+
+@pytest.mark.parametrize("call", _CALLS.values(), ids=_CALLS)
+def test_binary_ends_with_a_killed_search(call: str, tmp_path: pathlib.Path) -> None:
+    binary, pipe = tmp_path / "mallocmuzero", tmp_path / "pipe"
+    binary.write_text(_BINARY.format(python=sys.executable, pipe=str(pipe)), encoding="utf-8")
+    binary.chmod(0o755)
+    os.mkfifo(pipe)
+    script = _PARENT.format(call=call)
+    with (
+        subprocess.Popen([sys.executable, "-c", script, binary]) as search,
+        pipe.open(encoding="utf-8") as words,
+    ):
+        process = int(words.readline())
+        search.kill()
+        search.wait()
+        ended = bool(select.select([words], [], [], 30.0)[0])
+    if not ended:
+        os.kill(process, signal.SIGKILL)
+    assert ended
+
+
+def test_command_gets_the_signals_of_a_shell() -> None:
+    # SIGPIPE and SIGXFSZ, which Python ignores, are the bits 12 and 24.
+    found = run_with_this_process(["/usr/bin/grep", "SigIgn", "/proc/self/status"])
+    assert int(found.stdout.split()[1], 16) & (1 << 12 | 1 << 24) == 0
+
+
+def test_command_that_is_not_there_is_named_in_the_last_line() -> None:
+    found = run_with_this_process(["/absent/mallocmuzero"])
+    assert found.returncode == 1
+    assert "No such file or directory" in found.stderr.splitlines()[-1]
