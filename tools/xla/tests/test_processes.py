@@ -1,4 +1,4 @@
-"""Processes of the package end with it, even if it is killed."""
+"""Processes of the package end with it, even if it is killed, and say why they failed."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 
 import pytest
 
+from mallocmuzero_xla.binary_path import binary_version
 from mallocmuzero_xla.processes import run_with_this_process
 
 # A fake binary that says its id in a pipe, and keeps the pipe open until it ends.
@@ -31,18 +32,19 @@ _CALLS = {
     "import": "importer.import_program({}, 'tpu_v6e', path)",
     "compile": "readable._compiled_by_binary(program, CHIPS['tpu_v6e'], {}, '--module')",
 }
+_READBACK = "binary.Binary(path).readback(path, path, '', '')"  # it ends when stdin closes
 
-_PARENT = """
+_SETUP = """
 import pathlib, sys, types
 from mallocmuzero_xla import binary, importer, place_search, placed_rounds, readable
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.errors import CaptureError
 path = pathlib.Path(sys.argv[1])
 importer.find_binary = readable.find_binary = lambda: path
 readable.compiler_library = lambda: "libtpu.so"
 program = types.SimpleNamespace(
-    module=b"", compile_options=b"", topology_name="", base_options={{}}
+    module=b"", compile_options=b"", topology_name="", base_options={}
 )
-{call}
 """
 
 
@@ -52,7 +54,7 @@ def test_binary_ends_with_a_killed_search(call: str, tmp_path: pathlib.Path) -> 
     binary.write_text(_BINARY.format(python=sys.executable, pipe=str(pipe)), encoding="utf-8")
     binary.chmod(0o755)
     os.mkfifo(pipe)
-    script = _PARENT.format(call=call)
+    script = _SETUP + call
     with (
         subprocess.Popen([sys.executable, "-c", script, binary]) as search,
         pipe.open(encoding="utf-8") as words,
@@ -64,6 +66,28 @@ def test_binary_ends_with_a_killed_search(call: str, tmp_path: pathlib.Path) -> 
     if not ended:
         os.kill(process, signal.SIGKILL)
     assert ended
+
+
+@pytest.mark.parametrize("call", [*_CALLS.values(), _READBACK], ids=[*_CALLS, "readback"])
+def test_message_that_is_not_utf_8_is_the_reason_all_the_same(
+    call: str, tmp_path: pathlib.Path
+) -> None:
+    binary = tmp_path / "mallocmuzero"
+    binary.write_bytes(b"#!/bin/sh\necho 'p\xe4th: no such file' 1>&2\nexit 1\n")
+    binary.chmod(0o755)
+    script = f"{_SETUP}\ntry: {call}\nexcept CaptureError as error: print(ascii(error.args[0]))"
+    found = subprocess.run(
+        [sys.executable, "-c", script, binary], capture_output=True, text=True, check=False
+    )
+    assert found.stderr == ""
+    assert r"p\ufffdth: no such file" in found.stdout
+
+
+def test_version_that_is_not_utf_8_is_unknown(tmp_path: pathlib.Path) -> None:
+    binary = tmp_path / "mallocmuzero"
+    binary.write_bytes(b"#!/bin/sh\necho 'm\xe4llocmuzero'\n")
+    binary.chmod(0o755)
+    assert binary_version(binary) == (None, None)
 
 
 def test_command_gets_the_signals_of_a_shell() -> None:

@@ -60,7 +60,7 @@ class Server:
 
 def _require_client(path: pathlib.Path) -> None:
     """Raises UsageError if the binary has no commands for the network, as that of the wheel."""
-    asked = subprocess.run([path, "status", "--help"], capture_output=True, text=True, check=False)
+    asked = run_with_this_process([str(path), "status", "--help"])
     if asked.returncode:
         raise UsageError(
             f"server: {path} cannot call one, as that of the wheel: name the binary of a build in "
@@ -217,14 +217,13 @@ class _Reader:
     """
 
     def __init__(self, command: list[str]) -> None:
-        self._errors = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         # Ctrl-C must reach only the loop, which still has results to save.
         self._process = subprocess.Popen(
             [*command, "--hlo", "-", "--json"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,
-            text=True,
             start_new_session=True,
         )
         self._end = weakref.finalize(self, _end, self._process)
@@ -240,14 +239,14 @@ class _Reader:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(f"{hlo}\n")
+            self._process.stdin.write(os.fsencode(hlo) + b"\n")
             self._process.stdin.flush()
         line = self._process.stdout.readline()
         if line:
-            return parsed("readback", line)
+            return parsed("readback", line.decode("utf-8", errors="replace"))
         code = self._process.wait()
         self._errors.seek(0)
-        raise failure("readback", code, self._errors.read())
+        raise failure("readback", code, self._errors.read().decode("utf-8", errors="replace"))
 
 
 def _version(name: str) -> tuple[str, int]:
@@ -258,7 +257,7 @@ def _version(name: str) -> tuple[str, int]:
         return name, 0
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(OSError):
         process.communicate()
 

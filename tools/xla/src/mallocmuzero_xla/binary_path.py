@@ -99,7 +99,12 @@ def binary_version(binary: pathlib.Path) -> tuple[str | None, str | None]:
     """Returns version and commit that `binary --version` prints; None for what it does not say."""
     try:
         result = subprocess.run(
-            [binary, "--version"], capture_output=True, text=True, timeout=_SECONDS, check=False
+            [binary, "--version"],
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+            encoding="utf-8",
+            errors="replace",
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise UsageError(f"{binary} does not start on this machine: {error}") from error

@@ -116,7 +116,7 @@ def _run(line: list[str], tell: Callable[[str], None]) -> str:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        text=True,
+        encoding="utf-8",
         errors="replace",
         start_new_session=True,
     ) as process:

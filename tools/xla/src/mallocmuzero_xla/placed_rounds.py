@@ -125,7 +125,8 @@ class PlacedRounds:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                text=True,
+                encoding="utf-8",
+                errors="replace",
                 start_new_session=True,
             )
             try:

@@ -30,5 +30,14 @@ def with_this_process(command: Sequence[str]) -> list[str]:
 
 
 def run_with_this_process(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Runs a command, which ends with this process, and returns what it has printed."""
-    return subprocess.run(with_this_process(command), capture_output=True, text=True, check=False)
+    """Runs a command, which ends with this process, and returns what it has printed.
+
+    A path in it, or a message of the system, may have bytes that are not UTF-8: they become U+FFFD.
+    """
+    return subprocess.run(
+        with_this_process(command),
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        errors="replace",
+    )
