@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
@@ -48,3 +49,8 @@ def artefact_of(fn: Any, *args: Any, options: Any = OPTIONS, **jit_options: Any)
         expected_cycles=900.0,
         compiler_options=options,
     )
+
+
+def warnings_in(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Returns the lines of the log at level WARNING."""
+    return [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]

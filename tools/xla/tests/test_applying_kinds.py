@@ -1,0 +1,73 @@
+"""apply() takes all kinds of functions: methods, and those of frameworks and exports."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pytest
+
+jax = pytest.importorskip("jax", reason="calls functions on the CPU")
+
+import jax.numpy as jnp  # noqa: E402
+from cpu_artefacts import artefact_of, inputs, make_cpu_a_chip, step, warnings_in  # noqa: E402
+
+from mallocmuzero_xla.applying import apply  # noqa: E402
+from mallocmuzero_xla.chips import CHIPS  # noqa: E402
+from mallocmuzero_xla.errors import UsageError  # noqa: E402
+from mallocmuzero_xla.lowering import lower  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def cpu_is_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_cpu_a_chip(monkeypatch)
+
+
+def test_bound_method_of_a_jitted_function_has_its_object() -> None:
+    class Model:
+        scale = 3.0
+
+        @functools.partial(jax.jit, static_argnums=0)
+        def step(self, x: Any) -> Any:
+            return self.scale * x
+
+    model, x = Model(), jnp.ones(3)
+    artefact = artefact_of(model.step, x)
+    fast = apply(model.step, artefact)
+    assert float(fast(x)[0]) == 3.0
+    assert fast.artefact == artefact
+
+
+class FrameworkJit:
+    """A function with a jit of a framework's own, whose `lower` returns something else."""
+
+    def __call__(self, *args: Any) -> Any:
+        return step(*args)
+
+    def lower(self, *_: Any) -> object:
+        return object()
+
+
+def test_function_that_a_framework_has_jitted_runs_as_it_is(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fast = apply(FrameworkJit(), artefact_of(step, *inputs()))
+    assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    (line,) = warnings_in(caplog)
+    assert "lowers to a builtins.object, not as jax.jit does: give the function itself" in line
+
+
+def test_search_for_a_function_that_a_framework_has_jitted_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mallocmuzero_xla.lowering.prepare_environment", lambda: None)
+    monkeypatch.setattr("mallocmuzero_xla.lowering.chip_devices", lambda _: jax.devices())
+    with pytest.raises(UsageError, match="give the function itself"):
+        lower(FrameworkJit(), inputs(), CHIPS["tpu_v6e"])
+
+
+def test_exported_function_has_an_artefact_of_its_own() -> None:
+    called = jax.export.export(jax.jit(step))(*inputs()).call
+    fast = apply(called, artefact_of(called, *inputs()))
+    assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    assert fast.artefact is not None

@@ -1,0 +1,58 @@
+"""Files of artefacts."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jax", reason="calls functions on the CPU")
+
+from cpu_artefacts import artefact_of, inputs, make_cpu_a_chip, step
+
+from mallocmuzero_xla.artefact import load_artefact
+from mallocmuzero_xla.errors import UsageError
+
+
+@pytest.fixture(autouse=True)
+def cpu_is_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
+    make_cpu_a_chip(monkeypatch)
+
+
+def test_saved_artefact_is_read_as_it_was(tmp_path: pathlib.Path) -> None:
+    artefact = artefact_of(step, *inputs())
+    artefact.save(tmp_path / "a.json")
+    assert load_artefact(tmp_path / "a.json") == artefact
+    assert artefact.gain == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("kind", "x"), "not an artefact"),
+        (("format", 9), "format 9, expected 1"),
+        (("compiler_options", {"a": 1}), "damaged artefact"),
+        (("compiler_options", []), "damaged artefact .compiler_options is not an object"),
+        (("versions", []), "damaged artefact .versions is not an object"),
+        (("own_options", [["a", "b"]]), "damaged artefact .own_options is not an object"),
+        (("surplus", 1), "damaged artefact"),
+        (("expected_cycles", "900"), "damaged artefact .expected_cycles is not a number above 0"),
+        (("expected_cycles", None), "damaged artefact .expected_cycles is not a number above 0"),
+        (("default_cycles", 0), "damaged artefact .default_cycles is not a number above 0"),
+        (("devices", "1"), "damaged artefact .devices is not a whole number above 0"),
+        (("found", []), "damaged artefact .found is not an object"),
+        (("executable", {"file": 5, "sha256": "0"}), "executable has something other than texts"),
+    ],
+)
+def test_file_of_something_else_is_refused(
+    tmp_path: pathlib.Path, change: tuple[str, Any], message: str
+) -> None:
+    path = tmp_path / "a.json"
+    artefact_of(step, *inputs()).save(path)
+    fields = json.loads(path.read_text(encoding="utf-8"))
+    fields[change[0]] = change[1]
+    path.write_text(json.dumps(fields), encoding="utf-8")
+    with pytest.raises(UsageError, match=message):
+        load_artefact(path)
