@@ -15,14 +15,18 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from cpu_artefacts import artefact_of, inputs, make_cpu_a_chip, step  # noqa: E402
 from jax.experimental.layout import Format, Layout  # noqa: E402
+from placed_world import on_cpu  # noqa: E402
 
 from mallocmuzero_xla.applying import apply  # noqa: E402
 from mallocmuzero_xla.artefact import Artefact  # noqa: E402
 from mallocmuzero_xla.fitting import Registry  # noqa: E402
 
+_AUTO = jax.sharding.AxisType.Auto
+
 
 @pytest.fixture(autouse=True)
 def cpu_is_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
+    on_cpu(monkeypatch)  # four devices
     make_cpu_a_chip(monkeypatch)
 
 
@@ -191,3 +195,30 @@ def test_function_works_inside_transformations() -> None:
     gradient = jax.grad(lambda w: fast(w, x).sum())(weights)
     assert jnp.allclose(gradient, jax.grad(lambda w: step(w, x).sum())(weights))
     assert jax.jit(fast)(weights, x).shape == (4, 8)
+
+
+def test_mesh_of_other_devices_is_another_program() -> None:
+    devices, args = jax.devices(), [np.asarray(x) for x in inputs()]
+    pairs = devices[:2], devices[2:4]
+    meshes = [jax.sharding.Mesh(np.array(pair), ("x",), axis_types=(_AUTO,)) for pair in pairs]
+    with jax.set_mesh(meshes[0]):
+        artefact = artefact_of(step, *args)
+    fast = apply(step, artefact)
+    for pair, mesh in zip(pairs, meshes, strict=True):
+        with jax.set_mesh(mesh):
+            assert fast(*args).sharding.device_set == set(pair)
+        assert fast.artefact == artefact
+
+
+@pytest.mark.parametrize("name", ["jax_optimization_level", "jax_memory_fitting_level"])
+def test_levels_of_the_compiler_are_followed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = apply(step, artefact_of(step, *inputs()))
+    monkeypatch.setattr(fast, "_choose", counted := _Counted(fast._choose))
+    before = getattr(jax.config, name)
+    try:
+        for level in ("O1", "O2", "O1"):
+            jax.config.update(name, level)
+            fast(*inputs())
+    finally:
+        jax.config.update(name, before)
+    assert counted.calls == 2

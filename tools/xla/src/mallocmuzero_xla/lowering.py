@@ -30,6 +30,9 @@ from mallocmuzero_xla.errors import (
 from mallocmuzero_xla.fingerprint import fingerprint_of_module
 from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES
 
+# Settings of jax that change a compile, but no trace: the devices of a mesh, and levels of effort.
+_COMPILE_SETTINGS = ("device_context", "optimization_level", "memory_fitting_level")
+
 
 @dataclasses.dataclass(frozen=True)
 class LoweredProgram:
@@ -250,13 +253,14 @@ def static_names(jitted: Any) -> set[str]:
 
 
 def trace_context() -> Any:
-    """Returns what jax's settings and contexts add to a trace, hashable.
+    """Returns what jax's settings and contexts in this thread add to a compile, hashable.
 
-    They are those of this thread: precision of products, 64-bit types, default device, mesh.
+    jax.jit tells calls apart by them: precision of products, 64-bit types, default device, mesh...
     """
     from jax._src import config
 
-    return config.trace_context()
+    further = (getattr(config, name, None) for name in _COMPILE_SETTINGS)  # None in another jax
+    return config.trace_context(), tuple(getattr(each, "value", None) for each in further)
 
 
 def _check_overrides(program: LoweredProgram) -> None:
