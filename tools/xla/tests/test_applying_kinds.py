@@ -71,3 +71,22 @@ def test_exported_function_has_an_artefact_of_its_own() -> None:
     fast = apply(called, artefact_of(called, *inputs()))
     assert jnp.allclose(fast(*inputs()), step(*inputs()))
     assert fast.artefact is not None
+
+
+def test_method_gets_its_object_as_from_jit() -> None:
+    class Model:
+        def __init__(self, scale: float) -> None:
+            self.scale = scale
+
+        def times(self, x: Any) -> Any:
+            return self.scale * x
+
+        step: Any = None
+
+    model, x = Model(3.0), jnp.ones(3)
+    artefact = artefact_of(Model.times, model, x, static_argnums=0)
+    Model.step = fast = apply(Model.times, artefact, static_argnums=0)
+    assert Model.step is fast
+    assert float(model.step(x)[0]) == 3.0
+    assert fast.artefact == artefact
+    assert float(Model(2.0).step(x)[0]) == 2.0

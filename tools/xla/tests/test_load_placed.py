@@ -94,6 +94,23 @@ def test_trees_go_in_and_come_out(path: pathlib.Path) -> None:
     assert aux["loss"][1] is None
 
 
+def test_method_gets_its_object_as_from_jit(
+    path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plus(self: Any, x: Any) -> Any:
+        return self.weights + x
+
+    def times(self: Any, x: Any) -> Any:
+        return self.weights * x
+
+    swapped(plus, times, (State(shape(4), jax.ShapeDtypeStruct((), int)), shape(4))).write(path)
+    call = load_placed(path, plus)
+    model: Any = State
+    monkeypatch.setattr(model, "step", call, raising=False)
+    assert model.step is call
+    assert model(threes(), 1).step(threes()).tolist() == [9.0] * 4
+
+
 @pytest.mark.parametrize("how", ["function", "jit"])
 def test_donated_argument_is_gone(path: pathlib.Path, how: str) -> None:
     swapped(add, multiply, (shape(4), shape(4)), donate_argnums=0).write(path)

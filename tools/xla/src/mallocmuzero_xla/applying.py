@@ -7,6 +7,7 @@ import logging
 import os
 import pathlib
 import threading
+import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -74,6 +75,10 @@ class AppliedFunction:
         if chosen is self._plain or isinstance(chosen, PlacedCall):
             return chosen(*args, **kwargs)
         return chosen(*call.args, **call.kwargs)
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        """Binds the first argument to the object of a method, as jax.jit's functions do."""
+        return self if owner is None else types.MethodType(self, owner)
 
     def lower(self, *args: Any, **kwargs: Any) -> AppliedLowered:
         """Lowers as jax.jit does; `compile` of the result uses the artefact where it fits."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -71,6 +72,10 @@ class PlacedCall:
         self.fall_back(f"called with what it was not placed for: {reason}")
         assert self._jitted is not None
         return self._jitted(*args, **kwargs)
+
+    def __get__(self, owner: Any, kind: type | None = None) -> Any:
+        """Binds the first argument to the object of a method, as jax.jit's functions do."""
+        return self if owner is None else types.MethodType(self, owner)
 
     def _other_settings(self) -> bool:
         """Whether settings of jax demand the function itself; falls back if they have changed."""
