@@ -222,3 +222,16 @@ def test_levels_of_the_compiler_are_followed(name: str, monkeypatch: pytest.Monk
     finally:
         jax.config.update(name, before)
     assert counted.calls == 2
+
+
+@pytest.mark.parametrize("trace", [jax.jit, jax.make_jaxpr, lambda fn: lambda: jax.eval_shape(fn)])
+def test_call_within_another_jit_runs_nothing(trace: Any) -> None:
+    options = {"donate_argnums": 1}
+    artefact = artefact_of(step, *inputs(), **options)
+    fast = apply(step, artefact, **options)
+    weights, x = inputs()
+    trace(lambda: fast(weights, x))()
+    assert not x.is_deleted()
+    # A gradient by other arguments traces no part of this call.
+    jax.grad(lambda scale: scale * fast(weights, x)[0, 0])(1.0)
+    assert fast.artefact == artefact

@@ -122,6 +122,17 @@ def test_donated_argument_is_gone(path: pathlib.Path, how: str) -> None:
     assert not y.is_deleted()
 
 
+def test_call_within_another_jit_runs_nothing(path: pathlib.Path) -> None:
+    swapped(add, multiply, (shape(4), shape(4)), donate_argnums=0).write(path)
+    call = load_placed(path, add)
+    x, y = threes(), threes()
+    with pytest.warns(FallbackWarning, match="add: called inside a transformation of jax") as seen:
+        assert jax.jit(lambda: call(x, y))().tolist() == [6.0] * 4
+    assert seen[0].filename == __file__
+    assert not x.is_deleted()
+    assert call(x, threes()).tolist() == [9.0] * 4
+
+
 def test_argument_survives_a_call_that_does_not_fit(path: pathlib.Path) -> None:
     swapped(add, multiply, (shape(4), shape(4)), donate_argnums=0).write(path)
     call = load_placed(path)

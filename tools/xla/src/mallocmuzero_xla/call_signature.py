@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from mallocmuzero_xla.lowering import static_names, static_positions, trace_context
+from mallocmuzero_xla.lowering import static_names, static_positions
+from mallocmuzero_xla.tracing import is_traced, trace_context
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,7 +30,7 @@ class SplitCall:
         """
         import jax
 
-        if jax.config.jax_disable_jit:
+        if jax.config.jax_disable_jit or is_traced():
             return None
         leaves, tree = jax.tree.flatten((self.args, self.kwargs))
         kinds: list[Any] = []

@@ -3,8 +3,8 @@
 `jax.jit(f).lower(...)` gives a StableHLO module and compile options; other compiler options change
 only the latter. A compile process that gets both produces the text of
 `jax.jit(f).lower(...).compile(compiler_options=...)`, byte for byte. It neither unpickles the
-function nor traces it again. This module and placed_payload.py are the ones that use private parts
-of jax.
+function nor traces it again. This module, placed_payload.py and tracing.py are the ones that use
+private parts of jax.
 """
 
 from __future__ import annotations
@@ -29,9 +29,6 @@ from mallocmuzero_xla.errors import (
 )
 from mallocmuzero_xla.fingerprint import fingerprint_of_module
 from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES
-
-# Settings of jax that change a compile, but no trace: the devices of a mesh, and levels of effort.
-_COMPILE_SETTINGS = ("device_context", "optimization_level", "memory_fitting_level")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -250,17 +247,6 @@ def static_names(jitted: Any) -> set[str]:
     """Returns the names of the static arguments."""
     info = getattr(jitted, "_jit_info", None)  # absent in look-alikes of jax.jit
     return set(info.static_argnames) if info is not None else set()
-
-
-def trace_context() -> Any:
-    """Returns what jax's settings and contexts in this thread add to a compile, hashable.
-
-    jax.jit tells calls apart by them: precision of products, 64-bit types, default device, mesh...
-    """
-    from jax._src import config
-
-    further = (getattr(config, name, None) for name in _COMPILE_SETTINGS)  # None in another jax
-    return config.trace_context(), tuple(getattr(each, "value", None) for each in further)
 
 
 def _check_overrides(program: LoweredProgram) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from mallocmuzero_xla.artefact import Artefact
 from mallocmuzero_xla.errors import FallbackWarning, PlacedError
 from mallocmuzero_xla.placed_payload import LoadedCall
+from mallocmuzero_xla.tracing import is_traced
 
 # Settings of jax that change a traced program, by name, with their words in a reason.
 _SETTINGS = {
@@ -78,10 +79,16 @@ class PlacedCall:
         return self if owner is None else types.MethodType(self, owner)
 
     def _other_settings(self) -> bool:
-        """Whether settings of jax demand the function itself; falls back if they have changed."""
+        """Whether jax's state demands the function itself.
+
+        Falls back inside another jax.jit, and if settings have changed.
+        """
         import jax
 
         if jax.config.jax_disable_jit:
+            return True
+        if is_traced():
+            self.fall_back("called inside a transformation of jax", depth=3)
             return True
         now = _settings()
         if now == self._settings:
