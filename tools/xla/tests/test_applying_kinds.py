@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import functools
+import inspect
 from typing import Any
 
 import pytest
@@ -90,3 +92,34 @@ def test_method_gets_its_object_as_from_jit() -> None:
     assert float(model.step(x)[0]) == 3.0
     assert fast.artefact == artefact
     assert float(Model(2.0).step(x)[0]) == 2.0
+
+
+def test_static_arguments_have_their_names_in_another_jit() -> None:
+    def rows(x: Any, count: int) -> Any:
+        return x.reshape(count, -1)
+
+    x = jnp.ones(4)
+    fast = apply(rows, artefact_of(rows, x, 2, static_argnums=1), static_argnums=1)
+    assert inspect.signature(fast) == inspect.signature(rows)
+    assert jax.jit(fast, static_argnames="count")(x, 2).shape == (2, 2)
+
+
+def test_everything_else_is_that_of_jit() -> None:
+    fast = apply(step, artefact_of(step, *inputs()))
+    assert fast.eval_shape(*inputs()).shape == (4, 8)
+    assert fast.trace(*inputs()).jaxpr
+    assert fast.__wrapped__ is step
+    with pytest.raises(AttributeError, match="no attribute 'absent'"):
+        _ = fast.absent
+    lowered = copy.copy(copy.copy(fast).lower(*inputs()))
+    assert jnp.allclose(lowered.compile()(*inputs()), step(*inputs()))
+
+
+def test_further_artefacts_are_applied_to_an_applied_function() -> None:
+    artefacts = [artefact_of(step, *inputs(rows), 3, static_argnums=2) for rows in (4, 5)]
+    first = apply(step, artefacts[0], static_argnums=2)
+    fast = apply(first, artefacts[1])
+    assert fast(*inputs(5), 3).shape == (5, 8)
+    assert fast.artefact == artefacts[1]
+    assert fast(*inputs(4), 3).shape == (4, 8)
+    assert first.artefact == artefacts[0]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.metadata
+import inspect
 import pathlib
 import warnings
 from typing import Any
@@ -65,6 +66,8 @@ def test_placed_executable_is_what_runs(path: pathlib.Path, with_function: bool)
     assert call(np.full(4, 2, np.float32), threes()).tolist() == [6.0] * 4
     assert call.reason is None
     assert call.__name__ == "add"
+    names = list(inspect.signature(call).parameters)
+    assert names == (["x", "y"] if with_function else ["args", "kwargs"])
 
 
 def test_arguments_may_be_given_by_name(path: pathlib.Path) -> None:

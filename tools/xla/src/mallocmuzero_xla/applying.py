@@ -80,6 +80,10 @@ class AppliedFunction:
         """Binds the first argument to the object of a method, as jax.jit's functions do."""
         return self if owner is None else types.MethodType(self, owner)
 
+    def __getattr__(self, name: str) -> Any:
+        """Returns what jax.jit's function has beside: its signature, `trace`, `eval_shape`..."""
+        return getattr(_part(self, "_plain"), name)
+
     def lower(self, *args: Any, **kwargs: Any) -> AppliedLowered:
         """Lowers as jax.jit does; `compile` of the result uses the artefact where it fits."""
         return AppliedLowered(self, self._plain.lower(*args, **kwargs))
@@ -190,12 +194,19 @@ class AppliedLowered:
         self._lowered = lowered
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._lowered, name)
+        return getattr(_part(self, "_lowered"), name)
 
     def compile(self, compiler_options: Mapping[str, Any] | None = None) -> Any:
         """Returns a jax.stages.Compiled; `compiler_options` come before those of the artefact."""
         tuned = self._function.compiled(self._lowered, compiler_options or {})
         return tuned or self._lowered.compile(compiler_options=compiler_options)
+
+
+def _part(whole: object, name: str) -> Any:
+    """Returns a part that other attributes come from; `copy` asks before there is one."""
+    if name not in vars(whole):
+        raise AttributeError(name)
+    return vars(whole)[name]
 
 
 def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> Any:

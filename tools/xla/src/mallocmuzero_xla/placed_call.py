@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 import warnings
 from collections.abc import Callable, Sequence
@@ -19,6 +20,8 @@ _SETTINGS = {
     "jax_default_prng_impl": "jax_default_prng_impl",
     "jax_threefry_partitionable": "jax_threefry_partitionable",
 }
+
+_ANY_ARGUMENTS = inspect.signature(lambda *args, **kwargs: (args, kwargs))
 
 
 class PlacedCall:
@@ -50,6 +53,10 @@ class PlacedCall:
         self.reason: str | None = None
         self.artefact: Artefact | None = None
         self.__name__ = name
+        if jitted is not None:
+            self.__wrapped__ = jitted  # which has the signature
+        else:
+            self.__signature__ = _ANY_ARGUMENTS
         self._static = loaded.static if loaded else {}
         self._parameters = {parameter: index for index, parameter in enumerate(parameters)}
         self._wanted = frozenset(range(arguments))
