@@ -235,3 +235,23 @@ def test_call_within_another_jit_runs_nothing(trace: Any) -> None:
     # A gradient by other arguments traces no part of this call.
     jax.grad(lambda scale: scale * fast(weights, x)[0, 0])(1.0)
     assert fast.artefact == artefact
+
+
+def test_call_that_jit_refuses_does_not_decide_for_later_ones() -> None:
+    scale: dict[str, float] = {}
+
+    def made() -> Any:
+        return lambda x, count: scale["by"] * x * count
+
+    x = jnp.ones(3)
+    scale["by"] = 2.0
+    artefact = artefact_of(made(), x, 1)
+    scale.clear()  # as in a notebook, where a name is not defined yet
+    fast = apply(made(), artefact)
+    with pytest.raises(KeyError):
+        fast(x, 1)
+    scale["by"] = 2.0
+    with pytest.raises(OverflowError):
+        fast(x, 1 << 40)
+    assert float(fast(x, 1)[0]) == 2.0
+    assert (fast.artefact, fast.reason) == (artefact, "")

@@ -72,6 +72,11 @@ class AppliedFunction:
             return self._plain(*args, **kwargs)
         if chosen is None:
             chosen = self._chosen_once(key, args, kwargs)
+        if chosen is None:
+            # Another call of this signature may work, so an error of jax.jit decides nothing.
+            result = self._plain(*args, **kwargs)
+            self._chosen[key] = self._plain
+            return result
         if chosen is self._plain or isinstance(chosen, PlacedCall):
             return chosen(*args, **kwargs)
         return chosen(*call.args, **call.kwargs)
@@ -101,17 +106,22 @@ class AppliedFunction:
         with self._locks.setdefault(key, threading.Lock()):
             chosen = self._chosen.get(key)
             if chosen is None:
-                chosen = self._chosen[key] = self._choose(args, kwargs)
+                chosen = self._choose(args, kwargs)
+            if chosen is not None:
+                self._chosen[key] = chosen
         self._locks.pop(key, None)
         return chosen
 
     def _choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Returns a PlacedCall, a jax.stages.Compiled, or the function of jax.jit."""
+        """Returns a PlacedCall, a jax.stages.Compiled, or the function of jax.jit.
+
+        None if the call cannot be lowered.
+        """
         try:
             lowered = self._plain.lower(*args, **kwargs)
         except Exception as error:  # jax.jit raises its own error in the call
             self._fall_back(f"cannot be lowered: {in_one_line(error)}")
-            return self._plain
+            return None
         return self._find(lowered, {}) or self._plain
 
     def _find(self, lowered: Any, given: Mapping[str, Any]) -> Any:
