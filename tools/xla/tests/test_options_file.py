@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
+from collections.abc import Callable
 
 import pytest
 
 import mallocmuzero_xla
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.options_file import read_options, write_options
+from mallocmuzero_xla.options_file import (
+    check_options_output,
+    check_output,
+    read_options,
+    write_options,
+)
+from mallocmuzero_xla.placed_file import check_placed_output
 
 
 def test_options_are_read_as_they_were_written(tmp_path: pathlib.Path) -> None:
@@ -37,3 +45,38 @@ def test_file_of_something_else_is_a_usage_error(tmp_path: pathlib.Path, content
 def test_file_that_is_not_there_is_a_usage_error(tmp_path: pathlib.Path) -> None:
     with pytest.raises(UsageError, match="cannot be read"):
         read_options(tmp_path / "absent.options")
+
+
+def test_pipe_gets_the_options_and_stays_a_pipe(tmp_path: pathlib.Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    check_options_output(pipe)
+    write_options(pipe, {"xla_a": "1"})
+    assert os.read(reader, 100) == b"xla_a=1\n"
+    os.close(reader)
+    assert pipe.is_fifo()
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+def test_output_that_is_a_link_is_written_where_it_leads(tmp_path: pathlib.Path) -> None:
+    link, target = tmp_path / "latest.options", tmp_path / "runs" / "1.options"
+    link.symlink_to(pathlib.Path("runs") / "1.options")
+    target.parent.mkdir()
+    for options in ({"xla_a": "1"}, {"xla_a": "2"}):
+        check_options_output(link)
+        write_options(link, options)
+        assert link.is_symlink()
+        assert read_options(target) == options
+
+
+@pytest.mark.parametrize("check", [check_output, check_options_output])
+def test_device_may_be_an_output(check: Callable[[pathlib.Path], None]) -> None:
+    check(pathlib.Path(os.devnull))
+
+
+def test_pipe_is_no_output_of_an_executable_which_is_read_again(tmp_path: pathlib.Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(UsageError, match="pipe: a pipe or device; expected a file"):
+        check_placed_output(pipe)

@@ -252,7 +252,7 @@ def _check_output(path: pathlib.Path, placed: bool) -> None:
         check_options_output(path)
         return
     check_output(path)
-    if path.exists():
+    if path.is_file():
         try:
             load_artefact(path)
         except UsageError as error:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.store import write_atomically
+from mallocmuzero_xla.store import behind_links, takes_bytes_only, write_atomically
 
 _LINE = re.compile(r"(\w+)=(.*)")
 
@@ -49,7 +49,7 @@ def write_options(path: pathlib.Path, options: Mapping[str, str]) -> pathlib.Pat
 def check_options_output(path: pathlib.Path) -> None:
     """Raises UsageError if options must not be written to `path`; call it before the search."""
     check_output(path)
-    if path.exists():
+    if path.is_file():
         try:
             read_options(path)
         except UsageError as error:
@@ -63,7 +63,10 @@ def check_output(path: pathlib.Path) -> None:
     """Raises UsageError if no file can be written to `path`."""
     if path.is_dir():
         raise UsageError(f"--output {path}: a folder; expected a file")
-    check_folder(path.parent, path)
+    if not takes_bytes_only(path):
+        check_folder(behind_links(path).parent, path)
+    elif not os.access(path, os.W_OK):
+        raise UsageError(f"--output {path}: cannot be written")
 
 
 def check_folder(folder: pathlib.Path, output: pathlib.Path | None = None) -> None:

@@ -17,7 +17,7 @@ import zipfile
 from typing import Any
 
 from mallocmuzero_xla.errors import PlacedError, UsageError
-from mallocmuzero_xla.store import write_atomically
+from mallocmuzero_xla.store import takes_bytes_only, write_atomically
 
 _FORMAT = 1
 _HEADER, _CALL = "header.json", "call.pickle"
@@ -114,6 +114,8 @@ def check_placed_output(path: pathlib.Path) -> None:
     """Raises UsageError if another kind of file is at `path`."""
     if not path.exists():
         return
+    if takes_bytes_only(path):
+        raise UsageError(f"--output {path}: a pipe or device; expected a file")
     try:
         PlacedFile.read(path)
     except PlacedError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import stat
 import threading
 from typing import Any
 
@@ -190,13 +191,34 @@ def write_text(path: pathlib.Path, text: str) -> None:
     write_atomically(path, compressor.compress(text.encode("utf-8")))
 
 
+def takes_bytes_only(path: pathlib.Path) -> bool:
+    """Whether there is a pipe, a device or the like, which can only be written to, not replaced."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def behind_links(path: pathlib.Path) -> pathlib.Path:
+    """Returns the path that `path` leads to, which need not exist."""
+    return pathlib.Path(os.path.realpath(path)) if path.is_symlink() else path
+
+
 def write_atomically(path: pathlib.Path, content: bytes) -> None:
-    """Writes `content` to `path` so that a reader sees all of it or nothing."""
+    """Writes `content` to `path` so that a reader sees all of it or nothing.
+
+    A link stays, and what it leads to is written. A pipe or device gets the bytes.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    if takes_bytes_only(path):
+        path.write_bytes(content)
+        return
+    target = behind_links(path)
+    partial = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         partial.write_bytes(content)
-        partial.replace(path)
+        partial.replace(target)
     except BaseException as error:
         partial.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None:
