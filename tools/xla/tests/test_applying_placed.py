@@ -128,6 +128,29 @@ def test_each_shape_runs_its_executable_and_other_shapes_the_function(
     assert results_of(fast, 4) == [PRODUCT]
 
 
+def test_program_may_change_its_folder_before_the_first_call(
+    buckets: OptimizedMany, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    buckets.save(tmp_path / "artefacts")
+    monkeypatch.chdir(tmp_path)
+    fast, registry = apply(add, "artefacts"), load_registry("artefacts")
+    monkeypatch.chdir("/")
+    assert results_of(fast, 4) == [PRODUCT]
+    assert results_of(apply(add, registry), 8) == [PRODUCT]
+
+
+def test_missing_working_folder_ends_nothing(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for artefacts in ("artefacts", ".", ["a.json"], []):
+        fast = apply(add, artefacts)
+        assert results_of(fast, 4) == [SUM]
+        assert fast.reason
+
+
 def test_results_in_memory_run_without_a_file(buckets: OptimizedMany) -> None:
     assert results_of(apply(add, buckets.registry), 4, 8, 5) == [PRODUCT, PRODUCT, SUM]
 

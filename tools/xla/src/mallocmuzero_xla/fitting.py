@@ -71,6 +71,14 @@ def _other_versions(artefact: Artefact, installed: Mapping[str, str]) -> Iterato
             yield f"found with {name} {version}, here is {here or 'none'}"
 
 
+def _whole(folder: str | os.PathLike[str]) -> pathlib.Path:
+    """Returns the whole path of a folder: its files are read later, from any working folder."""
+    try:
+        return pathlib.Path(folder).absolute()
+    except OSError:  # the working folder has been removed
+        return pathlib.Path(folder)
+
+
 class Registry:
     """Artefacts of many functions, chips or compilers, for code that compiles many functions."""
 
@@ -88,7 +96,7 @@ class Registry:
             unsaved: placed executables that are in no file, by fingerprint of the function.
         """
         self._artefacts = sorted(artefacts, key=lambda artefact: artefact.expected_cycles)
-        self._folder = pathlib.Path(folder)
+        self._folder = _whole(folder)
         self._unsaved = dict(unsaved or {})
 
     def __len__(self) -> int:
