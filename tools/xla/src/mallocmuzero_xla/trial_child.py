@@ -71,7 +71,11 @@ def _compile(job: dict[str, Any], folder: pathlib.Path) -> None:
     """The forked process: compiles until it is killed, or leaves an error or the whole text."""
     # This process ends with its parent: no compile may outlive it.
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    flags = [os.environ.get("LIBTPU_INIT_ARGS", ""), f"--xla_jf_dump_to={folder}", *_DUMP_FLAGS]
+    dump = str(folder)
+    if len(dump.split()) > 1:  # as below a TMPDIR with a space, which would end the flag
+        os.chdir(folder)
+        dump = "."
+    flags = [os.environ.get("LIBTPU_INIT_ARGS", ""), f"--xla_jf_dump_to={dump}", *_DUMP_FLAGS]
     os.environ["LIBTPU_INIT_ARGS"] = " ".join(flags).strip()
     try:
         program = LoweredProgram.read(pathlib.Path(job["program"]))
