@@ -9,11 +9,14 @@ import resource
 import sys
 import threading
 import time
+from typing import Any
 
 import pytest
 from conftest import FakeCompiler
 
-from mallocmuzero_xla.errors import WorkerLostError
+from mallocmuzero_xla.capture import lower_job as job_of
+from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.errors import UsageError, WorkerLostError
 from mallocmuzero_xla.worker import Worker, WorkerClosedError
 
 
@@ -83,3 +86,34 @@ def test_closed_worker_has_no_open_file() -> None:
     assert len(opened()) > len(before)
     worker.close()
     assert opened() == before
+
+
+def lower_job(function: str, folder: pathlib.Path) -> dict[str, Any]:
+    return job_of(function, CHIPS["tpu_v6e"], folder / "lowered.json")
+
+
+def test_files_of_the_working_folder_take_the_place_of_no_module(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("resource", "queue", "select"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('not this one')")
+    monkeypatch.chdir(tmp_path)
+    worker = Worker()
+    with pytest.raises(UsageError, match=r"absent\.py: no such file"):
+        worker.run(lower_job("absent.py:build", tmp_path), timeout=60)
+    worker.close()
+
+
+def test_builder_finds_modules_of_the_working_folder(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "beside_the_folder.py").write_text("NUMBER = 5")
+    (tmp_path / "sub" / "model.py").write_text(
+        "import beside_the_folder\ndef build(): return beside_the_folder.NUMBER"
+    )
+    monkeypatch.chdir(tmp_path)
+    worker = Worker()
+    with pytest.raises(UsageError, match=r"sub/model\.py:build must return"):
+        worker.run(lower_job("sub/model.py:build", tmp_path), timeout=60)
+    worker.close()

@@ -1,6 +1,6 @@
 """The compile process: takes jobs as JSON lines on stdin, answers each with one JSON line.
 
-Run as `python -m mallocmuzero_xla.compile_child`. A process takes any number of jobs, so it imports
+worker.py starts it. A process takes any number of jobs, so it imports
 jax once. The compiler may abort the process, for which its parent must be prepared.
 """
 

@@ -6,7 +6,7 @@ instruction and estimates it before it generates its machine code, which takes n
 time. It logs the estimate, so a compile that does not end soon after that line is killed.
 
 libtpu runs in forks. This process imports jaxlib once but never loads libtpu, whose threads would
-not survive a fork. Run as `python -m mallocmuzero_xla.phase_child`; jobs and answers are those of
+not survive a fork. worker.py starts it; jobs and answers are those of
 compile_child, and the answer to `lower` has `cycles`, the estimates by number.
 """
 

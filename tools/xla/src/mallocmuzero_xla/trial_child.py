@@ -5,7 +5,7 @@ far the longest part of a compile. A trial compile takes that text, which lacks 
 cycles. libtpu cannot stop half-way, so each trial compile runs in a fork that this process kills.
 This process imports jax once but never loads libtpu, whose threads would not survive a fork.
 
-Run as `python -m mallocmuzero_xla.trial_child`; jobs and answers are those of compile_child.
+worker.py starts it; jobs and answers are those of compile_child.
 """
 
 from __future__ import annotations

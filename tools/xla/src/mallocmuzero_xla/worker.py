@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pathlib
 import re
 import select
 import subprocess
@@ -18,9 +19,22 @@ from typing import Any
 from mallocmuzero_xla.environment import child_environment
 from mallocmuzero_xla.errors import CompileError, UsageError, WorkerLostError
 
-COMMAND = (sys.executable, "-m", "mallocmuzero_xla.compile_child")
-TRIAL_COMMAND = (sys.executable, "-m", "mallocmuzero_xla.trial_child")
-PHASE_COMMAND = (sys.executable, "-m", "mallocmuzero_xla.phase_child")
+
+def _command(module: str) -> tuple[str, ...]:
+    """Returns the command that runs `main` of one of this package's modules.
+
+    `python -m` would look for all modules in the working folder first, where a user may have a
+    resource.py. Here they are looked for in this package's folder and in the working folder last.
+    """
+    folder = str(pathlib.Path(__file__).resolve().parents[1])
+    begin = f"import sys; sys.path += [{folder!r}, '']"
+    line = f"{begin}; from mallocmuzero_xla.{module} import main; main()"
+    return sys.executable, "-P", "-c", line
+
+
+COMMAND = _command("compile_child")
+TRIAL_COMMAND = _command("trial_child")
+PHASE_COMMAND = _command("phase_child")
 
 # The compiler keeps memory from one compile to the next. A process that grows past this is replaced
 # before its next job.
