@@ -9,12 +9,15 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 from conftest import FakeCompiler
 
 import mallocmuzero_xla
 from mallocmuzero_xla import cli
+from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.store import write_atomically
 
 MACHINES = "The default is this machine's, if it has one."
@@ -290,19 +293,41 @@ def test_interrupt_while_the_package_is_imported_is_one_line(tmp_path: pathlib.P
     assert (found.returncode, found.stderr) == (1, "mallocmuzero-xla: interrupted\n")
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.usefixtures("compiler_present")
 def test_termination_ends_a_command_as_an_interrupt_does(
+    number: signal.Signals,
     tmp_path: pathlib.Path,
     fake_compiler: FakeCompiler,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     fake_compiler({})
-    before = signal.getsignal(signal.SIGTERM)
-    monkeypatch.setattr(cli, "chosen_chip", lambda *_: signal.raise_signal(signal.SIGTERM))
-    assert capture(tmp_path / "out") == 1
-    assert "interrupted" in capsys.readouterr().err
-    assert signal.getsignal(signal.SIGTERM) is before
+
+    def of_the_caller(*_: object) -> None:
+        pytest.fail("the signal came to the caller")
+
+    before = signal.signal(number, of_the_caller)
+    try:
+        monkeypatch.setattr(cli, "chosen_chip", lambda *_: signal.raise_signal(number))
+        assert capture(tmp_path / "out") == 1
+        assert "interrupted" in capsys.readouterr().err
+        assert signal.getsignal(number) is of_the_caller
+        # As under nohup.
+        signal.signal(number, signal.SIG_IGN)
+        monkeypatch.setattr(cli, "chosen_chip", ignored_signal(number))
+        assert capture(tmp_path / "out") == 2
+        assert "not interrupted" in capsys.readouterr().err
+    finally:
+        signal.signal(number, before)
+
+
+def ignored_signal(number: signal.Signals) -> Callable[..., Any]:
+    def choose(*_: Any) -> Any:
+        signal.raise_signal(number)
+        raise UsageError("not interrupted")
+
+    return choose
 
 
 def test_missing_compiler_is_one_line_that_says_what_to_install(

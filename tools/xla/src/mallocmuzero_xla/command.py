@@ -18,6 +18,8 @@ from mallocmuzero_xla.runner import Limits
 # An environment variable: errors that no code expects then end the command with a traceback.
 _DEBUG = "MALLOCMUZERO_DEBUG"
 
+_ENDS = (signal.SIGTERM, signal.SIGHUP)
+
 
 def run_command(name: str, run: Callable[[], int]) -> int:
     """Runs the command and returns its exit code: 1 on failure, 2 on bad usage.
@@ -54,16 +56,21 @@ def run_command(name: str, run: Callable[[], int]) -> int:
 
 @contextlib.contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """Takes SIGTERM for Ctrl-C: temporary files and compile processes must not stay behind."""
+    """Takes SIGTERM, and SIGHUP of a closed terminal, for Ctrl-C, unless they are ignored.
+
+    Temporary files and compile processes must not stay behind.
+    """
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    earlier = signal.signal(signal.SIGTERM, interrupt)
+    taken = [each for each in _ENDS if signal.getsignal(each) is not signal.SIG_IGN]
+    earlier = {number: signal.signal(number, interrupt) for number in taken}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, earlier)
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
 
 
 class Parser(argparse.ArgumentParser):
