@@ -62,7 +62,7 @@ TEST(Demonstrations, TheLastDemonstrationIsStoredThoughEarlierOnesHaveLeft) {
 TEST(Demonstrations, ThatWereCutShortAreMadeUpFor) {
   v1::TrainConfig config = SmallConfig();
   // The search for the first program has practically no time limit, so the stop cuts it short.
-  config.set_demonstration_seconds(1e6);
+  config.set_demonstration_seconds(86400);
   const std::string folder = NewFolder("cut_short");
   int asked = 0;
   ASSERT_TRUE(StartRun(folder, config)->Run({.stop = [&] { return ++asked > 9; }}, nullptr).ok());
