@@ -53,10 +53,10 @@ TEST(SampleStream, DrawsOnTheWayToAClientThatLeavesDoNotCount) {
   PrepareCall(context, Security(), kLong);
   const auto stream = stub->Sample(&context);
   v1::SampleRequest request;
-  request.set_draws(3);
+  request.set_draws(1);
   request.set_selection(v1::UNIFORM);
   ASSERT_TRUE(stream->Write(request));
-  EXPECT_TRUE(Await([&] { return shard->Stats().drawn_positions() == 3; }));
+  EXPECT_TRUE(Await([&] { return shard->Stats().drawn_positions() == 1; }));
   context.TryCancel();
   v1::SampleResponse response;
   EXPECT_FALSE(stream->Read(&response));
