@@ -111,6 +111,30 @@ TEST(Place, AGatheredArrayIsCopiedInAfterTheDone) {
   EXPECT_THAT(text, HasSubstr("all-gather-start(%shard)"));
 }
 
+// As two gathers of one weight, for the forward and the backward pass.
+TEST(Place, AnArrayThatTwoUpdatesBringStaysWhatItWas) {
+  const Placeable gathers = Import(ModuleFromText(R"(
+computation gather
+  g.p = f32[512] parameter() number=0
+  ROOT g.r = f32[1024] all-gather(g.p)
+computation again
+  a.p = f32[512] parameter() number=0
+  ROOT a.r = f32[1024] all-gather(a.p)
+entry main
+  x = f32[512] parameter() number=0
+  shard = f32[512] negate(x)
+  s = ((), (), s32[]) async-start() calls=gather
+  u = ((f32[512]), f32[1024], s32[]) async-update(s, shard)
+  d = f32[1024] async-done(u)
+  s2 = ((), (), s32[]) async-start() calls=again
+  u2 = ((f32[512]), f32[1024], s32[]) async-update(s2, shard)
+  d2 = f32[1024] async-done(u2)
+  ROOT sum = f32[1024] add(d, d2)
+)"));
+  const std::string text = Place(gathers, AllHbmMapping(gathers.program));
+  EXPECT_THAT(text, HasSubstr("async-update(%s2, %shard)"));
+}
+
 TEST(Place, AChainOfFusionsHasTheArraysOfItsGatherInFastMemory) {
   const Placeable gather = ImportOriginal(place_check::kGatherChain);
   const Program& program = gather.program;

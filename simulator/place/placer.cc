@@ -213,12 +213,14 @@ void Placer::NameResults(Frame& frame, hlo::InstructionIndex index, int64_t id,
     const HloValue& made = flow().values()[value];
     return made.instance == frame.instance() && made.instruction == index;
   };
+  const bool is_in_flight = IsAsyncStart(opcode) || opcode == Opcode::kAsyncUpdate;
   int32_t leaf = 0;
   hlo::ForEachLeaf(frame.computation().instructions[index].shape,
                    [&](absl::Span<const int32_t> i, const hlo::Shape&) {
                      const ArrayName name{id, hlo::ShapeIndex(i.begin(), i.end())};
-                     // An asynchronous start names its operands, too, which stay what they were.
-                     if (IsAsyncStart(opcode) && !makes(values[leaf])) {
+                     // An asynchronous start, or the update that brings its operands, names them,
+                     // too; they stay what they were.
+                     if (is_in_flight && !makes(values[leaf])) {
                        ++leaf;
                        return;
                      }
