@@ -136,7 +136,7 @@ Incumbent::Outcome Incumbent::Play(AccessIndex first, AccessIndex last_change, d
 
 bool Incumbent::JoinsIncumbent() const {
   const SnapshotStore::Snapshot* snapshot = snapshots_.At(game_.access());
-  return snapshot != nullptr && HaveSameFuture(game_, *snapshot->game);
+  return snapshot != nullptr && HaveSameFuture(game_, *snapshot->game, plan_);
 }
 
 void Incumbent::AcceptToEnd(AccessIndex first) {
