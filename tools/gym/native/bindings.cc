@@ -23,6 +23,7 @@
 #include "tools/gym/native/program_columns.h"
 #include "tools/gym/native/python_batch.h"
 #include "tools/gym/native/show_game.h"
+#include "tools/gym/native/worker_pool.h"
 
 namespace mallocmuzero::gym {
 namespace {
@@ -201,6 +202,7 @@ void BindArrays(nb::module_& module) {
 
 NB_MODULE(_game, module) {
   namespace gym = mallocmuzero::gym;
+  gym::AllowForks();
   gym::BindProgram(module);
   gym::BindSnapshot(module);
   gym::BindBatch(module);

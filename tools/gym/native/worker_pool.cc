@@ -8,6 +8,8 @@
 
 namespace mallocmuzero::gym {
 
+void AllowForks() { absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore); }
+
 WorkerPool::WorkerPool(uint32_t threads) : threads_(std::max(threads, 1U)), process_(getpid()) {
   try {
     for (uint32_t thread = 1; thread < threads_; ++thread) {

@@ -16,6 +16,11 @@
 
 namespace mallocmuzero::gym {
 
+// Lets forks of this process use and destroy absl::Mutex. Call it before any thread is started.
+// Debian's Abseil looks for deadlocks under a lock of the whole process. A fork that is made while
+// another thread holds that lock would wait for it for ever.
+void AllowForks();
+
 // Not thread-safe: one thread at a time may call Run.
 class WorkerPool {
  public:

@@ -3,11 +3,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <thread>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -56,6 +59,30 @@ TEST(WorkerPool, KnowsThatAForkHasNoneOfItsThreads) {
   ASSERT_EQ(waitpid(child, &status, 0), child);
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(pool->HasItsThreads());
+}
+
+TEST(WorkerPool, IsDestroyedInAForkThatIsMadeWhileAnotherThreadUsesMutexes) {
+  AllowForks();
+  std::atomic<bool> ended = false;
+  std::thread other([&ended] {
+    while (!ended) absl::Mutex();
+  });
+  int failures = 0;
+  for (int fork_number = 0; fork_number < 50; ++fork_number) {
+    std::optional<WorkerPool> pool(2);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(10);  // ends a child that hangs
+      pool.reset();
+      _exit(0);
+    }
+    int status = -1;
+    if (waitpid(child, &status, 0) != child || status != 0) ++failures;
+    if (failures > 0) break;
+  }
+  ended = true;
+  other.join();
+  EXPECT_EQ(failures, 0);
 }
 
 }  // namespace
