@@ -55,8 +55,10 @@ class Incumbent {
   //
   // After AssumeRests `give_up` is asked before each decision. If it returns true, the change is
   // refused.
-  bool Try(absl::Span<const PlanChange> changes, double limit,
-           absl::FunctionRef<bool()> give_up = Never);
+  bool Try(absl::Span<const PlanChange> changes, double limit, absl::FunctionRef<bool()> give_up);
+
+  // A `give_up` that lets each game go on.
+  static bool Never() { return false; }
 
   // From now on tries assume the rest of a game. Call it after Reset.
   void AssumeRests();
@@ -105,8 +107,6 @@ class Incumbent {
   static constexpr int32_t kFar = 512;  // accesses
 
   static constexpr AccessIndex kExact = std::numeric_limits<int32_t>::max();
-
-  static bool Never() { return false; }
 
   // The first access at which the changes change a decision; access_count if there is none.
   AccessIndex FirstEffect(absl::Span<const PlanChange> changes) const;

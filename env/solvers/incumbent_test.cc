@@ -82,7 +82,7 @@ TEST(Incumbent, IsAtAnyTimeWhatItsPlanPlaysFromTheBeginning) {
       const uint64_t version = incumbent.version();
       const std::vector<PlanChange> changes = AnyChanges(rules.access_count(), random);
       const double limit = random() % 2 == 0 ? cycles : cycles * 1.05;
-      incumbent.Try(changes, limit);
+      incumbent.Try(changes, limit, Incumbent::Never);
       ASSERT_NO_FATAL_FAILURE(ExpectIsPlanPlayed(rules, incumbent)) << "seed " << seed;
       ASSERT_LE(incumbent.cycles(), limit);
       const Plan changed = Changed(before, changes);
@@ -112,7 +112,7 @@ TEST(Incumbent, TakesWhateverIsPlayedIfThereIsNoLimit) {
     for (int k = 0; k < 30; ++k) {
       const std::vector<PlanChange> changes = AnyChanges(rules.access_count(), random);
       expected = Changed(expected, changes);
-      incumbent.Try(changes, kAnything);
+      incumbent.Try(changes, kAnything, Incumbent::Never);
       ASSERT_EQ(incumbent.plan(), expected);
       ASSERT_NO_FATAL_FAILURE(ExpectIsPlanPlayed(rules, incumbent)) << "seed " << seed;
     }
@@ -123,7 +123,8 @@ TEST(Incumbent, TakesWhateverIsPlayedIfThereIsNoLimit) {
 void ChangeAWindow(const ProgramRules& rules, Incumbent& incumbent, std::mt19937_64& random) {
   const AccessIndex first(random() % (rules.access_count() - 100));
   for (int t = 0; t < 5; ++t) {
-    incumbent.Try({{.access = first + random() % 60, .action = AnyAction(random)}}, kAnything);
+    incumbent.Try({{.access = first + random() % 60, .action = AnyAction(random)}}, kAnything,
+                  Incumbent::Never);
   }
 }
 
@@ -140,7 +141,8 @@ TEST(Incumbent, ConfirmedAfterTriesThatAssumeRestsItIsWhatItsPlanPlays) {
     const AccessIndex first(random() % (rules.access_count() - 100));
     for (int t = 0; t < 5; ++t) {
       const AccessIndex access = first + random() % 60;
-      incumbent.Try({{.access = access, .action = AnyAction(random)}}, incumbent.cycles());
+      incumbent.Try({{.access = access, .action = AnyAction(random)}}, incumbent.cycles(),
+                    Incumbent::Never);
     }
     const double cycles = incumbent.cycles();
     const bool is_exact = incumbent.is_exact();
@@ -261,13 +263,14 @@ TEST(Incumbent, AGameToTheEndFromBeforeAllThatWasAssumedIsExact) {
   for (int k = 0; k < 100; ++k) {
     const AccessIndex first(100 + random() % (rules.access_count() - 200));
     for (int t = 0; t < 5; ++t) {
-      incumbent.Try({{.access = first + random() % 60, .action = AnyAction(random)}}, kAnything);
+      incumbent.Try({{.access = first + random() % 60, .action = AnyAction(random)}}, kAnything,
+                    Incumbent::Never);
     }
     const bool was_exact = incumbent.is_exact();
     const AccessIndex last = rules.end_access() - 1;
     incumbent.Try({{.access = first - 100, .action = AnyAction(random)},
                    {.access = last, .action = AnyAction(random)}},
-                  kAnything);
+                  kAnything, Incumbent::Never);
     if (!incumbent.is_exact()) continue;
     if (!was_exact) ++exact_again;
     ASSERT_NO_FATAL_FAILURE(ExpectIsPlanPlayed(rules, incumbent)) << "round " << k;
@@ -286,7 +289,7 @@ TEST(Incumbent, ChangesWithoutEffectPlayNothing) {
   incumbent.Reset(Plan(rules.access_count(), Action::kDrop));
   const uint64_t version = incumbent.version();
   const std::vector<PlanChange> changes = {{.access = 0, .action = Action::kNoCopy}};
-  EXPECT_FALSE(incumbent.Try(changes, kAnything));
+  EXPECT_FALSE(incumbent.Try(changes, kAnything, Incumbent::Never));
   EXPECT_EQ(incumbent.version(), version);
   EXPECT_EQ(incumbent.plan()[0], Action::kNoCopy);
   EXPECT_FALSE(incumbent.IsFast(0));

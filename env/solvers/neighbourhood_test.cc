@@ -116,7 +116,7 @@ TEST_F(NeighbourhoodTest, SpreadsTheChangesOfAWindowToAlikeAccessesOutside) {
   const AccessIndex outside = tables_.movable()[200];
   incumbent_.Try(
       {{.access = changed, .action = Action::kCopy}, {.access = outside, .action = Action::kCopy}},
-      std::numeric_limits<double>::infinity());
+      std::numeric_limits<double>::infinity(), Incumbent::Never);
   const auto spread = neighbourhood_.Spread(before, incumbent_);
   std::vector<AccessIndex> expected;
   for (const AccessIndex a : tables_.alike().To(changed)) {
