@@ -78,7 +78,8 @@ class RoundPlayer {
   // no such program.
   absl::StatusOr<bool> Demonstrate(const AssignedPrograms& assigned,
                                    const absl::Notification& stop);
-  // What the next round is played with; nullopt for the reason in `why_none`.
+  // Returns the inputs of the next round. If no round may begin, returns nullopt and sets
+  // `why_none`.
   std::optional<RoundInputs> BeginRound(absl::Time now, PlayBlock& why_none);
 
   // The next round; without games for the reason in `why_none`.

@@ -104,7 +104,7 @@ enum class PlacedRule : uint8_t {
   // Memory.
   kAliasSpace,            // Values that share a buffer are in the same space.
   kStaleRead,             // A buffer that is read holds the value that the reader needs.
-  kReadOnly,              // Nothing overwrites a constant, or a parameter that is not donated.
+  kReadOnly,              // No instruction overwrites a constant or an undonated parameter.
   kWriteDuringCopy,       // No instruction writes to the source or destination of a copy in flight.
   kMoveInFlight,          // No move reads an array on which a collective in flight works.
   kCapacity,              // Live values fit into fast memory.
