@@ -24,9 +24,10 @@ class AgentSolver : public Solver {
   absl::string_view name() const override { return solver_name::kAgent; }
 
   // Plays rounds of games up to the meter's deadline, or kGamesWithoutDeadline games if there is no
-  // deadline. A round that takes longer than expected may overrun the deadline by half of the time;
-  // its unfinished games are given up then. Proposes nothing if the program leaves nothing to
-  // decide or no game was finished. Errors are those of PlayAgent.
+  // deadline. A round that takes longer than expected may overrun the deadline by half of the time
+  // between the call and the deadline. After that its unfinished games are given up. Proposes
+  // nothing if the program leaves nothing to decide or no game was finished. Errors are those of
+  // PlayAgent.
   absl::StatusOr<std::vector<PlayedPlan>> Propose(const ProgramFacts& facts, uint64_t seed,
                                                   BudgetMeter& meter) const override;
 

@@ -19,16 +19,16 @@ enum class ExplorationKind : uint8_t {
   kAction,  // Exploration::Act gives the action; the policy does not count
 };
 
-// Chooses the explored decisions of one game. One changed decision alone seldom gains: a value can
-// only be kept if another one makes room, and only pays if it stays until its next use. So explored
-// decisions are close together, in a stretch of the program whose length is drawn. Some explored
-// actions are repeated at all later accesses of the value.
+// Chooses the explored decisions of one game. One changed decision alone seldom gains. A value can
+// be kept only if another value makes room, and it saves cycles only if it stays until its next
+// use. So explored decisions are close together, in a stretch of the program whose length is drawn.
+// Some explored actions are repeated at all later accesses of the value.
 class Exploration {
  public:
   // `program` must outlive it. `rate` is the share of decisions that are explored, on average over
   // games; repeated actions do not count. At most half of the decisions of a stretch are explored,
-  // or `rate` if that is more, so games that draw a short stretch may explore fewer. Nothing is
-  // explored at access `until` or behind it.
+  // or `rate` if that is more, so games that draw a short stretch may explore fewer. No access from
+  // `until` on is explored.
   Exploration(const Program& program, float rate, AccessIndex until, uint64_t seed);
 
   // Whether the access lies in the stretch of the program that is explored.
@@ -36,7 +36,7 @@ class Exploration {
     return access.number() >= first_ && access < StretchEnd();
   }
 
-  // The first access behind that stretch. It may be behind the end of the program.
+  // The first access after that stretch. It may be after the end of the program.
   AccessIndex StretchEnd() const;
 
   // How to take the decision about an access. Call it once for each decision, in their order.

@@ -23,15 +23,16 @@ struct IncumbentGame {
   Plan plan;              // plays it again
   IndexVector<AccessIndex, uint8_t> in_fast_memory;  // a flag for each access
 
-  // For each access the return before the first decision that is not about an earlier one.
+  // By access: the return before the first decision about this access or a later one.
   IndexVector<AccessIndex, double> returns_before;
 };
 
 // Thread-safe. Plays the games that it takes over without the lock.
 class Incumbents {
  public:
-  // Takes over a game of the program if it brings more than the known one; otherwise it is not
-  // played. Returns false, and changes nothing, if the actions are not a whole game.
+  // Takes over a game of the program if its return is higher than that of the known game. Otherwise
+  // the game is not played. Returns false, and changes nothing, if the actions are not a whole
+  // game.
   bool Offer(const PlayedProgram& program, HbmShare total_return, absl::Span<const Action> actions);
 
   // The best known game; null if no game is known.

@@ -39,7 +39,7 @@ struct GameTask {
   float explored = 0;
   float searched = 1;
 
-  // Nothing is explored at this access or behind it.
+  // No access from this one on is explored.
   AccessIndex explored_until = std::numeric_limits<int32_t>::max();
 
   // The best known game of the program; null: none.
@@ -77,7 +77,7 @@ using ModelMaker = std::function<absl::StatusOr<std::unique_ptr<LatentModel>>(ui
 
 // Plays on one thread. Games in flight advance together, one decision at a time, so that the
 // network evaluates one batch for all of them. If only some decisions are searched, a game waits at
-// such a decision until enough games do to fill a batch. The same tasks give the same games.
+// such a decision until enough games wait to fill a batch. The same tasks give the same games.
 class SelfPlay {
  public:
   // `games` is the largest number of games in flight. InvalidArgument if the search is out of range

@@ -23,7 +23,7 @@ namespace mallocmuzero {
 //           +--+----+-+-----+--+----+---> address
 //
 // FastMemory knows the top of this picture only. The search for new addresses must know what lies
-// below the stays that it moves, and this is where it finds it without a look at all stays.
+// below the stays that it moves, and finds it here without a look at all stays.
 //
 // Copying takes a snapshot. Sizes and offsets are bytes.
 class AddressHistory {
@@ -65,7 +65,7 @@ class AddressHistory {
   void Uncover(absl::Span<const Uncovered> pieces);
 
   // Goes over all addresses, ascending, from the top down. Calls visit(begin, end, stay) for bytes
-  // of a stay, and goes on below these bytes if it returns true. Skips what nobody has had.
+  // of a stay, and goes on below these bytes if it returns true. Skips bytes that no stay has had.
   template <typename Visit>
   void ForEach(const Visit& visit) const {
     // No recursion: a pile of stays can be as high as the program is long.
@@ -82,7 +82,7 @@ class AddressHistory {
     }
   }
 
-  // Bytes on the heap, and those of them that copies do not share.
+  // Bytes on the heap, and the part of them that copies do not share.
   size_t HeapBytes() const;
   size_t CopyBytes() const;
 
@@ -106,7 +106,7 @@ class AddressHistory {
   void SetBase(StayIndex stay, absl::Span<const Piece> pieces, int64_t offset, int64_t end);
   void PutBase(StayIndex stay, const Base& base);
 
-  // Drops pieces that no stay lies on any more if they are more than the others.
+  // Drops pieces that no stay lies on any more, if more than half of all pieces are of this kind.
   void Compact();
 
   int64_t bytes_;

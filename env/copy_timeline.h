@@ -111,7 +111,7 @@ class CopyTimeline {
   // Bytes of write-backs that are queued and not moved at the current point.
   double PendingOut() const { return now_.out_pending; }
 
-  // Bytes on the heap, and those of them that copies do not share.
+  // Bytes on the heap, and the part of them that copies do not share.
   size_t HeapBytes() const;
   size_t CopyBytes() const;
 
@@ -120,8 +120,8 @@ class CopyTimeline {
  private:
   static constexpr int kMaxAttempts = 64;
 
-  // A copy with fewer bytes left than this counts as done. Rounding errors of sums of sizes up to
-  // 2^30 bytes are smaller, and the bytes of a cycle are far more.
+  // A copy with fewer bytes left than this counts as done. It is more than the rounding errors of
+  // sums of sizes up to 2^30 bytes, and far less than the bytes that move in a cycle.
   static constexpr double kSlackBytes = 1e-6;
 
   struct WriteBack {
@@ -169,8 +169,8 @@ class CopyTimeline {
   // The index at which a new copy goes into copies_in_: after all copies that are equal in order.
   size_t IndexFor(const CopyIn& copy) const;
 
-  // 0 or less if the copy meets the conditions of LatestStart. Otherwise the bytes of bandwidth by
-  // which an earlier start must have more than this one, at least.
+  // 0 or less if the copy meets the conditions of LatestStart. Otherwise an earlier start must have
+  // at least this many more bytes of bandwidth than this one.
   double Shortfall(const CopyIn& copy) const;
 
   const Program* program_;

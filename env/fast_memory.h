@@ -18,9 +18,9 @@ namespace mallocmuzero {
 
 using StayIndex = Index<struct StayTag>;  // into Residency::stays
 
-// Which of the pieces of a memory has the byte at `offset`. They ascend by offset, without gaps,
-// and the first one begins at 0. A binary search without branches, which no processor could
-// predict.
+// The index of the piece that has the byte at `offset`. The pieces of a memory ascend by offset,
+// without gaps, and the first one begins at 0. The binary search has no branches, because a
+// processor could not predict them.
 template <typename Piece>
 size_t IndexOfByte(const std::vector<Piece>& pieces, int64_t offset) {
   const Piece* piece = pieces.data();
@@ -56,8 +56,8 @@ class FastMemory {
 
   explicit FastMemory(int64_t bytes) : bytes_(bytes), regions_(1) {}
 
-  // With these regions, of which the first one begins at 0. They ascend by offset, and each ends
-  // where the next one begins. In linear time.
+  // A memory with these regions. They ascend by offset, the first one begins at 0, and each ends
+  // where the next one begins. Takes linear time.
   FastMemory(int64_t bytes, absl::Span<const Region> regions);
 
   int64_t bytes() const { return bytes_; }
@@ -71,14 +71,14 @@ class FastMemory {
   size_t HeapBytes() const { return regions_.capacity() * sizeof(Region); }
 
   // An offset for `size` bytes from instruction `first` on; nullopt if there is none. All regions
-  // that the bytes touch must be taken only before `first`. It returns an offset where a region
-  // begins, the one with the least harm to values that are used again (HarmOf). Of equals it takes
-  // the one with the fewest bytes left of the last region it touches, and of those the lowest.
-  // `now` is the current instruction.
+  // that the bytes touch must be taken only before `first`. Returns an offset where a region
+  // begins: the one with the least harm to values that are used again (HarmOf), then the one that
+  // leaves the fewest bytes of the last region that it touches, then the lowest. `now` is the
+  // current instruction.
   std::optional<int64_t> FindPlace(int64_t size, InstructionIndex first,
                                    InstructionIndex now) const;
 
-  // All bytes that are taken only before `first`, be they contiguous or not.
+  // The number of bytes that are taken only before `first`, contiguous or not.
   int64_t FreeBytes(InstructionIndex first) const;
 
   // Gives [offset, offset + size) to a stay. The owners of all regions that it touches lose their

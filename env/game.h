@@ -61,8 +61,8 @@ class Game {
   // The share that the accesses before the first decision saved.
   double initial_return() const { return initial_return_; }
 
-  // Cycles of the program with decided accesses as decided and all others in HBM. Values that HBM
-  // does not have are not a concern here.
+  // Cycles of the program with decided accesses as decided and all others in HBM, even those to
+  // values that HBM does not have.
   double cycles() const { return latency_cycles_ + state_.timeline.stall_cycles(); }
 
   // The mapping that the decisions make. The game must be finished.

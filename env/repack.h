@@ -16,7 +16,7 @@ struct AddressBlock {
   int64_t bytes = 0;
   InstructionIndex first = 0;  // instructions for which the bytes are taken, inclusive
   InstructionIndex last = 0;
-  // Up to here the bytes hold a value that may be used. At least `last`.
+  // The last instruction up to which the bytes hold a value that may be used. At least `last`.
   InstructionIndex kept_until = 0;
   bool moves = false;
 };
@@ -36,9 +36,9 @@ inline constexpr int64_t kMostRepackSteps = int64_t{1} << 17;
 // first in the next attempt. Returns false and changes nothing if `attempts` attempts fail, or if
 // they take too long.
 //
-// Takes O(moving x fixed + attempts x moving x moving) steps, which are few if an attempt fails
-// early, but not more than kMostRepackSteps and two steps for each block. Apart from the steps, the
-// blocks are sorted. `steps` is set to the number of steps unless it is null.
+// Takes O(moving x fixed + attempts x moving x moving) steps, and few steps if an attempt fails
+// early. It never takes more than kMostRepackSteps and two steps for each block. Sorting the blocks
+// does not count as steps. `steps` is set to the number of steps unless it is null.
 bool Repack(std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values, int attempts,
             int64_t* steps = nullptr);
 

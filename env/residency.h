@@ -134,7 +134,7 @@ class Residency {
   // free bytes suffice but are scattered, it looks for a place that becomes free when stays move.
   std::optional<Place> FindPlace(const Request& request, AccessIndex access) const;
 
-  // Bytes on the heap, and those of them that copies do not share.
+  // Bytes on the heap, and the part of them that copies do not share.
   size_t HeapBytes() const;
   size_t CopyBytes() const;
 

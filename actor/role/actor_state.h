@@ -96,8 +96,9 @@ class ActorState {
   uint64_t policy_lag() const;
 
   // TakeOutcomes moves the outcomes and demonstrations since the last call into a report. Call
-  // PutBackOutcomes if there was no answer to the report: the next one has the same outcomes, and
-  // later ones wait, because the learner may have counted them although the answer was lost.
+  // PutBackOutcomes if there was no answer to the report. The next report then has the same
+  // outcomes and no later ones, because the learner may have counted them although the answer was
+  // lost.
   void TakeOutcomes(v1::ActorReport& report);
   void PutBackOutcomes(const v1::ActorReport& report);
 

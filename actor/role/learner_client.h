@@ -79,8 +79,9 @@ struct LearnerClientFigures {
   std::string trouble;     // why calls fail now; empty while the learner answers
 };
 
-// Stays connected to the learner as long as it lives. Retries with backoff when the learner goes
-// away and continues interrupted transfers where they ended. Owns two threads. Thread-safe.
+// Stays connected to the learner until this object is destroyed. Retries with backoff when the
+// learner goes away and continues interrupted transfers where they ended. Owns two threads.
+// Thread-safe.
 class LearnerClient {
  public:
   // Starts the threads. Does not wait for the learner.

@@ -82,7 +82,7 @@ class RoundPlayer {
   // `why_none`.
   std::optional<RoundInputs> BeginRound(absl::Time now, PlayBlock& why_none);
 
-  // The next round; without games for the reason in `why_none`.
+  // The next round. If it has no games, `why_none` says why.
   absl::StatusOr<Round> NextRound(RoundInputs inputs, PlayBlock& why_none);
   absl::Status PrepareFor(const RoundInputs& inputs);
   TaskMaker MakeTasks();

@@ -1,5 +1,5 @@
-// Four nodes of search trees side by side, and the numbers that the rules of selection need of
-// them.
+// Four nodes of search trees side by side, and the numbers of them that the rules of selection
+// need.
 
 #ifndef MALLOCMUZERO_ACTOR_SEARCH_NODE_QUAD_H_
 #define MALLOCMUZERO_ACTOR_SEARCH_NODE_QUAD_H_

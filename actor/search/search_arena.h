@@ -23,8 +23,8 @@
 namespace mallocmuzero {
 
 // The nodes of a game lie together: a simulation touches a few kilobytes. Each node remembers which
-// action comes next, found anew when something was backed up to it, for four nodes of any games at
-// a time. Rule is GumbelRule or PuctRule.
+// action comes next. This action is computed again after a value was backed up to the node, for
+// four nodes of any games at a time. Rule is GumbelRule or PuctRule.
 template <class Actions, template <class> class Rule>
 class SearchArena final : public SearchTrees {
  public:
@@ -119,7 +119,7 @@ class SearchArena final : public SearchTrees {
 
  private:
   static constexpr int kMax = Actions::kMax;
-  // Few enough that what they touch stays in the first-level cache.
+  // With so few games, the memory that they touch stays in the first-level cache.
   static constexpr size_t kGamesAtOnce = 16;
 
   using Node = TreeNode<kMax>;

@@ -1,4 +1,5 @@
-// The trees of a search, whatever the number of actions and the rule of descent.
+// The interface of a search's trees, which does not depend on the number of actions and the rule of
+// descent.
 
 #ifndef MALLOCMUZERO_ACTOR_SEARCH_SEARCH_TREES_H_
 #define MALLOCMUZERO_ACTOR_SEARCH_SEARCH_TREES_H_

@@ -1,4 +1,4 @@
-// How long a scope takes.
+// Measures the time that a scope takes.
 
 #ifndef MALLOCMUZERO_ACTOR_SEARCH_STOPWATCH_H_
 #define MALLOCMUZERO_ACTOR_SEARCH_STOPWATCH_H_
@@ -7,7 +7,7 @@
 
 namespace mallocmuzero {
 
-// Adds the time it lives to a number of seconds.
+// Adds the seconds from its construction to its destruction to a number.
 class Stopwatch {
  public:
   explicit Stopwatch(double& seconds) : seconds_(seconds), start_(Clock::now()) {}

@@ -13,7 +13,8 @@
 
 namespace mallocmuzero {
 
-// A latent state is a number in [0, 1) that every step moves on; an observation is the root's.
+// A latent state is a number in [0, 1), which every step changes. An observation is the number of
+// the root.
 class TrivialModel final : public LatentModel {
  public:
   TrivialModel(uint32_t slots, uint32_t actions) : actions_(actions), states_(slots) {}

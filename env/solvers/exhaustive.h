@@ -12,13 +12,13 @@
 
 namespace mallocmuzero {
 
-// Accesses that may be decided; at three actions each, a few seconds.
+// The most accesses that may be decided. With three actions each, the search takes a few seconds.
 inline constexpr uint32_t kMaxExhaustiveAccesses = 16;
 
-// Proposes a game of fewest cycles: the optimum, unless the budget is spent before; then the best
-// game so far. The search goes depth first and gives a game up once it could not get below the best
-// one even if all instructions to come took the fewest cycles they can. InvalidArgument if more
-// than kMaxExhaustiveAccesses accesses may be decided.
+// Proposes a game of fewest cycles. This is the optimum, or the best game so far if the budget is
+// spent before. The search goes depth first. It gives a game up once the game could not get below
+// the best one even if all instructions to come took the fewest cycles that they can.
+// InvalidArgument if more than kMaxExhaustiveAccesses accesses may be decided.
 class ExhaustiveSolver : public Solver {
  public:
   absl::string_view name() const override { return solver_name::kExhaustive; }

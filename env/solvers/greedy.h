@@ -1,4 +1,4 @@
-// Plays in program order, fast memory wherever it saves.
+// Plays in program order, and uses fast memory wherever it saves cycles.
 
 #ifndef MALLOCMUZERO_ENV_SOLVERS_GREEDY_H_
 #define MALLOCMUZERO_ENV_SOLVERS_GREEDY_H_

@@ -1,4 +1,4 @@
-// Whether two games of one plan will go on alike.
+// Says whether two games of one plan will probably continue in the same way.
 
 #ifndef MALLOCMUZERO_ENV_SOLVERS_HAVE_SAME_FUTURE_H_
 #define MALLOCMUZERO_ENV_SOLVERS_HAVE_SAME_FUTURE_H_
