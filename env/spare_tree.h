@@ -16,7 +16,7 @@ namespace mallocmuzero {
 class SpareTree {
  public:
   explicit SpareTree(uint32_t count) {
-    while (leaves_ <= count) leaves_ *= 2;  // more leaves than numbers: no range is all
+    while (leaves_ <= count) leaves_ *= 2;  // more leaves than numbers: no range is the whole tree
     nodes_ = SharedVector<Node, double>(2 * leaves_, 0);
   }
 

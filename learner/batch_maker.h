@@ -20,7 +20,7 @@
 namespace mallocmuzero {
 
 // Rows of training data. A row is a position and the `unroll` steps taken from it. All arrays are
-// row-major. A step behind the end of a game has reward 0, value 0 and no policy, whatever its
+// row-major. A step after the end of a game has reward 0, value 0 and no policy, whatever its
 // action is. The actions of such steps differ from row to row and from step to step, because a
 // search tries every action there.
 struct UnrollBatch {
@@ -34,8 +34,8 @@ struct UnrollBatch {
   std::vector<float> weights;       // [rows], of the rows in the loss
 
   // The positions that the steps reach, for the consistency of latent states; empty if that is off.
-  // next_observations [rows, K, kObservationSize] is 0 behind the end of the game. reached [rows,
-  // K] is 1 if the step leads to a decision of the game and 0 behind the end.
+  // next_observations [rows, K, kObservationSize] is 0 after the end of the game. reached [rows, K]
+  // is 1 if the step leads to a decision of the game and 0 after the end.
   std::vector<float> next_observations;
   std::vector<float> reached;
 

@@ -35,7 +35,7 @@ struct LearningBatch {
   size_t rows = 0;
 
   // The positions of the leading rows, which were drawn by priority and get new priorities. The
-  // rows behind them are imitated.
+  // rows after them are imitated.
   std::vector<DrawnPosition> prioritized;
 
   // The weights in `block` are those of RowWeights divided by this number.

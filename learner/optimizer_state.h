@@ -33,9 +33,9 @@ std::vector<NamedTensor> ExportAdamW(const torch::nn::Module& net,
                                      const torch::optim::AdamW& optimizer);
 
 // The way back, with the moments on the device of the parameters. InvalidArgument, with nothing
-// changed, if the state lacks a parameter of `net` or is not the one of such parameters. Parameters
-// of a consistency head may be missing, because a head may be new to a run. Those of the dynamics
-// may be missing, because they get no gradient in a run without unrolled steps.
+// changed, if the state lacks a parameter of `net` or does not fit the parameters. Parameters of a
+// consistency head may be missing, because a head may be new to a run. Those of the dynamics may be
+// missing, because they get no gradient in a run without unrolled steps.
 absl::Status ImportAdamW(absl::Span<const NamedTensor> state, const torch::nn::Module& net,
                          torch::optim::AdamW& optimizer);
 

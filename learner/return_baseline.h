@@ -33,14 +33,14 @@ class ReturnBaseline {
   // Adds a game to the means.
   void Add(const v1::Trajectory& trajectory);
 
-  // Makes At, scale and Outcome those of the games added so far. Before the first call they are 0,
-  // 1 and 0.
+  // Updates At, scale and Outcome to the games added so far. Before the first call they are 0, 1
+  // and 0.
   void Refresh();
 
   // Whether At and scale come from games. Without games the values of a network mean nothing yet.
   bool is_measured() const { return is_measured_; }
 
-  // Mean return to go from the first decision at `access` or behind it. 0 for access_count.
+  // Mean return to go from the first decision at `access` or after it. 0 for access_count.
   HbmShare At(uint32_t access) const { return HbmShare(frozen_[access]); }
 
   // Typical deviation from it, above 0.
@@ -48,7 +48,7 @@ class ReturnBaseline {
 
   // Conversions of relative values. A return to go belongs to a decision at `access`. A reward
   // belongs to a decision at `access` if the next decision is at `next_access`, which is
-  // access_count behind the last decision.
+  // access_count after the last decision.
   NetworkValue ToNetwork(HbmShare to_go, uint32_t access) const {
     return NetworkValue((to_go - At(access)) / scale());
   }
@@ -78,7 +78,7 @@ class ReturnBaseline {
   bool is_measured_ = false;
   double scale_ = 1;
   double variance_ = 0;         // mean square deviation from the mean
-  std::vector<double> mean_;    // by access, and one behind the last
+  std::vector<double> mean_;    // by access, and one after the last
   std::vector<double> frozen_;  // likewise
   double ranked_quantile_;
   std::deque<double> returns_;  // of the latest games, oldest first; empty if not ranked

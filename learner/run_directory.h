@@ -61,8 +61,8 @@ class RunDirectory {
   // names any other damaged line.
   absl::StatusOr<std::vector<v1::TrainMetrics>> ReadMetrics() const;
 
-  // Removes the lines behind an iteration, as the run goes on from its checkpoint. Damaged lines
-  // are no error.
+  // Removes the lines after an iteration, because the run goes on from the checkpoint of this
+  // iteration. Damaged lines are no error.
   absl::Status TruncateMetrics(uint64_t last_iteration) const;
 
   // The games that belong to the checkpoint of an iteration.

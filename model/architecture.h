@@ -1,5 +1,5 @@
-// The architecture of the networks: the one description that the modules are built from, that
-// exports are written from, and that costs and checkpoints are counted by.
+// The architecture of the networks. The modules, the exports, and the sizes of checkpoints and
+// computations all follow from this one description.
 
 #ifndef MALLOCMUZERO_MODEL_ARCHITECTURE_H_
 #define MALLOCMUZERO_MODEL_ARCHITECTURE_H_

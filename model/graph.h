@@ -1,4 +1,5 @@
-// A network as a list of operations: what LibTorch modules evaluate and exports are written from.
+// A network as a list of operations. LibTorch modules evaluate this list, and exports are written
+// from it.
 
 #ifndef MALLOCMUZERO_MODEL_GRAPH_H_
 #define MALLOCMUZERO_MODEL_GRAPH_H_
@@ -40,7 +41,7 @@ class Graph {
     kReshape,      // the same numbers in another shape
     kSelect,       // entry `begin` of `axis`, which the result does not have
     kInsertAxis,   // another axis of size 1 at `axis`
-    kConcat,       // all inputs, one behind the other along `axis`
+    kConcat,       // all inputs, one after the other along `axis`
     kShift,   // axis 1 moved by `begin` entries, 1 or -1: entry k moves to k + begin; zeros move in
     kOneHot,  // 1 at the entry of the action, 0 elsewhere
     kLinear,  // x weight^T + bias of the layer `name`, over the last axis

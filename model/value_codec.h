@@ -29,8 +29,8 @@ class ValueCodec {
   // The positions of the bins on the scale, ascending; the middle one is 0.
   absl::Span<const float> centers() const { return centers_; }
 
-  // The inverse of h. Tensors of numbers become distributions in modules.h (EncodeTwoHot), and
-  // logits numbers there and in bin_means.h.
+  // The inverse of h. modules.h turns tensors of numbers into distributions (EncodeTwoHot).
+  // modules.h and bin_means.h turn logits into numbers.
   float FromScale(float z) const;
 
  private:

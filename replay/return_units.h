@@ -1,4 +1,4 @@
-// The two units of what games bring, as types that do not mix.
+// The two units of returns, rewards and values, as types that do not mix.
 
 #ifndef MALLOCMUZERO_REPLAY_RETURN_UNITS_H_
 #define MALLOCMUZERO_REPLAY_RETURN_UNITS_H_
@@ -8,7 +8,8 @@
 namespace mallocmuzero {
 
 // A share of the cycles that a program takes with everything in HBM: returns, rewards, and returns
-// to go (what is saved from a position on). It means the same to everyone at any time.
+// to go (what is saved from a position on). A share means the same in every process and at any
+// time.
 class HbmShare {
  public:
   constexpr HbmShare() = default;

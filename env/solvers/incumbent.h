@@ -66,7 +66,7 @@ class Incumbent {
   // Whether cycles() are those of a game that was played to its end.
   bool is_exact() const { return inexact_from_ == kExact; }
 
-  // Plays what was assumed.
+  // Plays the rests that were assumed.
   void Confirm();
 
   // The decisions of all games and parts of games that were played to see what they take.
@@ -92,18 +92,18 @@ class Incumbent {
   // How a trial ended.
   enum class Outcome : uint8_t { kRefused, kFinished, kJoined };
 
-  // A worse game is given up after so many decisions in a row that are the incumbent's and cost as
-  // much as they cost there.
+  // A worse game is given up after this many decisions in a row that are those of the incumbent's
+  // game and cost as much as they cost there.
   static constexpr int kDecisionsInStep = 8;
 
-  // Most games that assume rests come to the incumbent's state so many accesses after their last
-  // change at the latest. One that has not, and has gained nothing so far, may gain later: it keeps
-  // a value for a far access. Such games get so many decisions for each decision of the others.
+  // Most games that assume rests come to the incumbent's state at most kNear accesses after their
+  // last change. A game that has not, and has gained nothing so far, may gain later: it keeps a
+  // value for a far access. Such games get kFarShare decisions for each decision of the others.
   static constexpr int32_t kNear = 256;
   static constexpr uint64_t kFarShare = 4;
 
-  // A changed game that has gone so far from its first change mostly goes to its end. Then it keeps
-  // snapshots for the case that it becomes the incumbent.
+  // A changed game that has come this far from its first change mostly goes to its end. From there
+  // on it keeps snapshots, because it may become the incumbent.
   static constexpr int32_t kFar = 512;  // accesses
 
   static constexpr AccessIndex kExact = std::numeric_limits<int32_t>::max();

@@ -55,12 +55,13 @@ class LocalSearch {
 
   // --- The search of a long program ---
 
-  // Climbs in each window of the program, then in windows around disturbances. Gains are assumed
-  // and settled by games to the end, each for some windows.
+  // Climbs in each window of the program, then in windows around disturbances. The gains are
+  // assumptions until a game to the end settles those of some windows.
   void SearchWindows();
   void ImproveWindow(const Window& window, bool disturb);
 
-  // Tries what the current window has gained with in all other layers at once, then in each one.
+  // Tries the changes by which the current window has gained in all other layers at once, then in
+  // each of them.
   void Spread();
 
   // The plan changes of a window that has gained, and of those alike.
@@ -90,7 +91,7 @@ class LocalSearch {
   // are mostly in other windows.
   void TryOwnGains();
 
-  // Takes steps until so many in a row have gained nothing as the window has movable accesses.
+  // Takes steps until as many in a row have gained nothing as the window has movable accesses.
   void Climb();
 
   // Tries a random change. Returns whether the change gained.
@@ -102,7 +103,7 @@ class LocalSearch {
   // Tries these changes with a limit. Counts the try as a game if it plays one.
   void Try(absl::Span<const PlanChange> changes, double limit);
 
-  // The budget is spent, or tries play nothing any more.
+  // Whether the budget is spent, or tries play nothing any more.
   bool IsOver() const;
 
   // Keeps the incumbent if it is the best plan so far. It must be exact.
@@ -122,7 +123,7 @@ class LocalSearch {
   Incumbent::Mark settled_;           // the last plan that was played to its end
   std::vector<Gain> unsettled_;       // gains since
   uint64_t played_when_settled_ = 0;  // Incumbent::decisions_played then
-  uint32_t settle_after_ = 1;         // so many gains
+  uint32_t settle_after_ = 1;         // the number of gains to settle at once
   Plan common_;                       // the plan that the searches had in common
 };
 

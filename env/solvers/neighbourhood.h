@@ -90,21 +90,22 @@ class Neighbourhood {
   //     fast memory between the value's access before and this one go to HBM;
   //   - accesses of one value go to fast memory, and accesses of another value that is used at the
   //     same time go to HBM.
-  // If the window is the whole program, some draws do to all alike accesses what they do to one. A
-  // gain in one layer of a model is mostly a gain in the others, too.
+  // If the window is the whole program, some draws change all alike accesses in the same way,
+  // because a gain in one layer of a model is mostly a gain in the others, too.
   absl::Span<const PlanChange> Draw(const Incumbent& incumbent, Random& random);
 
   // A larger change, to leave an incumbent that no single draw improves: several draws at once, all
-  // within a stretch of the program; or a value goes to fast memory, and so many other values go to
-  // HBM that they have as many bytes.
+  // within a stretch of the program; or a value goes to fast memory, and other values of as many
+  // bytes go to HBM.
   absl::Span<const PlanChange> DrawKick(const Incumbent& incumbent, Random& random);
 
   // An access to disturb the incumbent at. Half of the draws are about an instruction that takes
   // longer than it could.
   AccessIndex DrawPlace(const Incumbent& incumbent, Random& random);
 
-  // Does to all accesses outside of the window what was done to the alike ones within: `before` is
-  // an earlier plan of the incumbent. Changes ascending by access; valid until the next call.
+  // Changes the accesses outside of the window in the same way as the alike accesses in the window
+  // have changed since `before`, an earlier plan of the incumbent. Changes ascending by access;
+  // valid until the next call.
   absl::Span<const PlanChange> Spread(const Plan& before, const Incumbent& incumbent);
 
  private:
@@ -141,7 +142,7 @@ class Neighbourhood {
   // the value's end, or a few.
   std::pair<size_t, size_t> DrawStretch(AccessIndex access, Random& random) const;
 
-  // Does to the accesses that are alike to those of the changes what the changes do.
+  // Adds the same change for each access that is alike to that of a change.
   void ChangeAlike();
 
   // Sorts the changes. The last change of an access counts.

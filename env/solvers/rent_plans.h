@@ -33,8 +33,9 @@ class RentPlanner {
   //   - A write goes to fast memory only, if all later accesses keep the value and all savings
   //     together pay the whole rent. It goes to both memories if the next access keeps the value,
   //     or if its own saving pays for the copy.
-  // With one constraint, a price for the constraint finds the best plan but for a remainder
-  // (Lagrangian relaxation). Memory is a constraint at every instruction; here the plan is a start.
+  // This is a Lagrangian relaxation. With one constraint, a price for the constraint would find the
+  // best plan except for a remainder. Memory is a constraint at every instruction, so this plan is
+  // only a start.
   Plan PlanFor(const Prices& prices) const;
 
  private:

@@ -48,7 +48,7 @@ class SearchBudget {
   // Reports the end of the search.
   void Finish() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // `stop` ended the search.
+  // Whether `stop` ended the search.
   bool interrupted() const { return interrupted_.load(std::memory_order_relaxed); }
 
   // Games counted by meters that are gone, and games set aside for those that are not.
@@ -63,7 +63,7 @@ class SearchBudget {
 
   uint64_t max_games() const { return options_.max_games; }
 
-  // Sets up to `wanted` of the games that are left aside for a meter.
+  // Sets aside up to `wanted` of the games that are left, for a meter.
   uint64_t Take(uint64_t wanted);
 
   void Report() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -130,7 +130,7 @@ class BudgetMeter {
   // The same without the games.
   bool is_over() const { return late_ || budget_.is_over(); }
 
-  // Of this meter.
+  // The deadline of this meter.
   absl::Time deadline() const { return deadline_; }
 
   // Games that the search may still play.
@@ -141,8 +141,8 @@ class BudgetMeter {
  private:
   static constexpr uint64_t kGamesSetAside = 64;
 
-  // Between two looks at the clock. Few, because the next games may take a thousand times as long
-  // as the last ones did. A game counts for some steps.
+  // The steps between two looks at the clock. They are few, because the next games may take a
+  // thousand times as long as the last ones did. A game counts for some steps.
   static constexpr int32_t kStepsBetweenLooks = 16;
   static constexpr int32_t kStepsOfAGame = 4;
 

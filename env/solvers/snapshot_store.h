@@ -40,7 +40,7 @@ class SnapshotStore {
     kParts,       // tries end at a snapshot soon after their changes
   };
 
-  // With the game before its first decision at place 0, which is never dropped. `rules` must
+  // Holds the game before its first decision at place 0, which is never dropped. `rules` must
   // outlive the store.
   explicit SnapshotStore(const ProgramRules& rules);
 
@@ -58,13 +58,15 @@ class SnapshotStore {
   // between that are empty.
   void Offer(AccessIndex previous, const Game& game, double shift);
 
-  // Drops all snapshots after `first`, but not those from `end` on, whose shift grows by `shift`.
+  // Drops all snapshots after `first` and before `end`. The shift of those from `end` on grows by
+  // `shift`.
   void Change(AccessIndex first, AccessIndex end, double shift);
 
   // Keeps a game of a trial. The trial's snapshots are no part of the store before AcceptTrial.
   void OfferTrial(AccessIndex previous, const Game& game, double shift);
 
-  // The trial becomes the game of the store; call it after Change. Or it does not.
+  // AcceptTrial makes the trial the game of the store; call it after Change. DropTrial forgets the
+  // trial.
   void AcceptTrial();
   void DropTrial();
 

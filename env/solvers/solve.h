@@ -46,8 +46,8 @@ struct SolveOptions {
   // then; there always is one. Without any limit, local_search, agent and portfolio do not end.
   absl::Time deadline = absl::InfiniteFuture();
   uint64_t max_games = std::numeric_limits<uint64_t>::max();
-  // True ends the search, as after Ctrl-C. Called about once a millisecond, or after every game
-  // where games take longer, and not again once it has returned true.
+  // True ends the search, as after Ctrl-C. Called about once a millisecond, or after every game if
+  // games take longer, and not again once it has returned true.
   std::function<bool()> stop;
 
   // The clock of `deadline`. A benchmark may count processor time instead. The agent's games know

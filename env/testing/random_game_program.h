@@ -16,7 +16,7 @@ namespace mallocmuzero::testing {
 // place, new or from an earlier loop.
 Program RandomGameProgram(std::mt19937_64& random);
 
-// The same with asynchronous collectives. Some start in a loop and end behind it.
+// The same with asynchronous collectives. Some start in a loop and end after it.
 Program RandomProgramWithCollectives(std::mt19937_64& random);
 
 // The same with asynchronous collectives that work on buffers of the instructions that start them,

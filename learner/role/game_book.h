@@ -59,9 +59,9 @@ class GameBook {
   // Sets the mean return of a program's evaluation games.
   void SetPolicyReturn(size_t program, HbmShare policy_return);
 
-  // Adds games to the answer to an actor's report: the best ones of programs of which the actor
-  // knows none that brings as much. If they take more than `most_bytes`, only the first of them;
-  // once the actor reports them, the others follow.
+  // Adds the best games of programs to the answer to an actor's report, if the actor knows no game
+  // of the program that brings as much. If the games take more than `most_bytes`, adds only the
+  // first of them; the others follow once the actor reports these.
   void AddBestGames(const v1::ActorReport& report, size_t most_bytes,
                     v1::ActorOrders& orders) const;
 

@@ -86,9 +86,9 @@ struct TrainingHooks {
   // 0 only.
   std::function<std::vector<ScoredCheckpoint>()> scored;
 
-  // These three are for several processes. The processes have met; a call that waits for the others
-  // begins; such a call has failed, and the hook says which process is lost. The last one may take
-  // seconds, but returns soon after `stop`.
+  // These three are for several processes. They are called when the processes have met, when a call
+  // that waits for the others begins, and when such a call has failed. `lost` says which process is
+  // lost. It may take seconds, but returns soon after `stop`.
   std::function<void()> met;
   std::function<void()> joint_call;
   std::function<std::string(const absl::Notification& stop)> lost;

@@ -20,7 +20,7 @@ struct CopyLimits {
 };
 
 // The path of a copy of `folder` that is made now: FOLDER.checkpoint-TIME. The names of later
-// copies sort behind those of earlier ones.
+// copies sort after those of earlier ones.
 std::string NewCopyPath(const std::string& folder);
 
 // The name that the copy `path` has until it is complete. An incomplete copy would open as a shard

@@ -27,8 +27,8 @@ struct LinkEvent {
 std::vector<LinkEvent> LinkEvents(
     const google::protobuf::RepeatedPtrField<v1::Collective>& collectives);
 
-// How far the links are. A value: copy it to take a snapshot. Without collectives every operation
-// does nothing.
+// The progress of the links. Copy the object to take a snapshot. Without collectives every
+// operation does nothing.
 class Links {
  public:
   // Waits until the links have worked up to `end`, and returns the cycles of the wait.

@@ -11,7 +11,7 @@
 
 namespace mallocmuzero {
 
-// One piece of a sliced copy from HBM. It is queued just before instruction `start`, behind the
+// One piece of a sliced copy from HBM. It is queued just before instruction `start`, after the
 // pieces before it.
 struct CopySlice {
   InstructionIndex start = 0;
