@@ -38,6 +38,10 @@ class GameRecorder {
   // the first decision.
   void StartWindow() { trajectory_.mutable_window(); }
 
+  // Notes that the player took only the decisions in `window`. This is for a game that is played
+  // again.
+  void SetWindow(const v1::Trajectory::Window& window) { *trajectory_.mutable_window() = window; }
+
   // Notes that the player takes the next decision. Decisions between two such ones count as its
   // own.
   void NoteOwnDecision();

@@ -134,7 +134,10 @@ struct SelfPlay::Seat {
                  network_step) {
     recorder.Start(game);
     if (task->decides_window) recorder.StartWindow();
-    if (task->again != nullptr) recorded.emplace(*task->again, game.program().access_count());
+    if (task->again != nullptr) {
+      recorded.emplace(*task->again, game.program().access_count());
+      if (task->again->has_window()) recorder.SetWindow(task->again->window());
+    }
     if (task->incumbent != nullptr && task->shows_incumbent) {
       const AccessIndex end = task->program->rules().end_access();
       shown = {.in_fast_memory = task->incumbent->in_fast_memory,

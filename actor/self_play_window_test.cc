@@ -163,6 +163,30 @@ TEST(SelfPlay, AStoredGameIsSearchedAgainWithWhatItsObservationsShowed) {
   const v1::Trajectory again = self_play->Play(tasks, 5, nullptr)->front();
   EXPECT_EQ(seen, first);
   EXPECT_EQ(again.incumbent().SerializeAsString(), stored.incumbent().SerializeAsString());
+  EXPECT_FALSE(again.has_window());
+}
+
+TEST(SelfPlay, AGameThatIsSearchedAgainKeepsItsWindow) {
+  const auto programs = SomePrograms(1);
+  const auto self_play = MakeSelfPlay(4);
+  const std::vector<v1::Trajectory> stored =
+      *self_play->Play(WindowTasks(programs, 40, 0, 1), 0, nullptr);
+  std::vector<GameTask> tasks;
+  for (const v1::Trajectory& game : stored) {
+    tasks.push_back({.program = programs[0].get(),
+                     .id = game.id(),
+                     .searched = 1,
+                     .again = std::make_shared<const v1::Trajectory>(game)});
+  }
+  const std::vector<v1::Trajectory> again = *self_play->Play(tasks, 5, nullptr);
+  ASSERT_THAT(again, SizeIs(40));
+  size_t own = 0;
+  for (size_t i = 0; i < again.size(); ++i) {
+    EXPECT_TRUE(again[i].has_window());
+    EXPECT_EQ(again[i].window().SerializeAsString(), stored[i].window().SerializeAsString());
+    own += OwnDecisions(again[i]);
+  }
+  EXPECT_GT(own, 0);
 }
 
 }  // namespace
