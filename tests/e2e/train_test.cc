@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/e2e/free_port.h"
 #include "tests/e2e/http_get.h"
 #include "tests/e2e/run_binary.h"
 
@@ -165,10 +167,11 @@ TEST_F(Train, AKilledRunGoesOnFromItsCheckpoint) {
 }
 
 TEST_F(Train, ServesMetrics) {
-  const std::string address = "127.0.0.1:39464";
+  const uint16_t port = FreePort();
+  const std::string address = absl::StrCat("127.0.0.1:", port);
   RunningMallocmuzero train(TrainArguments({"--metrics", address}));
   ASSERT_TRUE(train.WaitForLine("iteration 1:"));
-  const std::string metrics = HttpGet("127.0.0.1", 39464, "/metrics");
+  const std::string metrics = HttpGet("127.0.0.1", port, "/metrics");
   EXPECT_THAT(metrics, HasSubstr("mallocmuzero_train_iterations_total 1"));
   EXPECT_THAT(metrics, HasSubstr("mallocmuzero_train_return_ratio{"));
   // A second run cannot use the same port.
