@@ -170,7 +170,7 @@ TEST_F(MapBadInput, MappingsThatCannotBeUsedAreNamed) {
 }
 
 TEST_F(MapBadInput, FlagsThatMakeNoSenseAreNamed) {
-  for (const char* budget : {"0", "0s", "-5m", "60", "1e999s"}) {
+  for (const char* budget : {"0", "0s", "-5m", "60", "1e999s", "inf", "soon"}) {
     ExpectOneErrorLine(RunMallocmuzero({"map", "--program", program_, "--output", mapping_,
                                         std::string("--budget=") + budget}),
                        "--budget: .*above zero");
