@@ -275,8 +275,9 @@ TEST(ReadbackOfNamesFromStandardInput, NamesTheLineThatIsEmpty) {
 TEST(FailedImport, WritesNothing) {
   const TemporaryFolder folder;
   const std::string output = folder.Path("p.program");
-  RunMallocmuzero({"import", "--all-hbm", folder.Write("bad.hlo", "HloModule\n"), "--hardware",
-                   "tpu_v4i", "--output", output});
+  ExpectOneErrorLine(RunMallocmuzero({"import", "--all-hbm", folder.Write("bad.hlo", "HloModule\n"),
+                                      "--hardware", "tpu_v4i", "--output", output}),
+                     "bad\\.hlo:[0-9]+:[0-9]+: ");
   EXPECT_FALSE(std::filesystem::exists(output));
 }
 

@@ -130,7 +130,9 @@ TEST_F(Placed, AnotherProgramsModuleIsRefusedInOneLine) {
 TEST_F(Placed, AFileThatIsNoModuleIsRefused) {
   Arguments arguments = Place();
   arguments[6] = mapping_;
-  EXPECT_EQ(RunMallocmuzero(arguments).exit_code, 2);
+  ExpectOneErrorLine(RunMallocmuzero(arguments),
+                     "m\\.mapping: expected a serialised HloModuleProto");
+  EXPECT_FALSE(std::filesystem::exists(placed_));
 }
 
 TEST_F(Placed, OptimizeNeedsTheCompilersEstimates) {
