@@ -3,27 +3,26 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/xla/compile_options.pb.h"
 #include "mallocmuzero/xla/hlo.pb.h"
+#include "rpc/testing/await.h"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {
 namespace {
 
-using testing::AllOf;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::StartsWith;
+using mallocmuzero::testing::Await;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 constexpr char kFake[] = MALLOCMUZERO_BINARY_DIR "/testing/fake_pjrt_plugin.so";
 
@@ -175,15 +174,6 @@ bool ChildOfCompileRuns(pid_t parent) {
     }
   }
   return false;
-}
-
-bool Await(const std::function<bool()>& condition) {
-  const absl::Time end = absl::Now() + absl::Seconds(60);
-  while (!condition()) {
-    if (absl::Now() > end) return false;
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  return true;
 }
 
 TEST(Compile, ASignalEndsTheCompilerAndLeavesNoFiles) {

@@ -4,7 +4,6 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -13,22 +12,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "rpc/testing/await.h"
 #include "tests/e2e/free_port.h"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {
 namespace {
 
+using mallocmuzero::testing::Await;
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-class Members : public testing::Test {
+class Members : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(RunMallocmuzero(ImportArguments("gpt_small", folder_.Path("p.program"))).exit_code,
@@ -64,15 +63,6 @@ class Members : public testing::Test {
       }
     }
     return 0;
-  }
-
-  static bool Await(const std::function<bool()>& there) {
-    const absl::Time deadline = absl::Now() + absl::Seconds(60);
-    while (!there()) {
-      if (absl::Now() > deadline) return false;
-      absl::SleepFor(absl::Milliseconds(200));
-    }
-    return true;
   }
 
   // Waits until the learner makes updates again.
