@@ -349,12 +349,13 @@ absl::Status LearnerClient::Impl::Fetch(Thread thread, const std::string& sha256
   }
   if (partial.bytes.size() > bytes) context.TryCancel();
   const absl::Status status = FromGrpc(stream->Finish());
+  const bool whole = partial.bytes.size() == bytes && Sha256(partial.bytes) == sha256;
   const absl::MutexLock lock(&mutex_);
   figures_.fetched_bytes += received;
   if (partial.bytes.size() < bytes) {
     return status.ok() ? absl::UnavailableError("a file from the learner was cut short") : status;
   }
-  if (partial.bytes.size() == bytes && Sha256(partial.bytes) == sha256) return absl::OkStatus();
+  if (whole) return absl::OkStatus();
   ++figures_.damaged_fetches;
   partial = {};
   return absl::DataLossError("a file from the learner is not what its SHA-256 says");
