@@ -23,7 +23,7 @@ constexpr double kBatchGames = 8;
 // not over in time is lost with all its games.
 constexpr double kUnmeasuredShare = 0.5;
 
-// A clock that was set back must not make rounds free.
+// A game takes some time, although the clock may not have moved in a short round.
 constexpr double kLeastSeconds = 1e-6;
 
 }  // namespace

@@ -53,12 +53,12 @@ TEST(RoundPacer, GoesByWhatARoundWithSearchTookOnceThereWasOne) {
   EXPECT_EQ(pacer.Next(3), (AgentRound{22, true}));
 }
 
-TEST(RoundPacer, AClockThatIsSetBackIsBorne) {
+TEST(RoundPacer, RoundsInWhichTheClockStoodStillAreNotFree) {
   RoundPacer pacer = MakePacer();
-  pacer.Add({2, false}, -3);
+  pacer.Add({2, false}, 0);
   pacer.Add({32, true}, 0);
   EXPECT_EQ(pacer.Next(1), (AgentRound{64, false}));
-  EXPECT_EQ(pacer.Next(-1), AgentRound{});
+  EXPECT_EQ(pacer.Next(0), AgentRound{});
 }
 
 TEST(RoundPacer, WithoutTimeForSearchThePolicyPlays) {
