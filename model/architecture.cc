@@ -47,7 +47,8 @@ Value TimeConvolution(Graph& graph, const std::string& name, Value x) {
 // The picture of the fast memory, convolved along time, as one row.
 Value ReadMemory(Graph& graph, const v1::NetworkConfig& config, Value observation) {
   const Value picture =
-      graph.Reshape(graph.Columns(observation, layout::kMemoryOffset, layout::kIncumbentOffset),
+      graph.Reshape(graph.Columns(observation, layout::kMemoryOffset,
+                                  layout::kIncumbentOffset - layout::kMemoryOffset),
                     {layout::kMemoryChannels, layout::kTimes, layout::kAddressBins});
   // The address bins of one time.
   const Value times = graph.Concat({graph.Select(picture, 1, 0), graph.Select(picture, 1, 1)}, 2);
