@@ -99,8 +99,7 @@ class Network {
   // seed, if it has none yet. Only a learner needs it; snapshots do not have it.
   void AddConsistencyHead();
 
-  // A snapshot of the present weights. InvalidArgument if this machine does not have the device or
-  // the precision.
+  // A snapshot of the present weights. InvalidArgument if this machine does not have the device.
   absl::StatusOr<std::shared_ptr<const NetworkSnapshot>> Snapshot(
       const EvaluationOptions& options) const;
 

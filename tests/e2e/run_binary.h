@@ -1,3 +1,5 @@
+// Runs the built binary for tests, in the foreground or while the test goes on, with files for it.
+
 #ifndef MALLOCMUZERO_TESTS_E2E_RUN_BINARY_H_
 #define MALLOCMUZERO_TESTS_E2E_RUN_BINARY_H_
 
