@@ -43,40 +43,40 @@ Program OneBuffer(uint32_t accesses) {
 std::vector<ExplorationKind> KindsOf(const Program& program, float rate, AccessIndex until,
                                      uint64_t seed) {
   Exploration exploration(program, rate, until, seed);
-  std::vector<ExplorationKind> explorings;
+  std::vector<ExplorationKind> kinds;
   for (const AccessIndex a : program.accesses().indices()) {
-    explorings.push_back(exploration.Next(a));
-    if (explorings.back() == ExplorationKind::kAction) exploration.Act(a, kAll);
+    kinds.push_back(exploration.Next(a));
+    if (kinds.back() == ExplorationKind::kAction) exploration.Act(a, kAll);
   }
-  return explorings;
+  return kinds;
 }
 
-TEST(Exploration, OfNothingDepartsNowhere) {
+TEST(Exploration, AtRateZeroExploresNothing) {
   const Program program = ManyBuffers(50);
   for (uint64_t seed = 0; seed < 100; ++seed) {
-    for (const ExplorationKind exploring : KindsOf(program, 0, kToTheEnd, seed)) {
-      ASSERT_EQ(exploring, ExplorationKind::kNone);
+    for (const ExplorationKind kind : KindsOf(program, 0, kToTheEnd, seed)) {
+      ASSERT_EQ(kind, ExplorationKind::kNone);
     }
   }
 }
 
-TEST(Exploration, DepartsAsOftenAsItIsToldAndEverywhere) {
+TEST(Exploration, ExploresAtItsRateAndEveryAccessAlike) {
   constexpr uint32_t kAccesses = 200;
   constexpr int kGames = 20'000;
   const Program program = ManyBuffers(kAccesses);
-  std::vector<int> explorings(kAccesses);
+  std::vector<int> explored(kAccesses);
   int actions = 0;
   int all = 0;
   for (uint64_t seed = 0; seed < kGames; ++seed) {
     const std::vector<ExplorationKind> game = KindsOf(program, 4.0F / kAccesses, kToTheEnd, seed);
     for (uint32_t a = 0; a < kAccesses; ++a) {
-      explorings[a] += game[a] != ExplorationKind::kNone;
+      explored[a] += game[a] != ExplorationKind::kNone;
       actions += game[a] == ExplorationKind::kAction;
     }
   }
-  for (const int count : explorings) {
+  for (const int count : explored) {
     all += count;
-    // About 400 games are expected to depart at each access.
+    // About 400 games are expected to explore each access.
     EXPECT_GE(count, 250);
     EXPECT_LE(count, 550);
   }
@@ -100,7 +100,7 @@ TEST(Exploration, HalfIsNoiseThoughMoreIsToBeExploredThanThereIs) {
   EXPECT_NEAR(actions / static_cast<double>(actions + noise), 0.5, 0.02);
 }
 
-TEST(Exploration, DepartsAtNeighbours) {
+TEST(Exploration, ExploresNeighbours) {
   constexpr uint32_t kAccesses = 200;
   const Program program = ManyBuffers(kAccesses);
   int pairs = 0;
@@ -116,7 +116,7 @@ TEST(Exploration, DepartsAtNeighbours) {
       last = a;
     }
   }
-  // If departures were independent, about a tenth of the pairs would be this close.
+  // If explored accesses were independent, about a tenth of the pairs would be this close.
   EXPECT_GE(near, pairs / 2);
 }
 
