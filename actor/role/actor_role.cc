@@ -367,11 +367,10 @@ absl::Status ActorRole::Impl::Stop(absl::Duration grace) {
       writer_->Close(std::max(deadline - SteadyNow() - kForDisk, absl::ZeroDuration()));
   for (std::thread& player : players_) player.join();
   if (ticker_.joinable()) ticker_.join();
-  const absl::Duration left = deadline - SteadyNow();
-  if (learner_ != nullptr && left > absl::ZeroDuration()) {
-    learner_->Leave(std::min(left, kForGoodbye));
+  // It stays, because peers() may be called.
+  if (learner_ != nullptr) {
+    learner_->Leave(std::clamp(deadline - SteadyNow(), absl::ZeroDuration(), kForGoodbye));
   }
-  learner_ = nullptr;
   // A reanalyser may lose its results: the stored games stay as they were.
   if (reanalyse_) return absl::OkStatus();
   return closed.ok() ? Audit() : closed;
