@@ -4,17 +4,13 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/testing/index_matching.h"
 #include "env/observation_scale.h"
-#include "env/players.h"
-#include "env/testing/corpus_programs.h"
 #include "env/testing/games.h"
-#include "env/testing/random_game_program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"
@@ -25,11 +21,9 @@ namespace {
 using namespace observation;  // NOLINT(google-build-using-namespace): names of features only
 
 using enum Action;
-using testing::CorpusPaths;
 using ::testing::Each;
 using testing::EverythingMatters;
 using testing::ProgramBuilder;
-using testing::RandomGameProgram;
 using testing::Read;
 using testing::Write;
 
@@ -329,87 +323,6 @@ TEST(Observation, IsTheSameOnAChipOfTwiceTheSizeAndSpeed) {
   game.Apply(kCopy);
   doubled_game.Apply(kCopy);
   EXPECT_EQ(Observe(game), Observe(doubled_game));
-}
-
-// Plays a game and calls `see` with the observation of each decision.
-template <typename See>
-void PlayAndLook(const ProgramRules& rules, PlayerKind kind, const See& see) {
-  const ObservationTables tables(rules);
-  ObservationWriter writer(tables);
-  Player player(kind, 3);
-  player.StartGame();
-  for (Game game(rules); !game.finished(); game.Apply(player.Choose(game))) {
-    see(game, writer, Observe(writer, game));
-    if (::testing::Test::HasFatalFailure()) return;
-  }
-}
-
-void ExpectBounded(const Game& game, ObservationWriter&, const Row& row) {
-  for (size_t k = 0; k < row.size(); ++k) {
-    ASSERT_TRUE(row[k] >= -1 && row[k] <= 1)
-        << "number " << k << " is " << row[k] << " at access " << game.access();
-  }
-}
-
-TEST(Observation, IsBoundedOnRandomPrograms) {
-  for (uint64_t seed = 0; seed < 100; ++seed) {
-    std::mt19937_64 random(seed);
-    const Program program = RandomGameProgram(random);
-    for (const PlayerKind kind : kPlayerKinds) {
-      PlayAndLook(EverythingMatters(program), kind, ExpectBounded);
-      if (HasFatalFailure()) return;
-    }
-  }
-}
-
-TEST(Observation, IsBoundedOnTheCorpus) {
-  for (const std::string& path : CorpusPaths(MALLOCMUZERO_SOURCE_DIR)) {
-    const absl::StatusOr<Program> program = LoadProgram(path);
-    ASSERT_TRUE(program.ok()) << program.status();
-    const ProgramRules rules = ProgramRules::Create(*program);
-    PlayAndLook(rules, PlayerKind::kRandom, ExpectBounded);
-    if (HasFatalFailure()) return;
-  }
-}
-
-TEST(Observation, DependsOnTheHistoryAndOnNothingElse) {
-  for (uint64_t seed = 0; seed < 30; ++seed) {
-    std::mt19937_64 random(seed);
-    const Program program = RandomGameProgram(random);
-    const ProgramRules rules = EverythingMatters(program);
-    PlayAndLook(rules, PlayerKind::kRandom,
-                [&](const Game& game, ObservationWriter& writer, const Row& row) {
-                  Game again(rules);
-                  for (const Action action : game.history()) again.Apply(action);
-                  ASSERT_EQ(Observe(again), row);
-                  ASSERT_EQ(Observe(writer, again), row);
-                });
-    if (HasFatalFailure()) return;
-  }
-}
-
-TEST(Observation, DiffersAfterDifferentActions) {
-  int pairs = 0;
-  for (uint64_t seed = 0; seed < 30; ++seed) {
-    std::mt19937_64 random(seed);
-    const Program program = RandomGameProgram(random);
-    PlayAndLook(EverythingMatters(program), PlayerKind::kRandom,
-                [&](const Game& game, ObservationWriter& writer, const Row&) {
-                  std::vector<Row> next;
-                  for (const Action action : kActions) {
-                    if (!game.IsLegal(action)) continue;
-                    Game tried = game;
-                    tried.Apply(action);
-                    if (!tried.finished()) next.push_back(Observe(writer, tried));
-                  }
-                  for (size_t k = 1; k < next.size(); ++k) {
-                    ++pairs;
-                    ASSERT_NE(next[k - 1], next[k]);
-                  }
-                });
-    if (HasFatalFailure()) return;
-  }
-  EXPECT_GT(pairs, 100);
 }
 
 }  // namespace
