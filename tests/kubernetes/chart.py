@@ -134,3 +134,22 @@ def config_of(objects: list[Object]) -> str:
     (text,) = texts
     assert isinstance(text, str)
     return text
+
+
+def of_kind(objects: list[Object], kind: str) -> list[Object]:
+    return [each for each in objects if each["kind"] == kind]
+
+
+def selects(selector: dict[str, str], labels: dict[str, str]) -> bool:
+    return selector.items() <= labels.items()
+
+
+def labels_of(pod: Object) -> dict[str, str]:
+    labels: dict[str, str] = pod["metadata"]["labels"]
+    return labels
+
+
+def roles(objects: list[Object], *components: str) -> list[Object]:
+    """The templates of pods of these components."""
+    key = "app.kubernetes.io/component"
+    return [pod for pod in pod_templates(objects).values() if labels_of(pod)[key] in components]
