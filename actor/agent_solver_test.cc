@@ -75,9 +75,9 @@ TEST_F(AgentSolverTest, EndsWithoutADeadline) {
 TEST_F(AgentSolverTest, EndsSoonAfterTheDeadline) {
   SolveOptions options;
   const absl::Time start = SteadyNow();
-  options.deadline = start + absl::Milliseconds(200);
+  options.deadline = start + absl::Seconds(1);  // the first round ends before, also when busy
   EXPECT_THAT(Propose(options), Not(IsEmpty()));
-  EXPECT_LT(SteadyNow() - start, absl::Seconds(10));
+  EXPECT_LT(SteadyNow() - start, absl::Seconds(30));
 }
 
 TEST_F(AgentSolverTest, ProposesNothingWhenToldToStopAtOnce) {
