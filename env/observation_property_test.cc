@@ -1,4 +1,4 @@
-// What holds of the observations of all games: of random programs and of the corpus.
+// Tests what the observations of all games have in common, on random programs and on the corpus.
 
 #include <cstdint>
 #include <limits>
