@@ -17,31 +17,25 @@ struct Bytes {
   int64_t end = 0;
 };
 
-// When a block is there. Next to the wanted block, it may be there for a shorter time.
+// When a block is there: it is taken up to `last`, and taken or kept up to `end`.
 struct Times {
   InstructionIndex first = 0;
+  InstructionIndex last = 0;
   InstructionIndex end = 0;
-  InstructionIndex end_beside_wanted = 0;
-  bool is_wanted = false;
+  bool takes_kept = false;  // it may have bytes that others only keep
 };
 
-// Whether two blocks are there at one time.
+// Whether two blocks must not share a byte.
 bool Meet(const Times& a, const Times& b) {
-  if (a.is_wanted || b.is_wanted) {
-    return a.first <= b.end_beside_wanted && b.first <= a.end_beside_wanted;
-  }
+  if (a.takes_kept || b.takes_kept) return a.first <= b.last && b.first <= a.last;
   return a.first <= b.end && b.first <= a.end;
 }
 
 class Packer {
  public:
-  Packer(const std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values)
-      : capacity_(capacity) {
+  Packer(const std::vector<AddressBlock>& blocks, int64_t capacity) : capacity_(capacity) {
     const auto times = [&](uint32_t b) {
-      return Times{.first = blocks[b].first,
-                   .end = blocks[b].kept_until,
-                   .end_beside_wanted = keep_values ? blocks[b].kept_until : blocks[b].last,
-                   .is_wanted = b + 1 == blocks.size()};
+      return Times{.first = blocks[b].first, .last = blocks[b].last, .end = blocks[b].kept_until};
     };
     InstructionIndex earliest = std::numeric_limits<int32_t>::max();
     for (uint32_t b = 0; b < blocks.size(); ++b) {
@@ -59,11 +53,13 @@ class Packer {
                      [](const Mover& a, const Mover& b) { return a.bytes > b.bytes; });
     SortFixed();
     FindGroupEnds();
-    while (!movers_[wanted_].times.is_wanted) ++wanted_;
+    while (movers_[wanted_].block + 1 != blocks.size()) ++wanted_;
   }
 
-  // True if all blocks that move get a place. False, too, where that takes too many steps.
-  bool Pack(int attempts) {
+  // True if all blocks that move get a place. False, too, where that takes too many steps. May be
+  // called once more, with another `keep_values`.
+  bool Pack(bool keep_values, int attempts) {
+    Restart(keep_values);
     if (!WantedFitsAlone()) return false;
     std::vector<size_t> order(movers_.size());
     for (size_t m = 0; m < order.size(); ++m) order[m] = m;
@@ -79,6 +75,7 @@ class Packer {
     return false;
   }
 
+  // The steps of the last call of Pack.
   int64_t steps() const { return steps_; }
 
   void MoveBlocks(std::vector<AddressBlock>& blocks) const {
@@ -90,9 +87,10 @@ class Packer {
     uint32_t block = 0;
     int64_t bytes = 0;
     Times times;
-    int64_t offset = 0;        // once it is placed
-    bool knows_taken = false;  // whether the next two have been found
-    size_t taken_begin = 0;    // in taken_: what blocks that do not move take, ascending
+    int64_t offset = 0;         // once it is placed
+    bool counts_taken = false;  // whether the steps have what FindTaken takes
+    bool knows_taken = false;   // whether the next two have been found
+    size_t taken_begin = 0;     // in taken_: what blocks that do not move take, ascending
     size_t taken_end = 0;
   };
 
@@ -120,6 +118,16 @@ class Packer {
       if (k % kGroup == 0) group_ends_.push_back(fixed_[k].times.end);
       group_ends_.back() = std::max(group_ends_.back(), fixed_[k].times.end);
     }
+  }
+
+  // Only the wanted block meets others in another way than in the call of Pack before. For all
+  // other blocks, what FindTaken has found still holds.
+  void Restart(bool keep_values) {
+    steps_ = 0;
+    for (Mover& mover : movers_) mover.counts_taken = false;
+    Mover& wanted = movers_[wanted_];
+    wanted.times.takes_kept = !keep_values;
+    wanted.knows_taken = false;
   }
 
   // A search that fails is the usual case. It often does so because of blocks that do not move.
@@ -167,19 +175,21 @@ class Packer {
     return order.size();
   }
 
+  // A block that FindTaken skips counts as a step, too, and so does what it need not find again:
+  // where a search gives up is part of the rules.
   absl::Span<const Bytes> TakenFor(Mover& mover) {
+    if (!mover.counts_taken) steps_ += std::ssize(fixed_);
+    mover.counts_taken = true;
     if (!mover.knows_taken) FindTaken(mover);
     return absl::MakeConstSpan(taken_).subspan(mover.taken_begin,
                                                mover.taken_end - mover.taken_begin);
   }
 
   // Most of the time of a search for addresses passes here. As long as the taken bytes have no gap,
-  // the loops use only the vectors of the blocks that do not move. A block that is skipped counts
-  // as a step, too: where a search gives up is part of the rules.
+  // the loops use only the vectors of the blocks that do not move.
   void FindTaken(Mover& mover) {
     mover.knows_taken = true;
     mover.taken_begin = taken_.size();
-    steps_ += std::ssize(fixed_);
     const Times times = mover.times;
     Bytes run = {-1, -1};
     for (size_t group = 0; group < group_ends_.size(); ++group) {
@@ -247,24 +257,37 @@ class Packer {
   }
 
   const int64_t capacity_;
-  int64_t steps_ = 0;          // looks at other blocks, and blocks that an insertion shifts
-  std::vector<Mover> movers_;  // the largest first
-  size_t wanted_ = 0;          // of movers_
-  std::vector<Placed> fixed_;  // blocks that do not move, ascending by offset
+  int64_t steps_ = 0;  // of one Pack: looks at other blocks, and blocks that an insertion shifts
+  std::vector<Mover> movers_;                 // the largest first
+  size_t wanted_ = 0;                         // of movers_
+  std::vector<Placed> fixed_;                 // blocks that do not move, ascending by offset
   std::vector<InstructionIndex> group_ends_;  // by kGroup blocks of fixed_: the latest end
   std::vector<Bytes> taken_;                  // of all movers
   std::vector<Placed> placed_;                // taken by blocks that move, ascending by offset
 };
 
+// Tells of a search, and moves the blocks if they are packed.
+bool Finish(const Packer& packer, bool is_packed, std::vector<AddressBlock>& blocks,
+            int64_t* steps) {
+  if (steps != nullptr) *steps = packer.steps();
+  if (is_packed) packer.MoveBlocks(blocks);
+  return is_packed;
+}
+
 }  // namespace
 
 bool Repack(std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values, int attempts,
             int64_t* steps) {
-  Packer packer(blocks, capacity, keep_values);
-  const bool is_packed = packer.Pack(attempts);
-  if (steps != nullptr) *steps = packer.steps();
-  if (is_packed) packer.MoveBlocks(blocks);
-  return is_packed;
+  Packer packer(blocks, capacity);
+  const bool is_packed = packer.Pack(keep_values, attempts);
+  return Finish(packer, is_packed, blocks, steps);
+}
+
+bool RepackEitherWay(std::vector<AddressBlock>& blocks, int64_t capacity, int attempts,
+                     int64_t* steps) {
+  Packer packer(blocks, capacity);
+  const bool is_packed = packer.Pack(true, attempts) || packer.Pack(false, attempts);
+  return Finish(packer, is_packed, blocks, steps);
 }
 
 }  // namespace mallocmuzero

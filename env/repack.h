@@ -42,6 +42,12 @@ inline constexpr int64_t kMostRepackSteps = int64_t{1} << 17;
 bool Repack(std::vector<AddressBlock>& blocks, int64_t capacity, bool keep_values, int attempts,
             int64_t* steps = nullptr);
 
+// Repack with `keep_values`, and if that fails Repack without. Faster than both calls, as it looks
+// only once for what blocks that do not move leave free. `steps` is set to those of the last
+// search.
+bool RepackEitherWay(std::vector<AddressBlock>& blocks, int64_t capacity, int attempts,
+                     int64_t* steps = nullptr);
+
 }  // namespace mallocmuzero
 
 #endif  // MALLOCMUZERO_ENV_REPACK_H_

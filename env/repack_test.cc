@@ -188,6 +188,27 @@ TEST(Repack, FindsWhatItsOrdersFind) {
   EXPECT_LT(packed, kCases * 9 / 10);
 }
 
+TEST(Repack, EitherWayFindsWhatTheTwoSearchesFind) {
+  constexpr int64_t kCapacity = 60;
+  int second_only = 0;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    std::mt19937_64 random(seed);
+    std::vector<AddressBlock> blocks = CrowdedBlocks(random, kCapacity);
+    std::vector<AddressBlock> expected = blocks;
+    int64_t expected_steps = 0;
+    bool is_packed = Repack(expected, kCapacity, true, kAttempts, &expected_steps);
+    if (!is_packed) {
+      is_packed = Repack(expected, kCapacity, false, kAttempts, &expected_steps);
+      if (is_packed) ++second_only;
+    }
+    int64_t steps = 0;
+    ASSERT_EQ(RepackEitherWay(blocks, kCapacity, kAttempts, &steps), is_packed) << "seed " << seed;
+    ASSERT_EQ(Offsets(blocks), Offsets(expected)) << "seed " << seed;
+    ASSERT_EQ(steps, expected_steps) << "seed " << seed;
+  }
+  EXPECT_GT(second_only, 50);
+}
+
 // The offsets of the blocks that move, and the steps of the search.
 std::pair<std::vector<int64_t>, int64_t> Repacked(std::vector<AddressBlock> blocks,
                                                   int64_t capacity, bool keep_values) {

@@ -202,6 +202,7 @@ class Residency {
   // residency_places.cc
   std::optional<Rearrangement> FindMoves(const Request& request, AccessIndex access) const;
   Layout FindLayout(InstructionIndex first, AccessIndex access) const;
+  bool PackAnew(Layout& layout, InstructionIndex first, InstructionIndex now) const;
   bool MayMove(StayIndex stay, AccessIndex access) const;
   bool KeepsValueFor(StayIndex stay, AccessIndex access) const;
   StayIndex FirstOfBlock(StayIndex stay) const;

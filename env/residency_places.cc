@@ -56,16 +56,20 @@ std::optional<Rearrangement> Residency::FindMoves(const Request& request,
                     .kept_until = request.until,
                     .moves = true});
   const auto now = rules_->program().accesses()[access].instruction;
-  const bool may_fit = BytesKeptAt(blocks, now) <= memory_.bytes();
-  if (!may_fit || !Repack(blocks, memory_.bytes(), true, kAttempts)) {
-    const auto ground = blocks.begin() + layout.whole_stays;
-    const bool keeps_a_value = std::any_of(ground, blocks.end() - 1, [&](const auto& block) {
-      return request.first <= block.kept_until;
-    });
-    if (!keeps_a_value || !Repack(blocks, memory_.bytes(), false, kAttempts)) return std::nullopt;
-  }
+  if (!PackAnew(layout, request.first, now)) return std::nullopt;
   blocks.pop_back();
   return Rearrange(layout);
+}
+
+// Spares values that are only kept if it can. Without such values there is one way only.
+bool Residency::PackAnew(Layout& layout, InstructionIndex first, InstructionIndex now) const {
+  std::vector<AddressBlock>& blocks = layout.blocks;
+  const bool may_spare = BytesKeptAt(blocks, now) <= memory_.bytes();
+  const bool keeps_a_value =
+      std::any_of(blocks.begin() + layout.whole_stays, blocks.end() - 1,
+                  [first](const AddressBlock& block) { return first <= block.kept_until; });
+  if (may_spare && keeps_a_value) return RepackEitherWay(blocks, memory_.bytes(), kAttempts);
+  return (may_spare || keeps_a_value) && Repack(blocks, memory_.bytes(), may_spare, kAttempts);
 }
 
 // The value that the decision is about must not move: NoCopy keeps or takes over its bytes where
