@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_ENV_ACTION_H_
 #define MALLOCMUZERO_ENV_ACTION_H_
 
+#include <cassert>
 #include <cstdint>
 
 #include "base/enums.h"
@@ -25,6 +26,19 @@ using ActionSet = uint8_t;
 constexpr ActionSet SetOf(Action action) { return 1U << Underlying(action); }
 constexpr bool Contains(ActionSet set, Action action) { return (set & SetOf(action)) != 0; }
 constexpr int CountOf(ActionSet set) { return __builtin_popcount(set); }
+
+// The intended action if it is legal, else the closest legal one. For Copy and NoCopy the other of
+// the two is the closest, then Drop. For Drop it is Copy, which leaves the value in HBM as well,
+// then NoCopy. `legal` must not be empty.
+constexpr Action Choose(Action intended, ActionSet legal) {
+  assert(legal != 0);
+  if (Contains(legal, intended)) return intended;
+  if (intended == Action::kDrop) {
+    return Contains(legal, Action::kCopy) ? Action::kCopy : Action::kNoCopy;
+  }
+  const Action other = intended == Action::kCopy ? Action::kNoCopy : Action::kCopy;
+  return Contains(legal, other) ? other : Action::kDrop;
+}
 
 }  // namespace mallocmuzero
 

@@ -59,6 +59,29 @@ void Game::AdvanceToDecision() {
   WaitForAllWriteBacks();
 }
 
+bool Game::Follow(IndexSpan<AccessIndex, const Action> plan, AccessIndex end,
+                  absl::FunctionRef<bool()> give_up) {
+  if (state_.access >= end) return true;
+  bool goes_on = !give_up();
+  while (goes_on) {
+    ApplyToAccess(Choose(plan[state_.access], options_.actions));
+    if (state_.access >= end) break;
+    AdvanceToAccess();
+    options_ = Legal(state_, plan[state_.access]);
+    goes_on = !give_up();
+  }
+  AdvanceToDecision();
+  return goes_on;
+}
+
+// Goes to the instruction of the current access, which is not the end of the program.
+void Game::AdvanceToAccess() {
+  while (state_.instruction < program().accesses()[state_.access].instruction) {
+    LeaveInstruction();
+    EnterInstruction();
+  }
+}
+
 void Game::EnterInstruction() {
   fast_mask_ = 0;
   instruction_cycles_ = program().latency().Cycles(state_.instruction, 0);

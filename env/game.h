@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "env/action.h"
 #include "env/copy_timeline.h"
@@ -50,8 +51,19 @@ class Game {
   // cost cycles.
   double Apply(Action action);
 
-  // The actions taken so far, one for each decision. A new game of the same rules that takes them
-  // becomes equal to this game.
+  // Plays on by a plan, which has an action for each access. The current access and all others
+  // before `end` take Choose(plan[access], legal). Then the game goes to the next decision. Asks
+  // `give_up` before each access. If that returns true, goes to the next decision from there and
+  // returns false.
+  //
+  // This is the game that Apply plays with the same actions, but in less time: if the plan's action
+  // is legal, no other action is looked for. So nobody learns which of these accesses are
+  // decisions, and the history does not get their actions.
+  bool Follow(IndexSpan<AccessIndex, const Action> plan, AccessIndex end,
+              absl::FunctionRef<bool()> give_up);
+
+  // The actions that Apply has taken so far, one for each decision. A new game of the same rules
+  // that takes them becomes equal to this game, unless this game has followed a plan.
   absl::Span<const Action> history() const { return history_; }
 
   // Share of the all-HBM cycles saved so far: the initial return plus all rewards. When finished:
@@ -108,6 +120,7 @@ class Game {
   // game.cc
   void PlaceCrossProgramPrefetch();
   void AdvanceToDecision();
+  void AdvanceToAccess();
   void EnterInstruction();
   void LeaveInstruction();
   double PassLinks(double cycles);

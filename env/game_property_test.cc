@@ -2,8 +2,10 @@
 // and Validate finds nothing wrong with the mapping. A game is the same whether it was asked or
 // not.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
 #include <random>
 #include <set>
@@ -189,6 +191,58 @@ TEST(GameProperty, AskingChangesNothing) {
     games_with_moves += moves ? 1 : 0;
   }
   EXPECT_GT(games_with_moves, RandomGames() / 1000);  // a place that needs moves was asked for
+}
+
+// Choose takes the same action of both options, and both say the same about this action.
+void ExpectSameChoice(const Options& all, const Options& found, Action intended, AccessKind kind) {
+  const Action action = Choose(intended, all.actions);
+  ASSERT_EQ(found.actions & all.actions, found.actions);
+  ASSERT_EQ(Choose(intended, found.actions), action);
+  if (action == Action::kNoCopy) {
+    ASSERT_EQ(found.keep_until, all.keep_until);
+  }
+  if (action == Action::kCopy) {
+    ASSERT_EQ(found.copy_in, all.copy_in);
+  }
+  if (action == Action::kCopy || (action == Action::kNoCopy && kind == AccessKind::kWrite)) {
+    ASSERT_EQ(found.place, all.place);
+  }
+}
+
+TEST(GameProperty, AGameThatFollowsAPlanIsTheOneThatTakesItsActions) {
+  constexpr Program (*kMakers[])(std::mt19937_64&) = {OddGroupProgram, RandomGameProgram,
+                                                      testing::RandomProgramWithFlights};
+  uint64_t shorter = 0;  // searches for options that left some out
+  for (uint64_t seed = 0; seed < RandomGames() / 9; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = kMakers[seed % std::size(kMakers)](random);
+    const ProgramRules rules = Rules(program, seed % 4 == 0 ? 0.01 : -1);
+    IndexVector<AccessIndex, Action> plan(program.access_count());
+    for (Action& action : plan) action = kActions[random() % kActionCount];
+    Game following(rules);
+    Game taking(rules);
+    while (!taking.finished()) {
+      for (const Action intended : kActions) {
+        const Options found = Legal(taking.state(), intended);
+        ASSERT_NO_FATAL_FAILURE(ExpectSameChoice(taking.options(), found, intended,
+                                                 program.accesses()[taking.access()].kind))
+            << "seed " << seed;
+        if (found != taking.options()) ++shorter;
+      }
+      const AccessIndex end = std::min(taking.access() + (1 + random() % 20), rules.end_access());
+      while (taking.access() < end) {
+        taking.Apply(Choose(plan[taking.access()], taking.legal_actions()));
+      }
+      uint64_t left = random() % 16;
+      while (!following.Follow(plan, end, [&left] { return left-- == 0; })) {
+      }
+      ASSERT_TRUE(following.state() == taking.state()) << "seed " << seed;
+      ASSERT_EQ(following.options(), taking.options()) << "seed " << seed;
+      ASSERT_EQ(following.cycles(), taking.cycles()) << "seed " << seed;
+    }
+    ASSERT_EQ(following.ToMapping(), taking.ToMapping()) << "seed " << seed;
+  }
+  EXPECT_GT(shorter, RandomGames() / 9);
 }
 
 // Validate is quadratic in the intervals: where there are many, it sees one game of each player.

@@ -9,8 +9,10 @@ namespace {
 
 class OptionFinder {
  public:
-  explicit OptionFinder(const GameState& state)
+  // Stops as soon as it has found one of the actions that suffice.
+  OptionFinder(const GameState& state, ActionSet sufficient)
       : state_(state),
+        sufficient_(sufficient),
         rules_(*state.rules),
         program_(state.program()),
         access_(program_.accesses()[state.access]),
@@ -42,6 +44,8 @@ class OptionFinder {
 
  private:
   void Allow(Action action) { options_.actions |= SetOf(action); }
+
+  bool Suffices() const { return (options_.actions & sufficient_) != 0; }
 
   // True if the access is the first use of a value that a carried group can still take over from
   // outside its loop.
@@ -95,6 +99,7 @@ class OptionFinder {
     if (residency.IsCarriedFast(buffer_) || !state_.hbm[buffer_].IsOnItsWay()) return;
     if (rule_.follows_write && residency.Holds(buffer_)) return;
     Allow(Action::kDrop);
+    if (Suffices()) return;
     // Copy brings in a value that NoCopy keeps only where NoCopy would keep it for a whole loop.
     const bool keeps_for_this_read = Contains(options_.actions, Action::kNoCopy) &&
                                      !options_.takes_over &&
@@ -106,7 +111,7 @@ class OptionFinder {
     Allow(Action::kDrop);
     const bool may_keep = rule_.keep_until != ProgramRules::kNone;
     const bool may_copy = rule_.copy_until != ProgramRules::kNone;
-    if (!may_keep && !may_copy) return;
+    if (Suffices() || (!may_keep && !may_copy)) return;
     if (!FindPlace(now_, may_keep ? rule_.keep_until : rule_.copy_until)) return;
     if (may_keep) {
       options_.keep_until = rule_.keep_until;
@@ -119,8 +124,8 @@ class OptionFinder {
     const Residency& residency = state_.residency;
     if (MayTakeOver()) {
       Allow(Action::kDrop);
-      if (FindCopyIn()) Allow(Action::kCopy);
       AllowTakeOver();
+      if (!Suffices() && FindCopyIn()) Allow(Action::kCopy);
       return;
     }
     const bool hbm_has_value = state_.hbm[buffer_].IsOnItsWay();
@@ -129,6 +134,7 @@ class OptionFinder {
     const bool has_write_back = resident && residency.Current(buffer_).write_back >= 0;
     const InstructionIndex until = has_write_back ? rule_.keep_until_end : rule_.keep_until;
     if (resident && until != ProgramRules::kNone) AllowKeeping(until);
+    if (Suffices()) return;
     if (rule_.starts_flight) return;  // nothing is copied in flight, so not after this update
     if ((resident && !has_write_back) || (hbm_has_value && FindCopyIn())) Allow(Action::kCopy);
   }
@@ -183,6 +189,7 @@ class OptionFinder {
   }
 
   const GameState& state_;
+  const ActionSet sufficient_;
   const ProgramRules& rules_;
   const Program& program_;
   const Access& access_;
@@ -194,6 +201,10 @@ class OptionFinder {
 
 }  // namespace
 
-Options Legal(const GameState& state) { return OptionFinder(state).Find(); }
+Options Legal(const GameState& state) { return OptionFinder(state, 0).Find(); }
+
+Options Legal(const GameState& state, Action intended) {
+  return OptionFinder(state, SetOf(intended)).Find();
+}
 
 }  // namespace mallocmuzero

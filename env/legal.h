@@ -42,6 +42,11 @@ struct Options {
 // changes nothing.
 Options Legal(const GameState& state);
 
+// The same for a player that takes Choose(intended, actions). If the intended action is legal,
+// other legal actions and what they would do may be missing, because to find them can take much
+// longer. Otherwise nothing is missing. So the player takes the same action, and it does the same.
+Options Legal(const GameState& state, Action intended);
+
 }  // namespace mallocmuzero
 
 #endif  // MALLOCMUZERO_ENV_LEGAL_H_

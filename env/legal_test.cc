@@ -86,6 +86,16 @@ TEST_F(LegalTest, AWriteCanGoWhereItsLastUseFindsIt) {
   EXPECT_EQ(options.copy_in, Options::CopyIn());
 }
 
+TEST_F(LegalTest, AnIntendedActionThatIsLegalNeedsNoOther) {
+  EXPECT_EQ(Legal(At(0), kDrop).actions, Set({kDrop}));
+  EXPECT_EQ(Legal(At(1), kDrop).actions, Set({kDrop}));
+  const Options read = Legal(At(0));
+  EXPECT_EQ(Legal(At(0), kCopy), read);
+  EXPECT_EQ(Legal(At(0), kNoCopy), read);  // is not legal
+  const Options write = Legal(At(1));
+  EXPECT_EQ(Legal(At(1), kNoCopy), write);
+}
+
 TEST_F(LegalTest, AskingChangesNothing) {
   // 192 free bytes on either side: the copy has a place if this value moves.
   state_.residency.Add({.buffer = kOther, .last = 2, .reserved = 2, .offset = 192});

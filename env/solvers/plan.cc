@@ -1,51 +1,24 @@
 #include "env/solvers/plan.h"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 #include "simulator/core/values.h"
 
 namespace mallocmuzero {
 
-Action Choose(Action intended, ActionSet legal) {
-  assert(legal != 0);
-  if (Contains(legal, intended)) return intended;
-  if (intended == Action::kDrop) {
-    return Contains(legal, Action::kCopy) ? Action::kCopy : Action::kNoCopy;
-  }
-  const Action other = intended == Action::kCopy ? Action::kNoCopy : Action::kCopy;
-  return Contains(legal, other) ? other : Action::kDrop;
+void PlayPlan(const Plan& plan, Game& game) {
+  PlayOn([&](const Game& now) { return Choose(plan[now.access()], now.legal_actions()); }, game);
 }
 
-namespace {
-
-// Chooses by a plan, which must outlive it.
-class ByPlan {
- public:
-  explicit ByPlan(const Plan& plan) : plan_(plan) {}
-  Action operator()(const Game& game) const {
-    return Choose(plan_[game.access()], game.legal_actions());
-  }
-
- private:
-  const Plan& plan_;
-};
-
-}  // namespace
-
-void PlayPlan(const Plan& plan, Game& game) { PlayOn(ByPlan(plan), game); }
-
 PlayedPlan Played(const ProgramRules& rules, Plan plan) {
-  Game game(rules);
-  PlayPlan(plan, game);
-  return {std::move(plan), game.cycles()};
+  return *PlayedUnless(rules, std::move(plan), [] { return false; });
 }
 
 std::optional<PlayedPlan> PlayedUnless(const ProgramRules& rules, Plan plan,
                                        absl::FunctionRef<bool()> give_up) {
   Game game(rules);
-  if (!PlayUnless(give_up, ByPlan(plan), game)) return std::nullopt;
+  if (!game.Follow(plan, rules.end_access(), give_up)) return std::nullopt;
   return PlayedPlan{std::move(plan), game.cycles()};
 }
 

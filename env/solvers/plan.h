@@ -18,13 +18,9 @@
 namespace mallocmuzero {
 
 // One action for each access of the program. Games of one program differ in which accesses are
-// decisions and in which actions are legal; a plan can be played in all of them.
+// decisions and in which actions are legal; a plan can be played in all of them, because Choose
+// (action.h) takes the closest legal action.
 using Plan = IndexVector<AccessIndex, Action>;
-
-// The intended action if it is legal, else the closest legal one. For Copy and NoCopy the other of
-// the two is the closest, then Drop. For Drop it is Copy, which leaves the value in HBM as well,
-// then NoCopy. `legal` must not be empty.
-Action Choose(Action intended, ActionSet legal);
 
 // Plays on by the actions of `choose`. Returns false, with the game unfinished, if `give_up`
 // returns true before one of the decisions.
@@ -54,7 +50,7 @@ struct PlayedPlan {
 
 PlayedPlan Played(const ProgramRules& rules, Plan plan);
 
-// The same, or nullopt if `give_up` returns true before one of the decisions.
+// The same, or nullopt if `give_up` returns true before one of the accesses.
 std::optional<PlayedPlan> PlayedUnless(const ProgramRules& rules, Plan plan,
                                        absl::FunctionRef<bool()> give_up);
 
