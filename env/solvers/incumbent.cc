@@ -93,7 +93,7 @@ void Incumbent::GoTo(AccessIndex access) {
 void Incumbent::Advance(AccessIndex access) {
   while (game_.access() < access) {
     const AccessIndex a = game_.access();
-    game_.Apply(Choose(plan_[a], game_.legal_actions()));
+    game_.Follow(plan_, snapshots_.NextEmpty(a, access), Never);
     snapshots_.Offer(a, game_, game_shift_);
   }
 }

@@ -63,6 +63,15 @@ const SnapshotStore::Snapshot* SnapshotStore::At(AccessIndex access) const {
   return snapshot.game != nullptr && snapshot.game->access() == access ? &snapshot : nullptr;
 }
 
+AccessIndex SnapshotStore::NextEmpty(AccessIndex access, AccessIndex end) const {
+  for (size_t k = PlaceBefore(access) + 1; k < snapshots_.size(); ++k) {
+    const AccessIndex place(k * distance_);
+    if (place >= end) break;
+    if (snapshots_[k].game == nullptr) return place;
+  }
+  return end;
+}
+
 void SnapshotStore::Offer(AccessIndex previous, const Game& game, double shift) {
   if (game.finished()) return;
   for (size_t k = PlaceBefore(previous) + 1; k <= PlaceBefore(game.access()); ++k) {

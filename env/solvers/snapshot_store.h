@@ -54,8 +54,11 @@ class SnapshotStore {
   // The snapshot at exactly this access; null if there is none.
   const Snapshot* At(AccessIndex access) const;
 
+  // The access of the first empty place after `access` and before `end`; `end` if there is none.
+  AccessIndex NextEmpty(AccessIndex access, AccessIndex end) const;
+
   // Keeps the game, which has moved to its access from the decision at `previous`, at the places
-  // between that are empty.
+  // between that are empty. It must be at the first decision at or after the first of them.
   void Offer(AccessIndex previous, const Game& game, double shift);
 
   // Drops all snapshots after `first` and before `end`. The shift of those from `end` on grows by

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "base/testing/index_matching.h"
 #include "env/players.h"
 #include "env/program_rules.h"
+#include "env/solvers/plan.h"
 #include "env/testing/games.h"
 #include "env/testing/random_game_program.h"
 #include "gtest/gtest.h"
@@ -63,6 +66,44 @@ TEST_F(SnapshotStoreTest, HasFewerSnapshotsOfLargerGames) {
   OfferGame();
   EXPECT_GE(MostDistance(), 244);
   EXPECT_LT(MostDistance(), 256);
+}
+
+TEST_F(SnapshotStoreTest, KnowsWhereItLacksASnapshot) {
+  EXPECT_EQ(store_.NextEmpty(100, 3000), 3000);
+  store_.Change(2050, 2160, 0);
+  // Places are at multiples of 32. The game of place 2048 is at access 2048 or a little later.
+  const AccessIndex empty = store_.NextEmpty(100, 3000);
+  EXPECT_GE(empty, 2048);
+  EXPECT_LE(empty, 2080);
+  EXPECT_EQ(empty.number() % 32, 0);
+  EXPECT_EQ(store_.NextEmpty(100, empty + 1), empty);
+  EXPECT_EQ(store_.NextEmpty(100, empty), empty);
+  EXPECT_EQ(store_.NextEmpty(100, empty - 1), empty - 1);
+  EXPECT_EQ(store_.NextEmpty(2200, 3000), 3000);
+}
+
+TEST_F(SnapshotStoreTest, FollowingAPlanFromPlaceToPlaceOffersTheSameGames) {
+  Plan plan(rules_.access_count(), Action::kDrop);
+  for (AccessIndex a = 0; a < rules_.end_access(); a += 3) plan[a] = Action::kNoCopy;
+  const auto restart = [this] { store_.Restart(kCopyBytes, SnapshotStore::Use::kParts); };
+  restart();
+  std::vector<std::pair<AccessIndex, double>> expected;
+  for (Game game(rules_); !game.finished();) {
+    const AccessIndex previous = game.access();
+    game.Apply(Choose(plan[previous], game.legal_actions()));
+    store_.Offer(previous, game, 0);
+    if (store_.At(game.access()) != nullptr) expected.emplace_back(game.access(), game.cycles());
+  }
+  restart();
+  std::vector<std::pair<AccessIndex, double>> found;
+  for (Game game(rules_); !game.finished();) {
+    const AccessIndex previous = game.access();
+    game.Follow(plan, store_.NextEmpty(previous, rules_.end_access()), [] { return false; });
+    store_.Offer(previous, game, 0);
+    if (store_.At(game.access()) != nullptr) found.emplace_back(game.access(), game.cycles());
+  }
+  EXPECT_EQ(found, expected);
+  EXPECT_GE(found.size(), 100);
 }
 
 TEST_F(SnapshotStoreTest, AChangeDropsWhatItTouchedAndShiftsWhatFollows) {
