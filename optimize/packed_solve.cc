@@ -7,7 +7,6 @@
 
 #include "absl/time/time.h"
 #include "absl/types/optional.h"
-#include "base/steady_clock.h"
 #include "env/program_rules.h"
 #include "simulator/core/fast_memory_share.h"
 #include "simulator/core/simulate.h"
@@ -50,13 +49,13 @@ class PackedSolver {
     best.solver = std::string(solver_name::kAllHbm);
     bool fits_something = false;
     absl::optional<Candidate> smallest;  // smallest of the candidates that do not fit
-    const absl::Time end = options_.deadline + (options_.deadline - SteadyNow());
+    const absl::Time end = options_.deadline + (options_.deadline - Now());
     double share = 1;
     for (int search = 0; search < kSearches && (search == 0 || !IsOver(end)); ++search) {
       const absl::StatusOr<Program> variant = WithFastMemoryShare(program_, share);
       if (!variant.ok()) break;  // the share is less than the alignment
       SolveOptions part = options_;
-      if (search > 0) part.deadline = SteadyNow() + (end - SteadyNow()) / (kSearches - search);
+      if (search > 0) part.deadline = Now() + (end - Now()) / (kSearches - search);
       absl::StatusOr<Solution> solution =
           Solve(solver_name::kLocalSearch, ProgramRules::Create(*variant), part);
       if (!solution.ok()) return solution;
@@ -65,7 +64,7 @@ class PackedSolver {
       if (!found.ok()) return solution;
       if (Fits(*found)) return *std::move(solution);
       share = std::min(share, static_cast<double>(found->live_bytes) / capacity_) * kShrink;
-      absl::optional<Candidate> reduced = LeaveOut(*found, SteadyNow() + (end - SteadyNow()) / 2);
+      absl::optional<Candidate> reduced = LeaveOut(*found, Now() + (end - Now()) / 2);
       if (reduced && reduced->solution.cycles < best.cycles) {
         best = std::move(reduced->solution);
         fits_something = true;
@@ -76,9 +75,8 @@ class PackedSolver {
   }
 
  private:
-  bool IsOver(absl::Time end) const {
-    return SteadyNow() >= end || (options_.stop && options_.stop());
-  }
+  absl::Time Now() const { return options_.clock(); }
+  bool IsOver(absl::Time end) const { return Now() >= end || (options_.stop && options_.stop()); }
   bool Fits(const Candidate& candidate) const { return candidate.packed_bytes <= capacity_; }
 
   absl::StatusOr<Candidate> Measure(Solution solution) const {

@@ -1,11 +1,12 @@
 #include "optimize/packed_solve.h"
-#include "base/steady_clock.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/steady_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/simulate.h"
@@ -13,6 +14,17 @@
 
 namespace mallocmuzero {
 namespace {
+
+// A clock on which every look takes as long as the test says. It is far ahead of SteadyNow.
+absl::Duration& TimeOfLook() {
+  static absl::Duration time;
+  return time;
+}
+
+absl::Time ClockOfLooks() {
+  static absl::Time now = absl::UnixEpoch() + absl::Hours(1'000'000);
+  return now += TimeOfLook();
+}
 
 class SolveToPackTest : public testing::Test {
  protected:
@@ -67,6 +79,23 @@ TEST_F(SolveToPackTest, WhatNeedsLeastIsTheAnswerIfNothingFits) {
       [&](const Mapping&) -> absl::StatusOr<place::PlacedModule> { return Taking(2 * capacity_); });
   ASSERT_TRUE(solution.ok()) << solution.status();
   EXPECT_FALSE(solution->mapping.intervals.empty());
+}
+
+// The first look after the search takes a minute: no time is left for a remedy.
+TEST_F(SolveToPackTest, TheTimeIsThatOfTheClockOfTheDeadline) {
+  TimeOfLook() = absl::Milliseconds(1);
+  SolveOptions options;
+  options.clock = ClockOfLooks;
+  options.deadline = ClockOfLooks() + absl::Seconds(10);
+  int placed = 0;
+  const absl::StatusOr<Solution> solution =
+      SolveToPack(program_, options, [&](const Mapping&) -> absl::StatusOr<place::PlacedModule> {
+        if (++placed == 1) TimeOfLook() = absl::Minutes(1);
+        return Taking(2 * capacity_);
+      });
+  ASSERT_TRUE(solution.ok()) << solution.status();
+  EXPECT_FALSE(solution->mapping.intervals.empty());
+  EXPECT_EQ(placed, 1);
 }
 
 // A search with less memory would have less than the alignment.
