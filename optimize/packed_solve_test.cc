@@ -81,12 +81,34 @@ TEST_F(SolveToPackTest, WhatNeedsLeastIsTheAnswerIfNothingFits) {
   EXPECT_FALSE(solution->mapping.intervals.empty());
 }
 
+// Half of the intervals cannot be priced in the time that a remedy has, and the answer lacks one.
+TEST_F(SolveToPackTest, IntervalsAreLeftOutThoughThereIsNoTimeToPriceAll) {
+  TimeOfLook() = absl::Milliseconds(1);
+  SolveOptions options;
+  options.clock = ClockOfLooks;
+  options.deadline = ClockOfLooks() + absl::Seconds(4);
+  size_t most = 0;  // number of intervals in the first mapping
+  const absl::StatusOr<Solution> solution = SolveToPack(
+      program_, options, [&](const Mapping& mapping) -> absl::StatusOr<place::PlacedModule> {
+        if (most == 0) {
+          most = mapping.intervals.size();
+          // Two seconds are left to leave intervals out. To price each takes a look.
+          TimeOfLook() = absl::Milliseconds(2800) / most;
+        }
+        return Taking(capacity_ + (mapping.intervals.size() < most ? 0 : 1));
+      });
+  ASSERT_TRUE(solution.ok()) << solution.status();
+  ASSERT_GT(most, 20);
+  EXPECT_EQ(solution->mapping.intervals.size(), most - 1);
+  EXPECT_TRUE(Validate(program_, solution->mapping).empty());
+}
+
 // The first look after the search takes a minute: no time is left for a remedy.
 TEST_F(SolveToPackTest, TheTimeIsThatOfTheClockOfTheDeadline) {
   TimeOfLook() = absl::Milliseconds(1);
   SolveOptions options;
   options.clock = ClockOfLooks;
-  options.deadline = ClockOfLooks() + absl::Seconds(10);
+  options.deadline = ClockOfLooks() + absl::Seconds(4);
   int placed = 0;
   const absl::StatusOr<Solution> solution =
       SolveToPack(program_, options, [&](const Mapping&) -> absl::StatusOr<place::PlacedModule> {
