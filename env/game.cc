@@ -4,6 +4,7 @@
 #include <cassert>
 #include <utility>
 
+#include "env/refused_requests.h"
 #include "simulator/core/simulate.h"
 
 namespace mallocmuzero {
@@ -43,20 +44,34 @@ void Game::AdvanceToDecision() {
     state_.links.Reach(0, program().link_events());
     EnterInstruction();
   }
+  RefusedRequests refused;
   while (true) {
     const Instruction& instruction = program().instructions()[state_.instruction];
     while (state_.access < instruction.first_access + instruction.access_count) {
-      options_ = Legal(state_);
+      options_ = Legal(state_, &refused);
       assert(options_.actions != 0);
       if (CountOf(options_.actions) > 1) return;
-      ApplyToAccess(static_cast<Action>(__builtin_ctz(options_.actions)));
+      const auto action = static_cast<Action>(__builtin_ctz(options_.actions));
+      if (action != Action::kDrop || !DropLeavesFastMemory()) refused.Clear();
+      ApplyToAccess(action);
     }
     options_ = Options();
+    refused.Clear();
     LeaveInstruction();
     if (state_.instruction == program().instructions().end_index()) break;
     EnterInstruction();
   }
   WaitForAllWriteBacks();
+}
+
+// Whether the current access can take Drop without an effect on fast memory: no stay ends, no group
+// is decided, and no write-back is waited for.
+bool Game::DropLeavesFastMemory() const {
+  const Access& access = program().accesses()[state_.access];
+  const HbmValue& hbm = state_.hbm[access.buffer];
+  const bool waits = access.kind == AccessKind::kRead ? !hbm.is_current() : hbm.write_back >= 0;
+  return !waits && !state_.residency.Holds(access.buffer) &&
+         rules().access(state_.access).take_over == ProgramRules::kNone;
 }
 
 bool Game::Follow(IndexSpan<AccessIndex, const Action> plan, AccessIndex end,

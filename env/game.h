@@ -121,6 +121,7 @@ class Game {
   void PlaceCrossProgramPrefetch();
   void AdvanceToDecision();
   void AdvanceToAccess();
+  bool DropLeavesFastMemory() const;
   void EnterInstruction();
   void LeaveInstruction();
   double PassLinks(double cycles);

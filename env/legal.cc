@@ -10,9 +10,10 @@ namespace {
 class OptionFinder {
  public:
   // Stops as soon as it has found one of the actions that suffice.
-  OptionFinder(const GameState& state, ActionSet sufficient)
+  OptionFinder(const GameState& state, ActionSet sufficient, RefusedRequests* refused)
       : state_(state),
         sufficient_(sufficient),
+        refused_(refused),
         rules_(*state.rules),
         program_(state.program()),
         access_(program_.accesses()[state.access]),
@@ -142,7 +143,8 @@ class OptionFinder {
   // Finds a place for the buffer's value during the instructions [first, until].
   bool FindPlace(InstructionIndex first, InstructionIndex until) {
     std::optional<Place> place = state_.residency.FindPlace(
-        {.bytes = rules_.buffer(buffer_).bytes, .first = first, .until = until}, state_.access);
+        {.bytes = rules_.buffer(buffer_).bytes, .first = first, .until = until}, state_.access,
+        refused_);
     if (!place) return false;
     options_.place = *std::move(place);
     return true;
@@ -190,6 +192,7 @@ class OptionFinder {
 
   const GameState& state_;
   const ActionSet sufficient_;
+  RefusedRequests* const refused_;
   const ProgramRules& rules_;
   const Program& program_;
   const Access& access_;
@@ -201,10 +204,12 @@ class OptionFinder {
 
 }  // namespace
 
-Options Legal(const GameState& state) { return OptionFinder(state, 0).Find(); }
+Options Legal(const GameState& state, RefusedRequests* refused) {
+  return OptionFinder(state, 0, refused).Find();
+}
 
 Options Legal(const GameState& state, Action intended) {
-  return OptionFinder(state, SetOf(intended)).Find();
+  return OptionFinder(state, SetOf(intended), nullptr).Find();
 }
 
 }  // namespace mallocmuzero

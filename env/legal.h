@@ -7,6 +7,7 @@
 
 #include "env/action.h"
 #include "env/game_state.h"
+#include "env/refused_requests.h"
 #include "env/residency.h"
 
 namespace mallocmuzero {
@@ -39,8 +40,9 @@ struct Options {
 };
 
 // The options at the state's access. At least one action is legal. Depends on the state only and
-// changes nothing.
-Options Legal(const GameState& state);
+// does not change it. `refused`, unless null, has requests for places that this state refuses, and
+// gets more of them.
+Options Legal(const GameState& state, RefusedRequests* refused = nullptr);
 
 // The same for a player that takes Choose(intended, actions). If the intended action is legal,
 // other legal actions and what they would do may be missing, because to find them can take much

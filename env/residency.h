@@ -86,6 +86,8 @@ struct FixedWriteBack {
   friend bool operator==(const FixedWriteBack&, const FixedWriteBack&) = default;
 };
 
+class RefusedRequests;
+
 // A value, like the game: copy it to take a snapshot. Const functions change nothing. Functions
 // that change it return the write-backs that the caller must fix in the CopyTimeline; the span is
 // valid until the next change.
@@ -128,11 +130,15 @@ class Residency {
     int64_t bytes = 0;
     InstructionIndex first = 0;
     InstructionIndex until = 0;
+
+    friend bool operator==(const Request&, const Request&) = default;
   };
 
   // A place for a stay that the decision about `access` begins; nullopt if there is none. If the
   // free bytes suffice but are scattered, it looks for a place that becomes free when stays move.
-  std::optional<Place> FindPlace(const Request& request, AccessIndex access) const;
+  // Does not search again for what `refused` has, unless that is null, and adds what it refuses.
+  std::optional<Place> FindPlace(const Request& request, AccessIndex access,
+                                 RefusedRequests* refused = nullptr) const;
 
   // Bytes on the heap, and the part of them that copies do not share.
   size_t HeapBytes() const;
@@ -200,6 +206,7 @@ class Residency {
   };
 
   // residency_places.cc
+  std::optional<Place> SearchPlace(const Request& request, AccessIndex access) const;
   std::optional<Rearrangement> FindMoves(const Request& request, AccessIndex access) const;
   Layout FindLayout(InstructionIndex first, AccessIndex access) const;
   bool PackAnew(Layout& layout, InstructionIndex first, InstructionIndex now) const;

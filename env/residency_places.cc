@@ -1,6 +1,7 @@
 // Where values go in fast memory, and which stays move to make room for them.
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "env/refused_requests.h"
 #include "env/repack.h"
 #include "env/residency.h"
 
@@ -28,7 +30,22 @@ int64_t BytesKeptAt(const std::vector<AddressBlock>& blocks, InstructionIndex at
 
 }  // namespace
 
-std::optional<Place> Residency::FindPlace(const Request& request, AccessIndex access) const {
+// Apart from its instruction, an access makes no difference if its value has no stay and no group.
+std::optional<Place> Residency::FindPlace(const Request& request, AccessIndex access,
+                                          RefusedRequests* refused) const {
+  const bool is_like_others = !Holds(rules_->program().accesses()[access].buffer) &&
+                              rules_->access(access).take_over == ProgramRules::kNone;
+  if (refused == nullptr || !is_like_others) return SearchPlace(request, access);
+  if (refused->Has(request)) {
+    assert(!SearchPlace(request, access));
+    return std::nullopt;
+  }
+  std::optional<Place> place = SearchPlace(request, access);
+  if (!place) refused->Add(request);
+  return place;
+}
+
+std::optional<Place> Residency::SearchPlace(const Request& request, AccessIndex access) const {
   const auto now = rules_->program().accesses()[access].instruction;
   const auto find = [&](const FastMemory& memory) {
     return memory.FindPlace(request.bytes, request.first, now);

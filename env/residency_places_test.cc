@@ -14,6 +14,7 @@
 #include "env/game.h"
 #include "env/players.h"
 #include "env/program_rules.h"
+#include "env/refused_requests.h"
 #include "env/repack.h"
 #include "env/residency.h"
 #include "env/testing/games.h"
@@ -186,6 +187,54 @@ TEST(ResidencyPlaces, AreThoseOfASearchThatLooksAtAllStays) {
   }
   EXPECT_GE(counts.moved, 100);
   EXPECT_GE(counts.refused, 100);
+}
+
+// Asks for places for all accesses of the current instruction, and compares the answers that
+// remember refused requests with those that do not. Returns how many requests were refused before.
+int ExpectSamePlacesAsWithoutMemory(const Game& game) {
+  const Residency& residency = game.state().residency;
+  const Instruction& instruction = game.program().instructions()[game.state().instruction];
+  const InstructionIndex now = game.state().instruction;
+  RefusedRequests refused;
+  int repeated = 0;
+  for (uint32_t k = 0; k < instruction.access_count; ++k) {
+    const AccessIndex access = instruction.first_access + k;
+    for (const Access& wanted : game.program().AccessesOfInstruction(now)) {
+      const Residency::Request request = {
+          .bytes = game.rules().buffer(wanted.buffer).bytes, .first = now, .until = now};
+      if (refused.Has(request)) ++repeated;
+      EXPECT_EQ(residency.FindPlace(request, access, &refused),
+                residency.FindPlace(request, access));
+    }
+  }
+  return repeated;
+}
+
+TEST(ResidencyPlaces, AreRefusedAgainWithoutASearch) {
+  int repeated = 0;
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    std::mt19937_64 random(seed);
+    const Program program = testing::RandomGameProgram(random);
+    const ProgramRules rules = testing::EverythingMatters(program);
+    Player player(PlayerKind::kEager, seed);
+    player.StartGame();
+    for (Game game(rules); !game.finished(); game.Apply(player.Choose(game))) {
+      repeated += ExpectSamePlacesAsWithoutMemory(game);
+      if (HasFailure()) return;
+    }
+  }
+  EXPECT_GE(repeated, 30);
+}
+
+TEST(RefusedRequests, RemembersTheLastFew) {
+  RefusedRequests refused;
+  const auto request = [](int64_t bytes) { return Residency::Request{.bytes = bytes}; };
+  EXPECT_FALSE(refused.Has(request(0)));
+  for (int64_t bytes = 1; bytes <= 6; ++bytes) refused.Add(request(bytes));
+  EXPECT_FALSE(refused.Has(request(2)));
+  for (int64_t bytes = 3; bytes <= 6; ++bytes) EXPECT_TRUE(refused.Has(request(bytes)));
+  refused.Clear();
+  EXPECT_FALSE(refused.Has(request(6)));
 }
 
 // The pieces were taken in an order that has nothing to do with their addresses. Time in the square
