@@ -47,6 +47,15 @@ absl::Status CheckBfloat16(torch::Device device) {
   }
 }
 
+// The optimiser moves one weight after another, so a step that has failed may have moved some of
+// them. Even if only memory was short, the learner cannot go on with such weights.
+absl::Status FailedDevice(const absl::Status& step) {
+  return absl::InternalError(
+      absl::StrCat("an update has failed and may have changed a part of the weights, so that they "
+                   "cannot be used: ",
+                   step.message()));
+}
+
 }  // namespace
 
 struct Learner::Torch {
@@ -94,7 +103,8 @@ absl::StatusOr<UpdateResult> Learner::Update(const UnrollBatch& batch, size_t fi
   MMZ_RETURN_IF_ERROR(OnDevice(absl::StrCat("the losses of ", rows, " rows (learner.batch_size)"),
                                [&] { result = ComputeGradients(batch, first, rows); }));
   if (processes != nullptr) MMZ_RETURN_IF_ERROR(Average(*processes, result));
-  MMZ_RETURN_IF_ERROR(OnDevice("the new weights", [&] { Step(result); }));
+  const absl::Status stepped = OnDevice("the new weights", [&] { Step(result); });
+  if (!stepped.ok()) return FailedDevice(stepped);
   return result;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/types/span.h"
 #include "env/observation_layout.h"
@@ -17,6 +18,7 @@
 #include "gtest/gtest.h"
 #include "learner/testing/small_learner.h"
 #include "model/network.h"
+#include "model/testing/failing_memory.h"
 #include "model/value_codec.h"
 
 namespace mallocmuzero {
@@ -244,6 +246,49 @@ TEST(Learner, MixedPrecisionEndsWithTheUpdateHoweverThatEnds) {
   EXPECT_EQ(failed.code(), absl::StatusCode::kInternal);
   EXPECT_THAT(failed.message(), HasSubstr("the losses of 16 rows (learner.batch_size): "));
   EXPECT_EQ(updated(SmallOptions()), expected);
+}
+
+TEST(Learner, TooLittleMemoryForTheRowsChangesNoWeight) {
+  const SmallLearner trained = MakeSmallLearner();
+  const std::string before = trained.WeightBytes();
+  const auto update = [&] {
+    const testing::ShortMemory memory(0);
+    return trained.learner->Update(MakeLearnableBatch(1), 0, 16).status();
+  };
+  const absl::Status status = update();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(status.message(),
+              HasSubstr("too little memory for the losses of 16 rows (learner.batch_size)"));
+  EXPECT_EQ(trained.WeightBytes(), before);
+  EXPECT_EQ(trained.learner->step(), 0);
+  EXPECT_TRUE(trained.learner->Update(MakeLearnableBatch(1), 0, 16).ok());
+}
+
+TEST(Learner, AStepThatEndsMidwayForLackOfMemoryIsAFailedDevice) {
+  const UnrollBatch batch = MakeLearnableBatch(1);
+  // The first update of a process needs memory for what LibTorch keeps. The second one tells how
+  // often such an update asks for memory.
+  MakeSmallLearner().learner->Update(batch, 0, 16).value();
+  constexpr int64_t kPlenty = 1'000'000'000;
+  int64_t needed = 0;
+  {
+    const SmallLearner whole = MakeSmallLearner();
+    const testing::ShortMemory memory(kPlenty);
+    whole.learner->Update(batch, 0, 16).value();
+    needed = kPlenty - memory.left();
+  }
+  const SmallLearner trained = MakeSmallLearner();
+  const std::string before = trained.WeightBytes();
+  absl::Status status;
+  {
+    const testing::ShortMemory memory(needed - 1);
+    status = trained.learner->Update(batch, 0, 16).status();
+  }
+  // All weights have moved but those of the last parameter.
+  EXPECT_NE(trained.WeightBytes(), before);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(status.message(), HasSubstr("may have changed a part of the weights"));
+  EXPECT_THAT(status.message(), HasSubstr("too little memory for the new weights: "));
 }
 
 TEST(Learner, GoesOnAfterUpdatesThatWereAllNaN) {

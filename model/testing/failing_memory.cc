@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "model/torch_version.h"
 
@@ -14,6 +15,8 @@ namespace {
 
 // SetAllocator ignores an allocator with a lower priority than the present one.
 constexpr uint8_t kPriority = 1;
+
+constexpr int64_t kEnough = std::numeric_limits<int64_t>::max();
 
 // LibTorch's own allocator, which can be told to fail.
 class Switched final : public c10::Allocator {
@@ -29,6 +32,8 @@ class Switched final : public c10::Allocator {
   }
 
   void set_fails(bool fails) { fails_ = fails; }
+  void set_left(int64_t tensors) { left_ = tensors; }
+  int64_t left() const { return left_; }
 
 #if MALLOCMUZERO_TORCH_AT_LEAST(2, 4)
   c10::DataPtr allocate(size_t bytes) override { return Allocate(bytes); }
@@ -45,16 +50,23 @@ class Switched final : public c10::Allocator {
 
   c10::DataPtr Allocate(size_t bytes) const {
     TORCH_CHECK(!fails_, "no memory for ", bytes, " bytes, because a test wants none");
+    TORCH_CHECK_WITH(OutOfMemoryError, left_-- > 0, "no memory for ", bytes,
+                     " bytes, because a test has given too little");
     return own_.allocate(bytes);
   }
 
   c10::Allocator& own_;
   std::atomic<bool> fails_ = false;
+  mutable std::atomic<int64_t> left_ = kEnough;
 };
 
 }  // namespace
 
 FailingMemory::FailingMemory() { Switched::Installed().set_fails(true); }
 FailingMemory::~FailingMemory() { Switched::Installed().set_fails(false); }
+
+ShortMemory::ShortMemory(int64_t tensors) { Switched::Installed().set_left(tensors); }
+ShortMemory::~ShortMemory() { Switched::Installed().set_left(kEnough); }
+int64_t ShortMemory::left() const { return Switched::Installed().left(); }
 
 }  // namespace mallocmuzero::testing
