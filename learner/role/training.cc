@@ -62,6 +62,14 @@ absl::Status Training::Publish() {
 
 absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop) {
   SetComputeThreads(1);
+  absl::Status status = MakeUpdates(batches, stop);
+  // After an error, too: the other processes notice the end at once, and no later save calls them.
+  group_ = nullptr;
+  book_shared_ = false;
+  return status;
+}
+
+absl::Status Training::MakeUpdates(BatchSource& batches, const absl::Notification& stop) {
   absl::Duration meeting = kFirstMeeting;
   Updater updater(trained_->learner(), batches);
   while (!stop.HasBeenNotified()) {
@@ -71,7 +79,9 @@ absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop)
     }
     if (config_.processes() > 1 && group_ == nullptr) {
       const absl::Status joined = Join(meeting);
-      if (absl::IsInvalidArgument(joined)) return joined;
+      device_failed_ = absl::IsInternal(joined);
+      // Another attempt would not help.
+      if (device_failed_ || absl::IsInvalidArgument(joined)) return joined;
       if (!joined.ok()) {
         NoteApart(joined.message());
         meeting = std::min(1.5 * meeting, kLongestMeeting);
@@ -80,25 +90,30 @@ absl::Status Training::Run(BatchSource& batches, const absl::Notification& stop)
       }
       meeting = kFirstMeeting;
     }
-    const absl::StatusOr<bool> ready = AllAreReady(updater);
-    if (ready.ok() && !*ready) continue;
-    absl::Status status = ready.status();
-    if (status.ok() && group_ != nullptr && !book_shared_) {
-      status = ShareBook();
-      if (status.ok() && rank_ > 0) {
-        // These batches were made with other baselines than those of process 0.
-        batches.DropQueued();
-        updater.Drop();
-      }
-      if (status.ok()) continue;
-    }
-    if (status.ok()) status = Update(updater);
-    if (status.ok()) status = AfterUpdate();
+    const absl::Status status = Advance(updater, batches);
     // After a failed update the batch is kept for the next attempt.
     if (!status.ok()) MMZ_RETURN_IF_ERROR(LeaveAfterLoss(status, stop));
   }
-  group_ = nullptr;
   return absl::OkStatus();
+}
+
+// Makes one update if every process has a batch. Before the first one since the processes have met,
+// gives all of them the same baselines instead.
+absl::Status Training::Advance(Updater& updater, BatchSource& batches) {
+  const absl::StatusOr<bool> ready = AllAreReady(updater);
+  if (!ready.ok()) return ready.status();
+  if (!*ready) return absl::OkStatus();
+  if (group_ != nullptr && !book_shared_) {
+    MMZ_RETURN_IF_ERROR(ShareBook());
+    if (rank_ > 0) {
+      // These batches were made with other baselines than those of process 0.
+      batches.DropQueued();
+      updater.Drop();
+    }
+    return absl::OkStatus();
+  }
+  MMZ_RETURN_IF_ERROR(Update(updater));
+  return AfterUpdate();
 }
 
 absl::Status Training::Write(absl::FunctionRef<absl::Status()> write) {

@@ -116,7 +116,7 @@ class Training {
   // Makes updates from `batches` until `stop`, publishes weights and saves checkpoints. Blocks.
   // Returns an error if training cannot go on; failed saves are retried instead. After the loss of
   // another process it waits for that process to come back, or returns Unavailable if all are to
-  // start anew.
+  // start anew. When it returns, the processes are not connected any more.
   absl::Status Run(BatchSource& batches, const absl::Notification& stop);
 
   // Saves the final state after Run, in process 0 only; after a failure of the device the last
@@ -145,6 +145,8 @@ class Training {
   absl::Status AppendMetrics();  // a line for the current iteration of state_
 
   // training.cc
+  absl::Status MakeUpdates(BatchSource& batches, const absl::Notification& stop);
+  absl::Status Advance(Updater& updater, BatchSource& batches);
   absl::Status Join(absl::Duration meeting);
   absl::Status ShareBook();
   absl::StatusOr<bool> AllAreReady(Updater& updater);
