@@ -340,6 +340,9 @@ TEST_F(ClusterConfig, SectionsMustFitEachOther) {
       Mistakes("learner { workloads: 'programs' from: 'nowhere' network { heads: 4 } }"),
       ElementsAre(HasSubstr("learner.network: none expected besides from"), HasSubstr("/nowhere")));
   EXPECT_THAT(Mistakes("learner { workloads: 'programs' from: 'programs' }"), IsEmpty());
+  std::filesystem::create_directories(folder_ + "/run/checkpoints");  // of a run that goes on
+  for (const char* file : {"run/config.textproto", "run/checkpoints/latest"}) Write(file, "");
+  EXPECT_THAT(Mistakes("learner { workloads: 'programs' from: 'nowhere' }"), IsEmpty());
   EXPECT_THAT(Mistakes("learner { workloads: 'programs' search { kind: KIND_UNSPECIFIED } }"),
               ElementsAre("1: learner.search.kind: GUMBEL or PUCT expected"));
   EXPECT_THAT(Mistakes("learner { workloads: 'programs' options { unroll_steps: 0 "

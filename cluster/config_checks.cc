@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,7 @@
 #include "cluster/address_checks.h"
 #include "learner/learner.h"
 #include "learner/learner_checks.h"
+#include "learner/run_directory.h"
 #include "replay/client/replay_writer.h"
 #include "replay/service/shard_config.h"
 #include "rpc/host_port.h"
@@ -223,7 +225,10 @@ void Checker::CheckFrom(const ConfigSection& section, bool programs) {
   if (section.GivenOrUnreadable("network")) {
     section.Complain("network", "none expected besides from, whose networks are trained");
   }
-  if (programs && !Exists(from)) section.Complain("from", absl::StrCat("no file ", from));
+  if (!programs || Exists(from)) return;
+  // A run that goes on does not need it any more.
+  const absl::StatusOr<RunDirectory> run = RunDirectory::Open(config_.learner().run_dir());
+  if (!run.ok() || !run->GoesOn()) section.Complain("from", absl::StrCat("no file ", from));
 }
 
 void Checker::CheckActors() {

@@ -138,6 +138,8 @@ bool RunDirectory::HasBegun() const {
          HoldsFiles(path_ + kGamesFolder) || HoldsFiles(path_ + "/best");
 }
 
+bool RunDirectory::GoesOn() const { return Exists(checkpoint_path()) || HasBegun(); }
+
 absl::StatusOr<v1::TrainConfig> RunDirectory::ReadConfig() const {
   return ReadMessage<v1::TrainConfig>(path_ + kConfigFile);
 }

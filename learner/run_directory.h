@@ -48,6 +48,9 @@ class RunDirectory {
   // Whether the folder has files that only a run with a checkpoint writes.
   bool HasBegun() const;
 
+  // Whether a start goes on with the run: it has a checkpoint, or has begun and lost it.
+  bool GoesOn() const;
+
   absl::StatusOr<v1::TrainConfig> ReadConfig() const;
 
   // Appends a line. On an error nothing is appended. If the file would be longer than `most_bytes`,

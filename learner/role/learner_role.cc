@@ -191,7 +191,7 @@ absl::Status LearnerRole::Impl::Stop(absl::Duration grace) {
 absl::StatusOr<std::unique_ptr<LearnerRole>> LearnerRole::Start(
     v1::ClusterConfig config, uint32_t rank, std::shared_ptr<const Security> security,
     prometheus::Registry& registry) {
-  MMZ_RETURN_IF_ERROR(CompleteLearnerConfig(*config.mutable_learner()));
+  MMZ_RETURN_IF_ERROR(CompleteLearnerConfig(*config.mutable_learner(), rank));
   MMZ_RETURN_IF_ERROR(CheckLearnerConfig(config, rank, *security));
   absl::StatusOr<ProgramSet> programs = LoadWorkloads(config.learner());
   if (!programs.ok()) return programs.status();

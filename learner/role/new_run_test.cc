@@ -51,8 +51,32 @@ TEST_F(NewRun, BeginsWithTheNetworksOfACheckpoint) {
   }
   learner_ = nullptr;
   std::filesystem::resize_file(path, 100);
+  config_.mutable_learner()->set_run_dir(folder_ + "/another_run");
   EXPECT_THAT(LearnerRole::Start(config_, 0, security_, registry_).status().message(),
               HasSubstr("learner.from: " + path));
+}
+
+TEST_F(NewRun, DoesNotNeedTheNetworksThatItBeganWithAnyMoreOnceItGoesOn) {
+  v1::NetworkConfig config = *NetworkPreset("tiny");
+  config.set_latent(2 * config.latent());
+  const std::string path = folder_ + "/from.checkpoint";
+  ASSERT_TRUE(SaveCheckpoint(path, MakeCheckpoint(**Network::Create(config, 77))).ok());
+  config_.mutable_learner()->set_from(path);
+  StartShard();
+  StartLearner();
+  // Not even a stop has saved the run.
+  learner_ = nullptr;
+  const auto saved = LoadCheckpoint(folder_ + "/run/checkpoints/latest");
+  ASSERT_TRUE(saved.ok()) << saved.status();
+  std::filesystem::remove(path);
+  StartLearner();
+  EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
+  learner_ = nullptr;
+  const auto again = LoadCheckpoint(folder_ + "/run/checkpoints/latest");
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->network.latent(), config.latent());
+  ASSERT_EQ(again->weights.size(), saved->weights.size());
+  EXPECT_TRUE(again->weights[0].bytes == saved->weights[0].bytes);
 }
 
 TEST_F(NewRun, SaysWhichFieldIsWrong) {

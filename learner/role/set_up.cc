@@ -17,8 +17,10 @@
 #include "absl/time/time.h"
 #include "base/check_field.h"
 #include "base/compression.h"
+#include "base/exists.h"
 #include "base/message_file.h"
 #include "base/sha256.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
 #include "env/program_files.h"
@@ -101,14 +103,18 @@ absl::Status CheckLearnerConfig(const v1::ClusterConfig& config, uint32_t rank,
   return security.CheckListenAddress(learner.rendezvous_address());
 }
 
-absl::Status CompleteLearnerConfig(v1::LearnerRole& learner) {
+absl::Status CompleteLearnerConfig(v1::LearnerRole& learner, uint32_t rank) {
   if (learner.listen_address().empty()) learner.set_listen_address(learner.address());
   if (learner.from().empty()) return absl::OkStatus();
-  absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(learner.from());
-  if (!checkpoint.ok()) {
-    return absl::Status(checkpoint.status().code(),
-                        absl::StrCat("learner.from: ", checkpoint.status().message()));
+  const absl::StatusOr<RunDirectory> run = RunDirectory::Open(learner.run_dir());
+  if (run.ok() && run->GoesOn() && (rank == 0 || !Exists(learner.from()))) {
+    absl::StatusOr<v1::TrainConfig> config = run->ReadConfig();
+    if (!config.ok()) return config.status();
+    *learner.mutable_network() = std::move(*config->mutable_network());
+    return absl::OkStatus();
   }
+  absl::StatusOr<Checkpoint> checkpoint = LoadCheckpoint(learner.from());
+  if (!checkpoint.ok()) return StatusAt("learner.from", checkpoint.status());
   *learner.mutable_network() = std::move(checkpoint->network);
   return absl::OkStatus();
 }

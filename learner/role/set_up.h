@@ -25,8 +25,10 @@ absl::Status CheckLearnerConfig(const v1::ClusterConfig& config, uint32_t rank,
                                 const Security& security);
 
 // Fills in fields that follow from others: `listen_address` is `address` if it is empty, and
-// `network` has the sizes of the checkpoint that `from` names. Errors name the field and the file.
-absl::Status CompleteLearnerConfig(v1::LearnerRole& learner);
+// `network` has the sizes of the checkpoint that `from` names. Process 0 takes them from the run in
+// run_dir if it goes on with one, and does not read `from` then. The other processes, which may not
+// see that folder, do so only if there is no file `from`. Errors name the field and the file.
+absl::Status CompleteLearnerConfig(v1::LearnerRole& learner, uint32_t rank);
 
 // The largest number of best games of a program that a shard keeps.
 uint32_t MostBestGames(const v1::ClusterConfig& config);

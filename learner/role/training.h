@@ -138,7 +138,7 @@ class Training {
   absl::StatusOr<Checkpoint> Capture() const;
   absl::Status SaveCheckpoint() const;
   absl::Status Restore(const Checkpoint& checkpoint);
-  absl::Status RestoreFromDirectory();
+  absl::Status GoOnFrom(const Checkpoint& latest);
   absl::Status Save();
   absl::Status SaveFiles();
   void KeepScored();

@@ -53,10 +53,18 @@ Training::Training(const v1::LearnerRole& config, uint32_t rank, GameBook& book,
       metrics_due_(began_) {}
 
 absl::Status Training::SetUp() {
+  absl::StatusOr<std::optional<Checkpoint>> latest = std::optional<Checkpoint>();
+  if (directory_.has_value()) {
+    SweepCheckpoints(*directory_);
+    latest = LoadLatest(*directory_);
+  }
+  if (!latest.ok()) return latest.status();
+  // A run that goes on has weights of its own, and the other processes get those of process 0.
+  const bool is_new = directory_.has_value() && !latest->has_value();
   std::unique_ptr<Network> from;
-  if (!config_.from().empty()) {
+  if (is_new && !config_.from().empty()) {
     absl::StatusOr<std::unique_ptr<Network>> loaded = LoadNetwork(config_.from());
-    if (!loaded.ok()) return loaded.status();
+    if (!loaded.ok()) return StatusAt("learner.from", loaded.status());
     from = *std::move(loaded);
   }
   absl::StatusOr<TrainedNetwork> trained =
@@ -64,7 +72,10 @@ absl::Status Training::SetUp() {
                              HasCuda() ? Device::kCuda : Device::kCpu, from.get());
   if (!trained.ok()) return trained.status();
   trained_ = *std::move(trained);
-  return directory_.has_value() ? RestoreFromDirectory() : absl::OkStatus();
+  // A new run saves a checkpoint before anything else, so that a run without one is known to have
+  // lost it.
+  if (is_new) return SaveCheckpoint();
+  return latest->has_value() ? GoOnFrom(**latest) : absl::OkStatus();
 }
 
 // The counters of the run up to now.
@@ -104,14 +115,8 @@ absl::Status Training::SaveCheckpoint() const {
   return SaveLatest(*directory_, *checkpoint);
 }
 
-absl::Status Training::RestoreFromDirectory() {
-  SweepCheckpoints(*directory_);
-  const absl::StatusOr<std::optional<Checkpoint>> checkpoint = LoadLatest(*directory_);
-  if (!checkpoint.ok()) return checkpoint.status();
-  // A new run saves a checkpoint before anything else, so that a run without one is known to have
-  // lost it.
-  if (!checkpoint->has_value()) return SaveCheckpoint();
-  MMZ_RETURN_IF_ERROR(StatusAt(directory_->checkpoint_path(), Restore(**checkpoint)));
+absl::Status Training::GoOnFrom(const Checkpoint& latest) {
+  MMZ_RETURN_IF_ERROR(StatusAt(directory_->checkpoint_path(), Restore(latest)));
   return directory_->TruncateMetrics(state_.iteration());
 }
 
