@@ -85,10 +85,11 @@ absl::StatusOr<std::unique_ptr<Learner>> Learner::Create(Network& network,
   if (options.mixed_precision()) {
     MMZ_RETURN_IF_ERROR(CheckBfloat16(DeviceOf(device)));
   }
-  if (options.consistency_weight() > 0) network.AddConsistencyHead();
   std::unique_ptr<Learner> learner;
-  MMZ_RETURN_IF_ERROR(
-      OnDevice("the networks", [&] { learner.reset(new Learner(network, options, device)); }));
+  MMZ_RETURN_IF_ERROR(OnDevice("the networks", [&] {
+    if (options.consistency_weight() > 0) network.AddConsistencyHead();
+    learner.reset(new Learner(network, options, device));
+  }));
   return learner;
 }
 

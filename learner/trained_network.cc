@@ -20,7 +20,12 @@ absl::StatusOr<TrainedNetwork> TrainedNetwork::Create(const v1::NetworkConfig& c
   if (!network.ok()) return network.status();
   absl::StatusOr<std::unique_ptr<Learner>> learner = Learner::Create(**network, options, device);
   if (!learner.ok()) return learner.status();
-  if (from != nullptr) MMZ_RETURN_IF_ERROR((*network)->CopyWeightsFrom(*from));
+  absl::Status copied;
+  if (from != nullptr) {
+    MMZ_RETURN_IF_ERROR(OnDevice("a copy of the first weights",
+                                 [&] { copied = (*network)->CopyWeightsFrom(*from); }));
+  }
+  if (!copied.ok()) return copied;
   return TrainedNetwork(device, *std::move(network), *std::move(learner));
 }
 

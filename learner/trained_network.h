@@ -24,7 +24,8 @@ class TrainedNetwork {
  public:
   // Makes networks with fresh weights, or with the weights of `from` if it is not null, and a
   // learner on `device`. Equal seeds give equal weights. InvalidArgument names the field that is
-  // not valid, or says that `from` has another config or that there is no such device.
+  // not valid, or says that `from` has another config or that there is no such device. Also the
+  // errors of OnDevice.
   static absl::StatusOr<TrainedNetwork> Create(const v1::NetworkConfig& config,
                                                const v1::LearnerOptions& options, uint64_t seed,
                                                Device device, const Network* from = nullptr);

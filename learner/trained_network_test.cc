@@ -111,6 +111,31 @@ TEST(TrainedNetwork, ADeviceThatFailsIsAnError) {
               HasSubstr("the device cannot compute the weights of a checkpoint: "));
 }
 
+TEST(TrainedNetwork, LackOfMemoryAtAnyPointOfTheStartIsAnError) {
+  const TrainedNetwork other = MakeTrained(1);
+  v1::LearnerOptions options = SmallOptions();
+  options.set_unroll_steps(2);
+  options.set_consistency_weight(1);
+  const auto create = [&] {
+    return TrainedNetwork::Create(*NetworkPreset("tiny"), options, 2, Device::kCpu,
+                                  &other.network())
+        .status();
+  };
+  ASSERT_EQ(create(), absl::OkStatus());  // makes what LibTorch keeps
+  constexpr int64_t kPlenty = 1'000'000'000;
+  int64_t needed = 0;
+  {
+    const testing::ShortMemory memory(kPlenty);
+    ASSERT_EQ(create(), absl::OkStatus());
+    needed = kPlenty - memory.left();
+  }
+  constexpr int64_t kPoints = 64;
+  for (int64_t point = 0; point < kPoints; ++point) {
+    const testing::ShortMemory memory(needed * point / kPoints);
+    EXPECT_EQ(create().code(), absl::StatusCode::kResourceExhausted) << point;
+  }
+}
+
 TEST(TrainedNetwork, BeginsWithTheWeightsOfAnotherNetwork) {
   const TrainedNetwork other = MakeTrained(1);
   EXPECT_TRUE(WeightsOf(MakeTrained(2, &other.network())) == WeightsOf(other));
