@@ -12,8 +12,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/status_macros.h"
+#include "env/action.h"
 #include "env/game.h"
 #include "env/program_rules.h"
 #include "env/recorded_game.h"
@@ -21,6 +23,32 @@
 #include "replay/trajectory_buffer.h"
 
 namespace mallocmuzero {
+namespace {
+
+// A reward that was recorded differs from that of the game by rounding, by less than this.
+constexpr double kRewardRounding = 1e-9;
+
+absl::Status Damaged(const PlayedProgram& program, absl::string_view field,
+                     absl::string_view expected) {
+  return absl::InvalidArgumentError(absl::StrCat(program.name(),
+                                                 ": the record of the program is damaged: ", field,
+                                                 ": ", expected, " expected"));
+}
+
+// The game is played to make its mapping, so it must be legal and bring what the record says. There
+// may be none.
+absl::Status CheckBestGame(const PlayedProgram& program, absl::Span<const Action> actions,
+                           double best_return) {
+  if (actions.empty()) return absl::OkStatus();
+  const std::optional<Game> game = PlayWhole(program.rules(), actions);
+  if (!game.has_value()) return Damaged(program, "best_actions", "a whole game of the program");
+  const double tolerance = kRewardRounding * static_cast<double>(1 + actions.size());
+  if (std::abs(game->total_return() - best_return) <= tolerance) return absl::OkStatus();
+  return Damaged(program, "best_return",
+                 absl::StrCat(game->total_return(), ", the return of best_actions,"));
+}
+
+}  // namespace
 
 absl::Status WriteBestMappings(const RunDirectory& directory,
                                std::vector<ImprovedProgram>& improved) {
@@ -145,24 +173,33 @@ v1::TrainState::Program ProgramRecords::Save(size_t p) const {
   return saved;
 }
 
-bool ProgramRecords::Restore(size_t p, const v1::TrainState::Program& saved) {
+absl::Status ProgramRecords::Restore(size_t p, const v1::TrainState::Program& saved) {
   ProgramProgress& progress = progress_[p];
-  std::vector<Action> actions = ActionsOf(saved.best_actions());
-  if (saved.sha256() != progress.program->sha256()) return false;
-  // The game will be played to make its mapping, so it must be legal.
-  if (!actions.empty() && actions != progress.best_actions &&
-      !PlayWhole(progress.program->rules(), actions).has_value()) {
-    return false;
+  const PlayedProgram& program = *progress.program;
+  if (saved.sha256() != program.sha256()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(program.name(), ": not the program that the run was started with"));
   }
-  if (!std::isfinite(saved.best_return()) || std::isinf(saved.policy_return())) return false;
-  if (!baselines_.at(saved.sha256()).Restore(saved.baseline())) return false;
+  std::vector<Action> actions = ActionsOf(saved.best_actions());
+  const bool is_known =
+      actions == progress.best_actions && HbmShare(saved.best_return()) == progress.best_return;
+  if (!is_known) MMZ_RETURN_IF_ERROR(CheckBestGame(program, actions, saved.best_return()));
+  if (!std::isfinite(saved.best_return())) {
+    return Damaged(program, "best_return", "a finite number");
+  }
+  if (std::isinf(saved.policy_return())) {
+    return Damaged(program, "policy_return", "a finite number or NaN");
+  }
+  if (!baselines_.at(saved.sha256()).Restore(saved.baseline())) {
+    return Damaged(program, "baseline", "the numbers of a baseline of this program");
+  }
   progress.best_return = HbmShare(saved.best_return());
   progress.best_player = saved.best_player();
   progress.policy_return.reset();
   if (!std::isnan(saved.policy_return())) progress.policy_return = HbmShare(saved.policy_return());
   progress.best_actions = std::move(actions);
   is_improved_[p] = !progress.best_actions.empty();
-  return true;
+  return absl::OkStatus();
 }
 
 }  // namespace mallocmuzero

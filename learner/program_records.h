@@ -82,9 +82,11 @@ class ProgramRecords {
   // Sets the programs of the state to all records, and its version of the rules.
   void SaveTo(v1::TrainState& state) const;
 
-  // Restores the p-th record. Returns false and changes nothing if `saved` belongs to another
-  // program, if its best game is not a game of this program, or if its returns are no numbers.
-  bool Restore(size_t p, const v1::TrainState::Program& saved);
+  // Restores the p-th record. InvalidArgument, with nothing changed, names the program if `saved`
+  // belongs to another one. If the record is damaged, it also names the field: the best game is not
+  // a game of this program or has another return, a return is no number, or the baseline is none of
+  // this program.
+  absl::Status Restore(size_t p, const v1::TrainState::Program& saved);
 
  private:
   ProgramRecords(const ProgramSet& programs, std::vector<ProgramProgress> progress,

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "actor/game_recorder.h"
 #include "actor/testing/recorded_game.h"
 #include "env/players.h"
@@ -25,6 +26,7 @@ namespace mallocmuzero {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class ProgramRecordsTest : public ::testing::Test {
@@ -108,8 +110,8 @@ TEST_F(ProgramRecordsTest, GoesOnFromWhatItHasSaved) {
   const v1::TrainState saved = Saved(records_);
   EXPECT_EQ(CheckRules(saved), absl::OkStatus());
   ASSERT_EQ(saved.programs_size(), 2);
-  EXPECT_FALSE(later.Restore(1, saved.programs(0)));
-  ASSERT_TRUE(later.Restore(0, saved.programs(0)));
+  EXPECT_FALSE(later.Restore(1, saved.programs(0)).ok());
+  ASSERT_EQ(later.Restore(0, saved.programs(0)), absl::OkStatus());
   EXPECT_EQ(Saved(later).programs(0).SerializeAsString(), saved.programs(0).SerializeAsString());
   EXPECT_EQ(later.progress()[0].policy_return, HbmShare(0.25));
   // Whether the mapping was written is not saved.
@@ -119,8 +121,8 @@ TEST_F(ProgramRecordsTest, GoesOnFromWhatItHasSaved) {
 TEST_F(ProgramRecordsTest, WhatAnotherProgramHasSavedIsNotRestored) {
   // Only their hashes tell the programs apart: neither has a game.
   const v1::TrainState::Program saved = Saved(records_).programs(0);
-  EXPECT_FALSE(records_.Restore(1, saved));
-  EXPECT_TRUE(records_.Restore(0, saved));
+  EXPECT_FALSE(records_.Restore(1, saved).ok());
+  EXPECT_EQ(records_.Restore(0, saved), absl::OkStatus());
 }
 
 TEST_F(ProgramRecordsTest, ABestGameThatCannotBePlayedIsNotRestored) {
@@ -132,9 +134,9 @@ TEST_F(ProgramRecordsTest, ABestGameThatCannotBePlayedIsNotRestored) {
     v1::TrainState::Program saved = good;
     saved.set_best_actions(wrong);
     ProgramRecords later = *ProgramRecords::Create(programs_, 0);
-    EXPECT_FALSE(later.Restore(0, saved));
+    EXPECT_FALSE(later.Restore(0, saved).ok());
     EXPECT_TRUE(later.progress()[0].best_actions.empty());
-    EXPECT_TRUE(later.Restore(0, good));
+    EXPECT_EQ(later.Restore(0, good), absl::OkStatus());
   }
 }
 
@@ -142,14 +144,31 @@ TEST_F(ProgramRecordsTest, ReturnsThatAreNoNumbersAreNotRestored) {
   records_.NoteGame(Play(0, PlayerKind::kEager), kAgentPlayer);
   const v1::TrainState::Program good = Saved(records_).programs(0);
   ASSERT_TRUE(std::isnan(good.policy_return()));  // there was no evaluation
-  EXPECT_TRUE(records_.Restore(0, good));
+  EXPECT_EQ(records_.Restore(0, good), absl::OkStatus());
   v1::TrainState::Program saved = good;
   saved.set_best_return(std::numeric_limits<double>::quiet_NaN());
-  EXPECT_FALSE(records_.Restore(0, saved));
+  EXPECT_FALSE(records_.Restore(0, saved).ok());
   saved = good;
   saved.set_policy_return(std::numeric_limits<double>::infinity());
-  EXPECT_FALSE(records_.Restore(0, saved));
+  EXPECT_FALSE(records_.Restore(0, saved).ok());
   EXPECT_EQ(Saved(records_).programs(0).SerializeAsString(), good.SerializeAsString());
+}
+
+TEST_F(ProgramRecordsTest, ABestGameWithAnotherReturnIsNotRestored) {
+  records_.NoteGame(Play(0, PlayerKind::kEager), kAgentPlayer);
+  const v1::TrainState::Program good = Saved(records_).programs(0);
+  v1::TrainState::Program saved = good;
+  // A better return would keep out all games that are better than this one.
+  saved.set_best_return(good.best_return() + 0.25);
+  // Neither where the game is new nor where it is known.
+  ProgramRecords later = *ProgramRecords::Create(programs_, 0);
+  for (ProgramRecords* records : {&later, &records_}) {
+    const absl::Status status = records->Restore(0, saved);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr(programs_[0].name() + ": the record"));
+    EXPECT_THAT(status.message(), HasSubstr("best_return: "));
+    EXPECT_EQ(records->Restore(0, good), absl::OkStatus());
+  }
 }
 
 TEST_F(ProgramRecordsTest, GamesOfOtherRulesAreRefused) {

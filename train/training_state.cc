@@ -205,10 +205,7 @@ absl::Status TrainingRun::RestorePrograms() {
           "learner.value_target: the run began with another one, and its networks' values mean "
           "something else");
     }
-    if (!records_->Restore(p, saved)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(programs_[p].name(), ": not the program that the run was started with"));
-    }
+    MMZ_RETURN_IF_ERROR(records_->Restore(p, saved));
   }
   return absl::OkStatus();
 }

@@ -230,18 +230,24 @@ void GameBook::SaveTo(v1::TrainState& state) const {
 absl::Status GameBook::RestoreFrom(const v1::TrainState& state) {
   MMZ_RETURN_IF_ERROR(CheckRules(state));
   const absl::MutexLock lock(&mutex_);
-  step_ = state.update();
-  others_.clear();
+  // Copies, so that a damaged record changes nothing.
+  ProgramRecords records = records_;
+  std::vector<Notes> notes = notes_;
+  std::vector<v1::TrainState::Program> others;
   for (const v1::TrainState::Program& saved : state.programs()) {
     if (programs_.Find(saved.sha256()) == nullptr) {
-      others_.push_back(saved);
+      others.push_back(saved);
       continue;
     }
     const size_t p = programs_.IndexOf(saved.sha256());
-    if (!records_.Restore(p, saved)) continue;
-    notes_[p].refreshed_games = records_.baseline(p).games();
-    notes_[p].demonstrated = saved.demonstrated();
+    MMZ_RETURN_IF_ERROR(records.Restore(p, saved));
+    notes[p].refreshed_games = records.baseline(p).games();
+    notes[p].demonstrated = saved.demonstrated();
   }
+  step_ = state.update();
+  records_ = std::move(records);
+  notes_ = std::move(notes);
+  others_ = std::move(others);
   PublishBaselines();
   return absl::OkStatus();
 }

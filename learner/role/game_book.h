@@ -89,7 +89,8 @@ class GameBook {
   // Save the book to a checkpoint and restore it, except for the set of games seen. Programs that
   // are not in the state keep their fresh records. Programs of the state that are not trained on
   // now are kept and saved again, so that a later run can continue them. RestoreFrom returns
-  // InvalidArgument and changes nothing if the state is of games by other rules.
+  // InvalidArgument and changes nothing if the state is of games by other rules, or if the record
+  // of a program is damaged, which the error names.
   void SaveTo(v1::TrainState& state) const;
   absl::Status RestoreFrom(const v1::TrainState& state);
 

@@ -252,19 +252,31 @@ TEST_F(GameBookTest, RefusesToGoOnFromGamesByOtherRules) {
   EXPECT_EQ(other->Describe()[0].best_return(), 0);
 }
 
-TEST_F(GameBookTest, DoesNotTakeOverABestGameThatCannotBePlayed) {
+TEST_F(GameBookTest, RefusesADamagedRecordAndKeepsItsOwn) {
   EXPECT_EQ(book_->Accept(Play(1)), absl::OkStatus());
   v1::TrainState state;
   book_->SaveTo(state);
   state.clear_rules_version();  // like a file without a version
-  std::string& actions = *state.mutable_programs(0)->mutable_best_actions();
+  state.set_update(7);
+  v1::TrainState::Program& left_out = *state.add_programs();
+  left_out = state.programs(0);
+  left_out.set_sha256("another program");
+  // The damaged record is the last one.
+  state.mutable_programs()->SwapElements(0, 1);
+  std::string& actions = *state.mutable_programs(1)->mutable_best_actions();
   const std::string whole = actions;
   const std::string bad[] = {std::string(whole.size(), '\x7f'), whole + whole, whole.substr(1)};
   for (const std::string& game : bad) {
     actions = game;
     const std::unique_ptr<GameBook> other = *GameBook::Create(programs_, false);
-    EXPECT_EQ(other->RestoreFrom(state), absl::OkStatus());
-    EXPECT_TRUE(other->Describe()[0].best_return() == 0);
+    const absl::Status status = other->RestoreFrom(state);
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr(programs_[0].name() + ": the record"));
+    EXPECT_THAT(status.message(), HasSubstr("best_actions: "));
+    v1::TrainState kept;
+    other->SaveTo(kept);
+    ASSERT_EQ(kept.programs_size(), 1);
+    EXPECT_EQ(kept.programs(0).best_actions(), "");
   }
   actions = whole;
   const std::unique_ptr<GameBook> other = *GameBook::Create(programs_, false);
