@@ -34,7 +34,7 @@ void BaselineHistory::Thin() {
 std::shared_ptr<const Baselines> BaselineHistory::At(uint64_t step) const {
   if (entries_.empty()) return nullptr;
   const auto later = std::find_if(entries_.begin() + 1, entries_.end(),
-                                  [step](const Entry& entry) { return entry.step > step; });
+                                  [step](const Entry& entry) { return entry.step >= step; });
   return std::prev(later)->baselines;
 }
 

@@ -19,12 +19,13 @@ class BaselineHistory {
  public:
   static constexpr size_t kMostBaselines = 16;
 
-  // Adds the baselines that are in force from update `step` on. Forgets those of later updates,
-  // which a learner that goes back to a checkpoint makes again.
+  // Adds the baselines for the updates that follow the first `step` ones. Forgets those of later
+  // updates, which a learner that goes back to a checkpoint makes again.
   void Add(uint64_t step, std::shared_ptr<const Baselines> baselines);
 
-  // The baselines that were in force at update `step`, or the nearest ones that are kept. Null
-  // before the first Add.
+  // The baselines by which a network learned values in its last update, if it has had `step` of
+  // them; or the nearest ones that are kept. Baselines of Add(step) are later: the network is
+  // published when they are made. Null before the first Add.
   std::shared_ptr<const Baselines> At(uint64_t step) const;
 
  private:

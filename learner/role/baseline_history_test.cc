@@ -13,18 +13,21 @@ namespace {
 
 std::shared_ptr<const Baselines> Some() { return std::make_shared<const Baselines>(); }
 
-TEST(BaselineHistory, FindsTheBaselinesInForceAtAnUpdate) {
+TEST(BaselineHistory, FindsTheBaselinesOfTheLastUpdateOfANetwork) {
   BaselineHistory history;
   EXPECT_EQ(history.At(5), nullptr);
   const auto first = Some();
   const auto second = Some();
   history.Add(10, first);
   history.Add(20, second);
-  EXPECT_EQ(history.At(10), first);
+  EXPECT_EQ(history.At(11), first);
   EXPECT_EQ(history.At(19), first);
-  EXPECT_EQ(history.At(20), second);
+  // The 20th update was made before the second baselines.
+  EXPECT_EQ(history.At(20), first);
+  EXPECT_EQ(history.At(21), second);
   EXPECT_EQ(history.At(1000), second);
   // The oldest that there are.
+  EXPECT_EQ(history.At(10), first);
   EXPECT_EQ(history.At(3), first);
 }
 
@@ -50,8 +53,8 @@ TEST(BaselineHistory, KeepsFewerOfTheOlderBaselines) {
   std::set<uint64_t> kept;
   uint64_t largest_distance = 0;
   for (uint64_t step = 0; step < 1000; ++step) {
-    const auto found =
-        static_cast<uint64_t>(std::find(all.begin(), all.end(), history.At(step)) - all.begin());
+    const auto found = static_cast<uint64_t>(
+        std::find(all.begin(), all.end(), history.At(step + 1)) - all.begin());
     kept.insert(found);
     EXPECT_LE(found, step);
     // The distance to the baselines that are kept is at most twice the age.
@@ -60,7 +63,7 @@ TEST(BaselineHistory, KeepsFewerOfTheOlderBaselines) {
   }
   EXPECT_EQ(kept.size(), BaselineHistory::kMostBaselines);
   EXPECT_GT(largest_distance, 100);
-  EXPECT_EQ(history.At(999), all[999]);
+  EXPECT_EQ(history.At(1000), all[999]);
 }
 
 }  // namespace

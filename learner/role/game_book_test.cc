@@ -53,7 +53,8 @@ TEST_F(GameBookTest, ConvertsSearchedValuesByTheBaselineOfTheNetworkThatFoundThe
   book_->Refresh(200);
   ASSERT_NE(book_->baselines()->at(programs_[0].sha256()).scale(), then.scale());
   const auto played = std::make_shared<v1::Trajectory>(Play(1));
-  played->set_network_step(150);
+  // A network is published when the baselines are refreshed, and has learned by those before.
+  played->set_network_step(200);
   played->set_root_values(0, 0.5F);
   const SharedTrajectory converted = book_->WithSearchedReturns(played);
   ASSERT_EQ(converted->searched_returns_size(), played->accesses_size());
