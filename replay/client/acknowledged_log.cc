@@ -4,11 +4,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -18,17 +16,17 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "base/file_io.h"
+#include "base/make_folder.h"
+#include "base/status_at.h"
+#include "base/status_macros.h"
 
 namespace mallocmuzero {
 
 absl::StatusOr<std::unique_ptr<AcknowledgedLog>> AcknowledgedLog::Open(const std::string& path) {
-  std::error_code ignored;  // open(2) says what is wrong
-  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  if (!folder.empty()) MMZ_RETURN_IF_ERROR(StatusAt("acknowledged_log", MakeFolder(folder)));
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
-  if (fd < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("acknowledged_log: ", path, ": ", std::strerror(errno)));
-  }
+  if (fd < 0) return StatusAt("acknowledged_log", ErrnoStatus(path, "cannot write", errno));
   return std::unique_ptr<AcknowledgedLog>(new AcknowledgedLog(path, fd));
 }
 

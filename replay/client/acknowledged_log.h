@@ -18,8 +18,8 @@ namespace mallocmuzero {
 // but not a power cut. Thread-safe.
 class AcknowledgedLog {
  public:
-  // Creates the file and its folder if they do not exist. InvalidArgument names the file if it
-  // cannot be written.
+  // Creates the file and its folder if they do not exist. Errors name the file or the folder:
+  // ResourceExhausted if the disk has no room, else InvalidArgument or NotFound.
   static absl::StatusOr<std::unique_ptr<AcknowledgedLog>> Open(const std::string& path);
   ~AcknowledgedLog();
   AcknowledgedLog(const AcknowledgedLog&) = delete;
