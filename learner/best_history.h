@@ -22,7 +22,8 @@ struct BestVersion {
 // Most files of a program's history.
 inline constexpr size_t kMostBestVersions = 64;
 
-// The versions in a folder, oldest first; none if there is no such folder. Other files are ignored.
+// The versions in a folder, oldest first; none if there is no such folder, or if it cannot be read.
+// Other files are ignored.
 std::vector<BestVersion> ListBestVersions(const std::string& folder);
 
 // Adds a mapping as the next version: FOLDER/000012.mapping. Makes the folder. Adds nothing if the

@@ -23,6 +23,7 @@
 #include "absl/time/time.h"
 #include "base/exists.h"
 #include "base/file_io.h"
+#include "base/list_folder.h"
 #include "base/message_file.h"
 #include "base/message_json.h"
 #include "base/sha256.h"
@@ -124,12 +125,12 @@ void Evict(const CheckpointBounds& bounds, std::vector<KeptCheckpoint>& kept) {
   }
 }
 
-}  // namespace
-
-std::vector<KeptCheckpoint> ListCheckpoints(const RunDirectory& directory) {
+absl::StatusOr<std::vector<KeptCheckpoint>> ReadCheckpoints(const RunDirectory& directory) {
+  const absl::StatusOr<std::vector<fs::directory_entry>> entries =
+      ListFolder(directory.path() + "/checkpoints");
+  if (!entries.ok()) return entries.status();
   std::vector<KeptCheckpoint> kept;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory.path() + "/checkpoints", error)) {
+  for (const fs::directory_entry& entry : *entries) {
     const std::optional<uint64_t> step = StepOf(entry.path().filename().string());
     if (!step.has_value()) continue;
     KeptCheckpoint checkpoint;
@@ -147,6 +148,12 @@ std::vector<KeptCheckpoint> ListCheckpoints(const RunDirectory& directory) {
     return a.manifest.step() < b.manifest.step();
   });
   return kept;
+}
+
+}  // namespace
+
+std::vector<KeptCheckpoint> ListCheckpoints(const RunDirectory& directory) {
+  return ReadCheckpoints(directory).value_or(std::vector<KeptCheckpoint>());
 }
 
 const KeptCheckpoint* FindBest(absl::Span<const KeptCheckpoint> kept) {
@@ -176,11 +183,12 @@ absl::Status KeepCheckpoint(const RunDirectory& directory, v1::CheckpointManifes
   if (Exists(folder)) Remove(folder);
   fs::rename(unfinished, folder, error);
   if (error) return CannotWrite(folder, error);
-  std::vector<KeptCheckpoint> kept = ListCheckpoints(directory);
+  absl::StatusOr<std::vector<KeptCheckpoint>> kept = ReadCheckpoints(directory);
+  if (!kept.ok()) return kept.status();
   // The link changes first, so that it never leads to a folder that is gone. A link that cannot be
   // made, as on a file system without links, must not fill the disk.
-  absl::Status linked = LinkBest(directory, kept);
-  Evict(bounds, kept);
+  absl::Status linked = LinkBest(directory, *kept);
+  Evict(bounds, *kept);
   return linked;
 }
 
@@ -196,14 +204,15 @@ absl::Status PinCheckpoint(const RunDirectory& directory, uint64_t step, bool pi
 }
 
 void SweepCheckpoints(const RunDirectory& directory) {
-  std::error_code error;
-  std::vector<fs::path> leftovers;
-  for (const auto& entry : fs::directory_iterator(directory.path() + "/checkpoints", error)) {
+  const absl::StatusOr<std::vector<fs::directory_entry>> entries =
+      ListFolder(directory.path() + "/checkpoints");
+  if (!entries.ok()) return;  // the next start tries again
+  for (const fs::directory_entry& entry : *entries) {
     const std::string name = entry.path().filename().string();
     const bool is_half = absl::EndsWith(name, kUnfinished) || absl::EndsWith(name, kRemoved);
-    if (absl::StartsWith(name, kPrefix) && is_half) leftovers.push_back(entry.path());
+    std::error_code ignored;
+    if (absl::StartsWith(name, kPrefix) && is_half) fs::remove_all(entry.path(), ignored);
   }
-  for (const fs::path& path : leftovers) fs::remove_all(path, error);
 }
 
 }  // namespace mallocmuzero

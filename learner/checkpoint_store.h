@@ -43,7 +43,8 @@ struct CheckpointBounds {
   uint64_t bytes = 0;
 };
 
-// All kept checkpoints, sorted by step. Folders whose manifest cannot be read are left out.
+// All kept checkpoints, sorted by step. Folders whose manifest cannot be read are left out; none if
+// the folder of checkpoints cannot be read.
 std::vector<KeptCheckpoint> ListCheckpoints(const RunDirectory& directory);
 
 // The one with the highest score, the later one of two with the same; null if there is none.

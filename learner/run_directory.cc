@@ -27,6 +27,7 @@
 #include "absl/types/span.h"
 #include "base/exists.h"
 #include "base/file_io.h"
+#include "base/list_folder.h"
 #include "base/make_folder.h"
 #include "base/message_file.h"
 #include "base/message_json.h"
@@ -215,9 +216,11 @@ absl::StatusOr<std::vector<SharedTrajectory>> RunDirectory::ReadGames(uint64_t i
 }
 
 void RunDirectory::RemoveOtherGames(uint64_t iteration) const {
-  std::error_code error;
+  const absl::StatusOr<std::vector<std::filesystem::directory_entry>> entries =
+      ListFolder(path_ + kGamesFolder);
+  if (!entries.ok()) return;  // the next call tries again
   std::vector<std::pair<uint64_t, std::filesystem::path>> kept;
-  for (const auto& entry : std::filesystem::directory_iterator(path_ + kGamesFolder, error)) {
+  for (const std::filesystem::directory_entry& entry : *entries) {
     uint64_t of = 0;
     if (entry.path().extension() == kGamesExtension &&
         absl::SimpleAtoi(entry.path().stem().string(), &of) && of <= iteration) {

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/list_folder.h"
 #include "base/size32.h"
 #include "base/status_macros.h"
 #include "simulator/core/fingerprint.h"
@@ -21,8 +22,10 @@ namespace {
 // single compile gives none.
 absl::StatusOr<InPlaceHints> ReadHints(const std::string& captures) {
   std::vector<std::string> paths = {captures + "/all_hbm.hlo.zst"};
-  std::error_code error;
-  for (const auto& file : std::filesystem::directory_iterator(captures, error)) {
+  const absl::StatusOr<std::vector<std::filesystem::directory_entry>> entries =
+      ListFolder(captures);
+  if (!entries.ok()) return entries.status();
+  for (const std::filesystem::directory_entry& file : *entries) {
     const std::string path = file.path().string();
     if (path.ends_with(".hlo.zst") && path != paths[0]) paths.push_back(path);
   }

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -16,6 +15,8 @@
 #include "absl/strings/str_format.h"
 #include "base/compression.h"
 #include "base/file_io.h"
+#include "base/list_folder.h"
+#include "base/status_at.h"
 #include "bench/serve/serve_load.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/server_search.h"
@@ -46,16 +47,17 @@ struct ServeBenchFlags {
 
 // The files of a folder, sorted by name.
 absl::StatusOr<std::vector<std::string>> ReadMessages(const std::string& folder) {
-  std::error_code error;
+  const absl::StatusOr<std::vector<std::filesystem::directory_entry>> entries = ListFolder(folder);
+  if (!entries.ok()) return StatusAt("--messages", entries.status());
   std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+  for (const std::filesystem::directory_entry& entry : *entries) {
+    std::error_code error;
     if (entry.is_regular_file(error)) paths.push_back(entry.path().string());
   }
   if (paths.empty()) {
     return absl::NotFoundError(
         absl::StrCat("--messages: ", folder, ": a folder of files expected"));
   }
-  std::sort(paths.begin(), paths.end());
   std::vector<std::string> messages;
   for (const std::string& path : paths) {
     absl::StatusOr<std::string> bytes = ReadFile(path);

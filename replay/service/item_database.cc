@@ -25,6 +25,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/list_folder.h"
 #include "base/status_macros.h"
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/priority.h"
@@ -385,9 +386,11 @@ absl::Status ItemDatabase::CopyTo(const std::string& folder) {
 }
 
 uint64_t ItemDatabase::bytes() const {
-  std::error_code error;
+  const absl::StatusOr<std::vector<std::filesystem::directory_entry>> entries = ListFolder(folder_);
+  if (!entries.ok()) return 0;
   uint64_t sum = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_, error)) {
+  for (const std::filesystem::directory_entry& entry : *entries) {
+    std::error_code error;
     const uint64_t size = entry.file_size(error);
     if (!error) sum += size;
   }

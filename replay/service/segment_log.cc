@@ -14,7 +14,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -27,6 +26,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "base/file_io.h"
+#include "base/list_folder.h"
 #include "base/size32.h"
 #include "base/status_macros.h"
 #include "base/sync_folder.h"
@@ -98,9 +98,11 @@ absl::StatusOr<std::unique_ptr<SegmentLog>> SegmentLog::Open(SegmentLogOptions o
 }
 
 absl::Status SegmentLog::Scan() {
+  const absl::StatusOr<std::vector<std::filesystem::directory_entry>> entries =
+      ListFolder(options_.folder);
+  if (!entries.ok()) return absl::UnavailableError(entries.status().message());
   const absl::MutexLock lock(&mutex_);
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(options_.folder, error)) {
+  for (const std::filesystem::directory_entry& entry : *entries) {
     const std::string name = entry.path().filename().string();
     uint32_t number = 0;
     if (absl::EndsWith(name, kSpareExtension)) unlink(entry.path().c_str());
@@ -119,7 +121,6 @@ absl::Status SegmentLog::Scan() {
     segments_[number] = {.file = *std::move(file), .size = size};
     next_ = std::max(next_, number + 1);
   }
-  if (error) return absl::UnavailableError(absl::StrCat(options_.folder, ": ", error.message()));
   return absl::OkStatus();
 }
 

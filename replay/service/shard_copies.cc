@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/exists.h"
+#include "base/list_folder.h"
 #include "base/sync_folder.h"
 
 namespace mallocmuzero {
@@ -62,15 +64,16 @@ std::vector<std::string> CopiesOf(const std::string& folder,
   const std::filesystem::path data(folder);
   const std::string prefix = absl::StrCat(data.filename().string(), kMark);
   std::vector<std::string> copies;
-  std::error_code error;
-  // A loop over a range would throw at a folder that cannot be read.
-  for (std::filesystem::directory_iterator entry(FolderOf(folder), error), end;
-       !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  const absl::StatusOr<std::vector<std::filesystem::directory_entry>> entries =
+      ListFolder(FolderOf(folder).string());
+  if (!entries.ok()) return copies;
+  for (const std::filesystem::directory_entry& entry : *entries) {
+    const std::string name = entry.path().filename().string();
     absl::string_view time = name;
     if (!absl::ConsumePrefix(&time, prefix)) continue;
     absl::ConsumeSuffix(&time, kUnfinished);
-    if (!IsTime(time) || !entry->is_directory(error)) continue;
+    std::error_code error;
+    if (!IsTime(time) || !entry.is_directory(error)) continue;
     const std::string path = (data.parent_path() / name).string();
     if (choose(path)) copies.push_back(path);
   }
