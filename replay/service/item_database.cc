@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -28,7 +29,6 @@
 #include "base/list_folder.h"
 #include "base/status_macros.h"
 #include "mallocmuzero/v1/replay.pb.h"
-#include "replay/priority.h"
 #include "replay/service/item_record.h"
 #include "replay/service/segment_log.h"
 #include "replay/service/storage.h"
@@ -36,9 +36,6 @@
 
 namespace mallocmuzero {
 namespace {
-
-// The version of the formats of keys, values and segment files, which docs/replay.md describes.
-constexpr uint32_t kFormatVersion = 1;
 
 constexpr char kStateKey[] = "shard";
 
@@ -110,31 +107,19 @@ rocksdb::Options DatabaseOptions() {
   return options;
 }
 
-std::string SerializeCounters(const ShardCounters& counters) {
-  v1::StoredShard shard;
-  shard.set_version(kFormatVersion);
-  shard.set_next_serial(counters.next_serial);
-  shard.set_inserted_items(counters.inserted_items);
-  shard.set_inserted_positions(counters.inserted_positions);
-  shard.set_duplicate_items(counters.duplicate_items);
-  shard.set_evicted_items(counters.evicted_items);
-  shard.set_drawn_positions(counters.drawn_positions);
-  shard.set_highest_priority(counters.highest_priority);
-  if (counters.rate_limit.has_value()) *shard.mutable_rate_limit() = *counters.rate_limit;
-  return shard.SerializeAsString();
-}
-
 rocksdb::Slice Bytes(const std::vector<float>& values) {
   return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)};
 }
 
-// The priorities in a value of the database; none if one of them is not valid.
-std::vector<float> ReadPriorities(const rocksdb::Slice& value) {
-  std::vector<float> values(value.size() / sizeof(float));
-  if (values.empty()) return values;  // memcpy takes no null pointer
-  std::memcpy(values.data(), value.data(), values.size() * sizeof(float));
-  if (!std::all_of(values.begin(), values.end(), IsPriority)) values.clear();
-  return values;
+// Calls `visit` for each entry of the family whose key is a serial, in ascending order.
+absl::Status ForEachSerial(
+    rocksdb::DB& db, rocksdb::ColumnFamilyHandle* family,
+    absl::FunctionRef<void(uint64_t serial, const rocksdb::Slice& value)> visit) {
+  const std::unique_ptr<rocksdb::Iterator> entry(db.NewIterator(rocksdb::ReadOptions(), family));
+  for (entry->SeekToFirst(); entry->Valid(); entry->Next()) {
+    if (entry->key().size() == 8) visit(FromBigEndian(entry->key()), entry->value());
+  }
+  return FromRocks(entry->status());
 }
 
 }  // namespace
@@ -237,9 +222,9 @@ absl::Status ItemDatabase::CheckVersion() {
   if (status.IsNotFound()) return absl::OkStatus();
   if (!status.ok()) return FromRocks(status);
   v1::StoredShard shard;
-  if (!shard.ParseFromString(value) || shard.version() != kFormatVersion) {
-    return absl::InvalidArgumentError(absl::StrCat(folder_, ": formats of version ",
-                                                   shard.version(), ", must be ", kFormatVersion));
+  if (!shard.ParseFromString(value) || shard.version() != kStoredFormatVersion) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        folder_, ": formats of version ", shard.version(), ", must be ", kStoredFormatVersion));
   }
   return absl::OkStatus();
 }
@@ -264,53 +249,49 @@ absl::Status ItemDatabase::ReadEvicted(const Files& open, uint64_t most, Content
   return FromRocks(entry->status());
 }
 
-absl::StatusOr<ItemDatabase::Content> ItemDatabase::Read(uint64_t most_evicted) {
-  const absl::StatusOr<std::shared_ptr<Files>> used = Use();
-  if (!used.ok()) return used.status();
-  const Files& open = **used;
-  Content content;
+absl::Status ItemDatabase::ReadCounters(const Files& open, ShardCounters& counters) const {
   std::string value;
-  if (open.db->Get(rocksdb::ReadOptions(), open.families[kState], kStateKey, &value).ok()) {
-    v1::StoredShard shard;
-    if (!shard.ParseFromString(value)) return absl::DataLossError(absl::StrCat(folder_, ": state"));
-    content.counters = {.next_serial = shard.next_serial(),
-                        .inserted_items = shard.inserted_items(),
-                        .inserted_positions = shard.inserted_positions(),
-                        .duplicate_items = shard.duplicate_items(),
-                        .evicted_items = shard.evicted_items(),
-                        .drawn_positions = shard.drawn_positions(),
-                        .rate_limit = shard.rate_limit()};
-    if (IsPriority(shard.highest_priority())) {
-      content.counters.highest_priority = shard.highest_priority();
-    }
-  }
-  const auto each = [&](Family family, const auto& visit) {
-    const std::unique_ptr<rocksdb::Iterator> entry(
-        open.db->NewIterator(rocksdb::ReadOptions(), open.families[family]));
-    for (entry->SeekToFirst(); entry->Valid(); entry->Next()) visit(entry->key(), entry->value());
-    return FromRocks(entry->status());
-  };
-  MMZ_RETURN_IF_ERROR(each(kItems, [&](const rocksdb::Slice& key, const rocksdb::Slice& stored) {
-    if (key.size() != 8) return;
-    Record record;
-    record.serial = FromBigEndian(key);
-    if (ParseRecord(stored, record)) {
-      content.records.push_back(std::move(record));
-    } else {
-      content.damaged.push_back(record.serial);
-    }
-  }));
+  const rocksdb::Status status =
+      open.db->Get(rocksdb::ReadOptions(), open.families[kState], kStateKey, &value);
+  if (status.IsNotFound()) return absl::OkStatus();  // a new database
+  if (!status.ok()) return FromRocks(status);
+  if (ParseCounters(value, counters)) return absl::OkStatus();
+  return absl::DataLossError(absl::StrCat(folder_, ": state"));
+}
+
+absl::Status ItemDatabase::ReadRecords(const Files& open, Content& content) {
+  return ForEachSerial(*open.db, open.families[kItems],
+                       [&content](uint64_t serial, const rocksdb::Slice& value) {
+                         Record record;
+                         record.serial = serial;
+                         if (ParseRecord(value, record)) {
+                           content.records.push_back(std::move(record));
+                         } else {
+                           content.damaged.push_back(serial);
+                         }
+                       });
+}
+
+// `records` ascend by serial, as the entries do.
+absl::Status ItemDatabase::ReadPriorities(const Files& open, std::vector<Record>& records) {
   size_t next = 0;
-  MMZ_RETURN_IF_ERROR(
-      each(kPriorities, [&](const rocksdb::Slice& key, const rocksdb::Slice& stored) {
-        if (key.size() != 8) return;
-        const uint64_t serial = FromBigEndian(key);
-        while (next < content.records.size() && content.records[next].serial < serial) ++next;
-        if (next < content.records.size() && content.records[next].serial == serial) {
-          content.records[next].priorities = ReadPriorities(stored);
-        }
-      }));
-  MMZ_RETURN_IF_ERROR(ReadEvicted(open, most_evicted, content));
+  return ForEachSerial(*open.db, open.families[kPriorities],
+                       [&](uint64_t serial, const rocksdb::Slice& value) {
+                         while (next < records.size() && records[next].serial < serial) ++next;
+                         if (next < records.size() && records[next].serial == serial) {
+                           records[next].priorities = ParsePriorities(value);
+                         }
+                       });
+}
+
+absl::StatusOr<ItemDatabase::Content> ItemDatabase::Read(uint64_t most_evicted) {
+  const absl::StatusOr<std::shared_ptr<Files>> open = Use();
+  if (!open.ok()) return open.status();
+  Content content;
+  MMZ_RETURN_IF_ERROR(ReadCounters(**open, content.counters));
+  MMZ_RETURN_IF_ERROR(ReadRecords(**open, content));
+  MMZ_RETURN_IF_ERROR(ReadPriorities(**open, content.records));
+  MMZ_RETURN_IF_ERROR(ReadEvicted(**open, most_evicted, content));
   return content;
 }
 

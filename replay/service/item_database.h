@@ -69,6 +69,9 @@ class ItemDatabase {
 
   ItemDatabase(std::string folder, bool sync);
 
+  absl::Status ReadCounters(const Files& open, ShardCounters& counters) const;
+  static absl::Status ReadRecords(const Files& open, Content& content);
+  static absl::Status ReadPriorities(const Files& open, std::vector<Record>& records);
   static absl::Status ReadEvicted(const Files& open, uint64_t most, Content& content);
   absl::StatusOr<std::shared_ptr<Files>> OpenFiles() const;
   absl::StatusOr<std::shared_ptr<Files>> Use();

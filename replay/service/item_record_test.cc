@@ -8,6 +8,7 @@
 #include "mallocmuzero/v1/replay.pb.h"
 #include "replay/service/item_database.h"
 #include "replay/service/segment_log.h"
+#include "replay/service/storage.h"
 #include "replay/service/testing/items.h"
 #include "replay/wire/item.h"
 
@@ -49,6 +50,21 @@ TEST(ItemRecord, OfNoItemThatAShardTakesIsDamaged) {
   EXPECT_FALSE(parses([](auto& item) { item.set_bytes(kMaxPayloadBytes + 1); }));
   // No bytes have the checksum of no bytes, which is 0.
   EXPECT_FALSE(parses([](auto& item) { item.set_bytes(0); }));
+}
+
+TEST(ItemRecord, GivesBackTheCountersOfAShard) {
+  ShardCounters counters = {.next_serial = 9, .inserted_items = 8, .highest_priority = 0.5};
+  counters.rate_limit.emplace().set_min_positions(64);
+  ShardCounters read;
+  ASSERT_TRUE(ParseCounters(SerializeCounters(counters), read));
+  EXPECT_EQ(read.next_serial, 9);
+  EXPECT_EQ(read.inserted_items, 8);
+  EXPECT_EQ(read.highest_priority, 0.5);
+  EXPECT_EQ(read.rate_limit->min_positions(), 64);
+  counters.highest_priority = -1;
+  ASSERT_TRUE(ParseCounters(SerializeCounters(counters), read));
+  EXPECT_EQ(read.highest_priority, 0.5);
+  EXPECT_FALSE(ParseCounters("\x7f", read));
 }
 
 }  // namespace
