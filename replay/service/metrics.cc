@@ -22,6 +22,14 @@ std::string Name(const char* what) { return absl::StrCat("mallocmuzero_replay_",
 
 ReplayMetrics::ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats earlier)
     : earlier_(std::move(earlier)), registry_(registry) {
+  MakeTotals();
+  MakeSizes();
+  MakeLimiterGauges();
+  MakeStreamGauges();
+  MakeCommitHistograms();
+}
+
+void ReplayMetrics::MakeTotals() {
   prometheus::Registry& to = registry_.get();
   inserted_items_ =
       &MakeCounter(to, Name("inserted_items_total"), "Trajectories that were inserted and stored.");
@@ -39,8 +47,6 @@ ReplayMetrics::ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats ear
   ids_forgotten_early_ = &MakeCounter(to, Name("ids_forgotten_early_total"),
                                       "Ids of evicted trajectories forgotten before their time: "
                                       "remember_evicted_bytes is too small.");
-  remembered_ids_ =
-      &MakeGauge(to, Name("remembered_ids"), "Ids of evicted trajectories that are remembered.");
   sampled_positions_ = &MakeCounter(to, Name("sampled_positions_total"),
                                     "Positions drawn that count for the rate limiter.");
   sampled_bytes_ = &MakeCounter(to, Name("sampled_bytes_total"), "Bytes of sample responses.");
@@ -52,6 +58,12 @@ ReplayMetrics::ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats ear
   unreadable_items_ = &MakeCounter(
       to, Name("unreadable_items_total"),
       "Trajectories whose bytes on disk are damaged, and reads of trajectories that failed.");
+}
+
+void ReplayMetrics::MakeSizes() {
+  prometheus::Registry& to = registry_.get();
+  remembered_ids_ =
+      &MakeGauge(to, Name("remembered_ids"), "Ids of evicted trajectories that are remembered.");
   items_ = &MakeGauge(to, Name("items"), "Trajectories stored.");
   positions_ = &MakeGauge(to, Name("positions"),
                           "Decisions of the trajectories stored: what a draw chooses among.");
@@ -59,6 +71,10 @@ ReplayMetrics::ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats ear
   bytes_in_memory_ =
       &MakeGauge(to, Name("memory_bytes"), "Bytes of stored trajectories that are in memory.");
   bytes_on_disk_ = &MakeGauge(to, Name("disk_bytes"), "Bytes of the data folder's files.");
+}
+
+void ReplayMetrics::MakeLimiterGauges() {
+  prometheus::Registry& to = registry_.get();
   limiter_error_ =
       &MakeGauge(to, Name("limiter_error_positions"),
                  "Draws ahead (above 0) or behind (below 0) of inserts times samples_per_insert.");
@@ -68,6 +84,10 @@ ReplayMetrics::ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats ear
   samples_per_insert_ =
       &MakeGauge(to, Name("limiter_samples_per_insert_ratio"),
                  "How often each position is to be drawn, on average; 0: there is no limit.");
+}
+
+void ReplayMetrics::MakeStreamGauges() {
+  prometheus::Registry& to = registry_.get();
   insert_streams_ = &MakeGauge(to, Name("insert_streams"), "Open insert streams.");
   sample_streams_ = &MakeGauge(to, Name("sample_streams"), "Open sample streams.");
   blocked_inserts_ =
@@ -84,6 +104,10 @@ ReplayMetrics::ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats ear
                {ReplayBlock::On::kDraining, "draining"},
                {ReplayBlock::On::kRateLimiter, "rate_limiter"},
                {ReplayBlock::On::kMinSize, "min_size"}}};
+}
+
+void ReplayMetrics::MakeCommitHistograms() {
+  prometheus::Registry& to = registry_.get();
   commit_seconds_ = &MakeHistogram(to, Name("commit_seconds"), "Time to store a group of inserts.",
                                    {1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3, 10});
   commit_items_ = &MakeHistogram(to, Name("commit_items"), "Trajectories stored as one group.",

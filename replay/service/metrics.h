@@ -36,37 +36,44 @@ class ReplayMetrics {
   prometheus::Histogram& commit_items() { return *commit_items_; }
 
  private:
+  // Each registers a part of the metrics.
+  void MakeTotals();            // what has come, was drawn and has gone
+  void MakeSizes();             // what is stored
+  void MakeLimiterGauges();     // the rate limiter
+  void MakeStreamGauges();      // streams, and what they wait for
+  void MakeCommitHistograms();  // groups of inserts
+
   const v1::ReplayStats earlier_;
   RegistryOrOwn registry_;
-  prometheus::Counter* inserted_items_;
-  prometheus::Counter* inserted_positions_;
-  prometheus::Counter* inserted_bytes_;
-  prometheus::Counter* duplicate_items_;
-  prometheus::Counter* refused_items_;
-  prometheus::Counter* evicted_items_;
-  prometheus::Counter* sampled_positions_;
-  prometheus::Counter* sampled_bytes_;
-  prometheus::Counter* updated_priorities_;
-  prometheus::Counter* failed_commits_;
-  prometheus::Counter* unreadable_items_;
-  prometheus::Counter* ids_forgotten_early_;
-  prometheus::Gauge* remembered_ids_;
-  prometheus::Gauge* items_;
-  prometheus::Gauge* positions_;
-  prometheus::Gauge* bytes_;
-  prometheus::Gauge* bytes_in_memory_;
-  prometheus::Gauge* bytes_on_disk_;
-  prometheus::Gauge* limiter_error_;
-  prometheus::Gauge* limiter_buffer_;
-  prometheus::Gauge* samples_per_insert_;
-  prometheus::Gauge* insert_streams_;
-  prometheus::Gauge* sample_streams_;
-  prometheus::Gauge* blocked_inserts_;
-  prometheus::Gauge* blocked_samples_;
-  prometheus::Gauge* draining_;
+  prometheus::Counter* inserted_items_ = nullptr;
+  prometheus::Counter* inserted_positions_ = nullptr;
+  prometheus::Counter* inserted_bytes_ = nullptr;
+  prometheus::Counter* duplicate_items_ = nullptr;
+  prometheus::Counter* refused_items_ = nullptr;
+  prometheus::Counter* evicted_items_ = nullptr;
+  prometheus::Counter* sampled_positions_ = nullptr;
+  prometheus::Counter* sampled_bytes_ = nullptr;
+  prometheus::Counter* updated_priorities_ = nullptr;
+  prometheus::Counter* failed_commits_ = nullptr;
+  prometheus::Counter* unreadable_items_ = nullptr;
+  prometheus::Counter* ids_forgotten_early_ = nullptr;
+  prometheus::Gauge* remembered_ids_ = nullptr;
+  prometheus::Gauge* items_ = nullptr;
+  prometheus::Gauge* positions_ = nullptr;
+  prometheus::Gauge* bytes_ = nullptr;
+  prometheus::Gauge* bytes_in_memory_ = nullptr;
+  prometheus::Gauge* bytes_on_disk_ = nullptr;
+  prometheus::Gauge* limiter_error_ = nullptr;
+  prometheus::Gauge* limiter_buffer_ = nullptr;
+  prometheus::Gauge* samples_per_insert_ = nullptr;
+  prometheus::Gauge* insert_streams_ = nullptr;
+  prometheus::Gauge* sample_streams_ = nullptr;
+  prometheus::Gauge* blocked_inserts_ = nullptr;
+  prometheus::Gauge* blocked_samples_ = nullptr;
+  prometheus::Gauge* draining_ = nullptr;
   ReasonGauges<ReplayBlock::On> blocked_;
-  prometheus::Histogram* commit_seconds_;
-  prometheus::Histogram* commit_items_;
+  prometheus::Histogram* commit_seconds_ = nullptr;
+  prometheus::Histogram* commit_items_ = nullptr;
 };
 
 }  // namespace mallocmuzero
