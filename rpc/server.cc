@@ -43,8 +43,8 @@ void EnableHealthAndReflection() {
   (void)done;
 }
 
-void SetLimits(grpc::ServerBuilder& builder) {
-  builder.SetMaxReceiveMessageSize(kMaxMessageBytes);
+void SetLimits(int most_request_bytes, grpc::ServerBuilder& builder) {
+  builder.SetMaxReceiveMessageSize(most_request_bytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
   // These bounds hold before any message is decoded. A channel of ours has a connection of its own
   // and a few streams.
@@ -73,7 +73,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(const RpcServerOptio
   }
   EnableHealthAndReflection();
   grpc::ServerBuilder builder;
-  SetLimits(builder);
+  SetLimits(options.most_request_bytes, builder);
   int port = 0;
   builder.AddListeningPort(options.address, options.security->ServerCredentials(), &port);
   for (grpc::Service* service : options.services) builder.RegisterService(service);

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "rpc/protocol.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero {
@@ -25,14 +26,18 @@ struct RpcServerOptions {
   // Security::CheckCaller; the server does not.
   std::vector<grpc::Service*> services;
 
+  // Requests that are larger are refused before they are parsed.
+  int most_request_bytes = kMaxMessageBytes;
+
   // If not null, gets the histogram mallocmuzero_rpc_server_seconds by method and code. Not owned;
   // must outlive the server.
   prometheus::Registry* registry = nullptr;
 };
 
 // Answers health checks and reflection besides its services, without a token. Closes connections
-// whose peer no longer answers pings and refuses messages above kMaxMessageBytes. Bounds the memory
-// of its connections (1 GiB), and the streams (1,000) and the metadata (8 KiB a call) of each.
+// whose peer no longer answers pings and refuses messages above most_request_bytes. Bounds the
+// memory of its connections (1 GiB), and the streams (1,000) and the metadata (8 KiB a call) of
+// each.
 class RpcServer {
  public:
   // Starts to listen. InvalidArgument names the address if the server cannot or may not listen on

@@ -273,6 +273,15 @@ TEST_F(HostileActor, CannotUpsetTheOrdersOfOthers) {
   EXPECT_TRUE(Learns(20));
 }
 
+TEST_F(HostileActor, CannotReportMoreThanProgramsNeed) {
+  StartCluster();
+  v1::ActorReport report;
+  report.set_rules_version(kGameRulesVersion);
+  report.set_actor(std::string(9 << 20, 'x'));
+  EXPECT_EQ(Report(report), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  ExpectOrders();
+}
+
 TEST_F(HostileActor, FetchesOnlyWeightsAndPrograms) {
   StartCluster();
   const auto fetch = [&](const std::string& sha256, uint64_t offset) {

@@ -25,6 +25,10 @@ namespace {
 
 constexpr absl::Duration kTick = absl::Seconds(1);
 
+// A learner gets no games. The largest request is an actor's report, with some hundred bytes for
+// each program.
+constexpr int kMostRequestBytes = 8 << 20;
+
 }  // namespace
 
 absl::Status LearnerRole::Impl::Start() {
@@ -150,6 +154,7 @@ absl::Status LearnerRole::Impl::StartServing() {
       RpcServer::Start({.address = config_.learner().listen_address(),
                         .security = security_,
                         .services = std::move(services),
+                        .most_request_bytes = kMostRequestBytes,
                         .registry = &registry_});
   if (!server.ok()) {
     const bool is_own = config_.learner().listen_address() != config_.learner().address();

@@ -29,6 +29,7 @@
 #include "replay/wire/wire.h"
 #include "rpc/answer.h"
 #include "rpc/protocol.h"
+#include "rpc/request_bytes.h"
 #include "rpc/security.h"
 #include "rpc/status.h"
 
@@ -39,7 +40,7 @@ namespace {
 constexpr size_t kReaders = 4;
 
 // The server's side of one ListIds call: sends the ids part by part. Deletes itself at the end.
-class IdLister final : public grpc::ServerWriteReactor<v1::ListIdsResponse> {
+class IdLister final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   IdLister(const ReplayTable& table, const grpc::Status& status) : table_(table) {
     if (status.ok()) {
@@ -61,23 +62,24 @@ class IdLister final : public grpc::ServerWriteReactor<v1::ListIdsResponse> {
 
  private:
   void WriteNext() {
-    answer_.Clear();
-    while (part_ < IdSet::kParts && answer_.stored_size() + answer_.evicted_size() < kAtOnce) {
+    v1::ListIdsResponse answer;
+    while (part_ < IdSet::kParts && answer.stored_size() + answer.evicted_size() < kAtOnce) {
       std::vector<ItemId> stored;
       std::vector<ItemId> evicted;
       table_.ListIds(part_++, stored, evicted);
-      for (const ItemId& id : stored) answer_.add_stored(id.data(), id.size());
-      for (const ItemId& id : evicted) answer_.add_evicted(id.data(), id.size());
+      for (const ItemId& id : stored) answer.add_stored(id.data(), id.size());
+      for (const ItemId& id : evicted) answer.add_evicted(id.data(), id.size());
     }
-    if (answer_.stored_size() + answer_.evicted_size() == 0) return Finish(grpc::Status::OK);
-    StartWrite(&answer_);
+    if (answer.stored_size() + answer.evicted_size() == 0) return Finish(grpc::Status::OK);
+    bytes_ = ToByteBuffer(answer);
+    StartWrite(&bytes_);
   }
 
   static constexpr int kAtOnce = 20000;
 
   const ReplayTable& table_;
   size_t part_ = 0;
-  v1::ListIdsResponse answer_;
+  grpc::ByteBuffer bytes_;  // of the answer that is being sent
 };
 
 grpc::Status Retired() {
@@ -258,19 +260,29 @@ grpc::ServerUnaryReactor* ReplayService::UpdatePriorities(grpc::CallbackServerCo
 }
 
 grpc::ServerUnaryReactor* ReplayService::GetStats(grpc::CallbackServerContext* context,
-                                                  const v1::GetStatsRequest* /*request*/,
-                                                  v1::ReplayStats* response) {
-  const grpc::Status status = security_->CheckCaller(*context);
-  if (status.ok()) *response = Stats();
+                                                  const grpc::ByteBuffer* request,
+                                                  grpc::ByteBuffer* response) {
+  grpc::Status status = security_->CheckCaller(*context);
+  if (status.ok()) status = CheckSmall(*request);
+  if (status.ok()) *response = ToByteBuffer(Stats());
   return Answer(context, status);
 }
 
+grpc::Status ReplayService::CheckOrder(const grpc::CallbackServerContext& context,
+                                       const grpc::ByteBuffer& request) const {
+  const grpc::Status status = security_->CheckAdministrator(context);
+  return status.ok() ? CheckSmall(request) : status;
+}
+
 grpc::ServerUnaryReactor* ReplayService::SetRateLimit(grpc::CallbackServerContext* context,
-                                                      const v1::RateLimit* request,
-                                                      v1::SetRateLimitResponse* /*response*/) {
-  grpc::Status status = security_->CheckAdministrator(*context);
-  if (status.ok()) status = ToGrpc(table_.SetRateLimit(*request));
+                                                      const grpc::ByteBuffer* request,
+                                                      grpc::ByteBuffer* response) {
+  v1::RateLimit limit;
+  grpc::Status status = CheckOrder(*context, *request);
+  if (status.ok()) status = ParseRequest(*request, limit);
+  if (status.ok()) status = ToGrpc(table_.SetRateLimit(limit));
   if (status.ok()) {
+    *response = ToByteBuffer(v1::SetRateLimitResponse());
     inserts_.Wake();
     OnInserted();
   }
@@ -278,33 +290,40 @@ grpc::ServerUnaryReactor* ReplayService::SetRateLimit(grpc::CallbackServerContex
 }
 
 grpc::ServerUnaryReactor* ReplayService::Drain(grpc::CallbackServerContext* context,
-                                               const v1::DrainRequest* request,
-                                               v1::DrainResponse* /*response*/) {
-  const grpc::Status status = security_->CheckAdministrator(*context);
-  if (status.ok()) draining_ = request->draining();
+                                               const grpc::ByteBuffer* request,
+                                               grpc::ByteBuffer* response) {
+  v1::DrainRequest order;
+  grpc::Status status = CheckOrder(*context, *request);
+  if (status.ok()) status = ParseRequest(*request, order);
+  if (status.ok()) {
+    draining_ = order.draining();
+    *response = ToByteBuffer(v1::DrainResponse());
+  }
   return Answer(context, status);
 }
 
 grpc::ServerUnaryReactor* ReplayService::Checkpoint(grpc::CallbackServerContext* context,
-                                                    const v1::CheckpointRequest* /*request*/,
-                                                    v1::CheckpointResponse* response) {
-  const grpc::Status status = security_->CheckAdministrator(*context);
+                                                    const grpc::ByteBuffer* request,
+                                                    grpc::ByteBuffer* response) {
+  const grpc::Status status = CheckOrder(*context, *request);
   if (!status.ok()) return Answer(context, status);
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   Run([this, reactor, response] {
     const absl::StatusOr<ShardCopy> copy = table_.Checkpoint();
     if (copy.ok()) {
-      response->set_path(copy->path);
-      response->mutable_removed()->Assign(copy->removed.begin(), copy->removed.end());
+      v1::CheckpointResponse answer;
+      answer.set_path(copy->path);
+      answer.mutable_removed()->Assign(copy->removed.begin(), copy->removed.end());
+      *response = ToByteBuffer(answer);
     }
     reactor->Finish(ToGrpc(copy.status()));
   });
   return reactor;
 }
 
-grpc::ServerWriteReactor<v1::ListIdsResponse>* ReplayService::ListIds(
-    grpc::CallbackServerContext* context, const v1::ListIdsRequest* /*request*/) {
-  return new IdLister(table_, security_->CheckAdministrator(*context));
+grpc::ServerWriteReactor<grpc::ByteBuffer>* ReplayService::ListIds(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  return new IdLister(table_, CheckOrder(*context, *request));
 }
 
 }  // namespace mallocmuzero

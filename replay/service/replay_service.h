@@ -3,6 +3,7 @@
 #ifndef MALLOCMUZERO_REPLAY_SERVICE_REPLAY_SERVICE_H_
 #define MALLOCMUZERO_REPLAY_SERVICE_REPLAY_SERVICE_H_
 
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <atomic>
@@ -29,16 +30,17 @@
 
 namespace mallocmuzero {
 
-// Insert and Sample get and send raw bytes, so that payloads are not copied into messages.
-// UpdatePriorities gets them, so that a request is refused before many small updates become
-// messages.
-using ReplayServiceBase =
-    v1::Replay::WithRawCallbackMethod_Insert<v1::Replay::WithRawCallbackMethod_Sample<
-        v1::Replay::WithRawCallbackMethod_UpdatePriorities<v1::Replay::WithCallbackMethod_GetStats<
-            v1::Replay::WithCallbackMethod_SetRateLimit<v1::Replay::WithCallbackMethod_Drain<
-                v1::Replay::WithCallbackMethod_Checkpoint<v1::Replay::WithCallbackMethod_Retire<
-                    v1::Replay::WithCallbackMethod_Export<v1::Replay::WithCallbackMethod_TakeOver<
-                        v1::Replay::WithCallbackMethod_ListIds<v1::Replay::Service>>>>>>>>>>>;
+// All calls get and send raw bytes: Insert and Sample, so that payloads are not copied into
+// messages; UpdatePriorities, so that a request is refused before many small updates become
+// messages; the others, so that the caller and the size of a request are checked before it becomes
+// a message.
+using ReplayServiceBase = v1::Replay::WithRawCallbackMethod_Insert<
+    v1::Replay::WithRawCallbackMethod_Sample<v1::Replay::WithRawCallbackMethod_UpdatePriorities<
+        v1::Replay::WithRawCallbackMethod_GetStats<v1::Replay::WithRawCallbackMethod_SetRateLimit<
+            v1::Replay::WithRawCallbackMethod_Drain<v1::Replay::WithRawCallbackMethod_Checkpoint<
+                v1::Replay::WithRawCallbackMethod_Retire<v1::Replay::WithRawCallbackMethod_Export<
+                    v1::Replay::WithRawCallbackMethod_TakeOver<
+                        v1::Replay::WithRawCallbackMethod_ListIds<v1::Replay::Service>>>>>>>>>>>;
 
 // A stream that waits holds no thread. Thread-safe.
 class ReplayService final : public ReplayServiceBase, private SampleHost {
@@ -73,27 +75,27 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
                                              const grpc::ByteBuffer* request,
                                              grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* GetStats(grpc::CallbackServerContext* context,
-                                     const v1::GetStatsRequest* request,
-                                     v1::ReplayStats* response) override;
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* SetRateLimit(grpc::CallbackServerContext* context,
-                                         const v1::RateLimit* request,
-                                         v1::SetRateLimitResponse* response) override;
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Drain(grpc::CallbackServerContext* context,
-                                  const v1::DrainRequest* request,
-                                  v1::DrainResponse* response) override;
+                                  const grpc::ByteBuffer* request,
+                                  grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Checkpoint(grpc::CallbackServerContext* context,
-                                       const v1::CheckpointRequest* request,
-                                       v1::CheckpointResponse* response) override;
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* Retire(grpc::CallbackServerContext* context,
-                                   const v1::RetireRequest* request,
-                                   v1::RetireResponse* response) override;
-  grpc::ServerWriteReactor<v1::MovedItems>* Export(grpc::CallbackServerContext* context,
-                                                   const v1::ExportRequest* request) override;
+                                   const grpc::ByteBuffer* request,
+                                   grpc::ByteBuffer* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* Export(grpc::CallbackServerContext* context,
+                                                     const grpc::ByteBuffer* request) override;
   grpc::ServerUnaryReactor* TakeOver(grpc::CallbackServerContext* context,
-                                     const v1::TakeOverRequest* request,
-                                     v1::TakeOverResponse* response) override;
-  grpc::ServerWriteReactor<v1::ListIdsResponse>* ListIds(
-      grpc::CallbackServerContext* context, const v1::ListIdsRequest* request) override;
+                                     const grpc::ByteBuffer* request,
+                                     grpc::ByteBuffer* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* ListIds(grpc::CallbackServerContext* context,
+                                                      const grpc::ByteBuffer* request) override;
 
  private:
   using Streams = std::vector<std::weak_ptr<Stream>>;
@@ -112,6 +114,10 @@ class ReplayService final : public ReplayServiceBase, private SampleHost {
 
   // Ends all open streams with `why`, after the inserts that the queue has stored were answered.
   void EndStreams(const Streams& streams, const grpc::Status& why);
+
+  // Whether the caller is an administrator and the request is a small one.
+  grpc::Status CheckOrder(const grpc::CallbackServerContext& context,
+                          const grpc::ByteBuffer& request) const;
 
   // Adds a stream to one of the two lists. UNAVAILABLE if the service is stopping.
   grpc::Status Register(Streams ReplayService::*streams, const std::shared_ptr<Stream>& stream);

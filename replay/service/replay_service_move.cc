@@ -1,5 +1,6 @@
 // The calls of ReplayService by which the items of a shard move to other shards.
 
+#include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/server_callback.h>
 #include <grpcpp/support/slice.h>
 #include <grpcpp/support/status.h>
@@ -21,6 +22,8 @@
 #include "replay/service/replay_service.h"
 #include "replay/service/replay_table.h"
 #include "replay/wire/item.h"
+#include "replay/wire/wire.h"
+#include "rpc/request_bytes.h"
 #include "rpc/security.h"
 #include "rpc/status.h"
 
@@ -33,7 +36,7 @@ constexpr int kPartIds = 20000;
 
 // The server's side of one Export call: sends the items, then the evicted ids. Deletes itself at
 // the end.
-class Exporter final : public grpc::ServerWriteReactor<v1::MovedItems> {
+class Exporter final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
  public:
   using Run = std::function<void(std::function<void()>)>;
 
@@ -65,7 +68,8 @@ class Exporter final : public grpc::ServerWriteReactor<v1::MovedItems> {
     if (is_end) return Finish(grpc::Status::OK);
     part_.set_damaged(damaged_);
     told_ = damaged_;
-    StartWrite(&part_);
+    bytes_ = ToByteBuffer(part_);
+    StartWrite(&bytes_);
   }
 
   void AddItems() {
@@ -99,6 +103,7 @@ class Exporter final : public grpc::ServerWriteReactor<v1::MovedItems> {
   uint64_t damaged_ = 0;
   uint64_t told_ = 0;  // the number of damaged items in the last part
   v1::MovedItems part_;
+  grpc::ByteBuffer bytes_;  // of the part that is being sent
 };
 
 absl::StatusOr<std::unique_ptr<InsertJob>> MakeJob(const v1::MovedItems& part) {
@@ -113,11 +118,12 @@ absl::StatusOr<std::unique_ptr<InsertJob>> MakeJob(const v1::MovedItems& part) {
 }  // namespace
 
 grpc::ServerUnaryReactor* ReplayService::Retire(grpc::CallbackServerContext* context,
-                                                const v1::RetireRequest* /*request*/,
-                                                v1::RetireResponse* /*response*/) {
+                                                const grpc::ByteBuffer* request,
+                                                grpc::ByteBuffer* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const grpc::Status status = security_->CheckAdministrator(*context);
+  const grpc::Status status = CheckOrder(*context, *request);
   if (status.ok()) {
+    *response = ToByteBuffer(v1::RetireResponse());
     Run([this, reactor] { reactor->Finish(ToGrpc(BecomeRetired())); });
   } else {
     reactor->Finish(status);
@@ -138,9 +144,9 @@ absl::Status ReplayService::BecomeRetired() {
   return WriteFileAtomically(retired_file_, "This shard was removed from its cluster.\n");
 }
 
-grpc::ServerWriteReactor<v1::MovedItems>* ReplayService::Export(
-    grpc::CallbackServerContext* context, const v1::ExportRequest* /*request*/) {
-  grpc::Status status = security_->CheckAdministrator(*context);
+grpc::ServerWriteReactor<grpc::ByteBuffer>* ReplayService::Export(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  grpc::Status status = CheckOrder(*context, *request);
   if (status.ok() && !retired()) {
     status = {grpc::StatusCode::FAILED_PRECONDITION, "the shard is not retired"};
   }
@@ -148,16 +154,18 @@ grpc::ServerWriteReactor<v1::MovedItems>* ReplayService::Export(
 }
 
 grpc::ServerUnaryReactor* ReplayService::TakeOver(grpc::CallbackServerContext* context,
-                                                  const v1::TakeOverRequest* request,
-                                                  v1::TakeOverResponse* response) {
+                                                  const grpc::ByteBuffer* request,
+                                                  grpc::ByteBuffer* response) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
   grpc::Status status = security_->CheckAdministrator(*context);
   if (status.ok() && retired()) {
     status = {grpc::StatusCode::FAILED_PRECONDITION, "the shard was removed from the cluster"};
   }
+  v1::TakeOverRequest order;
+  if (status.ok()) status = ParseRequest(*request, order);
   absl::StatusOr<std::unique_ptr<InsertJob>> job = nullptr;
   if (status.ok()) {
-    job = MakeJob(request->moved());
+    job = MakeJob(order.moved());
     status = ToGrpc(job.status());
   }
   if (!status.ok()) {
@@ -165,10 +173,12 @@ grpc::ServerUnaryReactor* ReplayService::TakeOver(grpc::CallbackServerContext* c
     return reactor;
   }
   (*job)->stream = reactor;
-  (*job)->done = [this, reactor, response, sync = request->sync()](
-                     absl::Status stored, const v1::InsertResponse& answer) {
-    response->set_refused(answer.refusals_size());
-    if (!answer.refusals().empty()) response->set_why(answer.refusals(0).message());
+  (*job)->done = [this, reactor, response, sync = order.sync()](
+                     absl::Status stored, const v1::InsertResponse& inserted) {
+    v1::TakeOverResponse answer;
+    answer.set_refused(inserted.refusals_size());
+    if (!inserted.refusals().empty()) answer.set_why(inserted.refusals(0).message());
+    *response = ToByteBuffer(answer);
     // The queue calls this where the table may be flushed.
     if (stored.ok() && sync) stored = table_.Sync();
     reactor->Finish(ToGrpc(stored));

@@ -36,6 +36,9 @@
 #include "replay/service/replay_table.h"
 #include "replay/service/shard_config.h"
 #include "replay/service/storage.h"
+#include "replay/wire/wire.h"
+#include "rpc/answer.h"
+#include "rpc/request_bytes.h"
 #include "rpc/security.h"
 #include "rpc/server.h"
 
@@ -60,19 +63,19 @@ absl::StatusOr<std::unique_ptr<Storage>> OpenStorage(const v1::ReplayShard& conf
        .copies = {.copies = config.copies(), .bytes = config.copy_bytes()}});
 }
 
-class StatusService final : public v1::Status::CallbackService {
+class StatusService final
+    : public v1::Status::WithRawCallbackMethod_GetStatus<v1::Status::Service> {
  public:
   StatusService(const ReplayShard& shard, std::shared_ptr<const Security> security)
       : shard_(shard), security_(std::move(security)) {}
 
   grpc::ServerUnaryReactor* GetStatus(grpc::CallbackServerContext* context,
-                                      const v1::GetStatusRequest* /*request*/,
-                                      v1::RoleStatus* response) override {
-    grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    const grpc::Status status = security_->CheckCaller(*context);
-    if (status.ok()) *response = shard_.Status();
-    reactor->Finish(status);
-    return reactor;
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override {
+    grpc::Status status = security_->CheckCaller(*context);
+    if (status.ok()) status = CheckSmall(*request);
+    if (status.ok()) *response = ToByteBuffer(shard_.Status());
+    return Answer(context, status);
   }
 
  private:

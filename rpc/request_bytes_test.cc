@@ -1,0 +1,48 @@
+#include "rpc/request_bytes.h"
+
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/slice.h>
+#include <grpcpp/support/status.h>
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "mallocmuzero/v1/replay.pb.h"
+
+namespace mallocmuzero {
+namespace {
+
+grpc::ByteBuffer BufferOf(const std::string& bytes) {
+  const grpc::Slice slice(bytes);
+  return grpc::ByteBuffer(&slice, 1);
+}
+
+TEST(RequestBytes, ASmallRequestHasFourKibibytesAtMost) {
+  EXPECT_TRUE(CheckSmall(BufferOf("")).ok());
+  EXPECT_TRUE(CheckSmall(BufferOf(std::string(4096, 'x'))).ok());
+  const grpc::Status status = CheckSmall(BufferOf(std::string(4097, 'x')));
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(status.error_message(), "the request has 4097 bytes, at most 4096 expected");
+}
+
+TEST(RequestBytes, AMessageIsParsedAsItWasSent) {
+  v1::RateLimit sent;
+  sent.set_min_positions(64);
+  const grpc::ByteBuffer bytes = BufferOf(sent.SerializeAsString());
+  v1::RateLimit limit;
+  limit.set_error_buffer(1);
+  for (int time = 0; time < 2; ++time) {  // the bytes stay as they are
+    ASSERT_TRUE(ParseRequest(bytes, limit).ok());
+    EXPECT_EQ(limit.min_positions(), 64);
+    EXPECT_EQ(limit.error_buffer(), 0);
+  }
+  // No bytes are a message without fields.
+  ASSERT_TRUE(ParseRequest(BufferOf(""), limit).ok());
+  EXPECT_EQ(limit.min_positions(), 0);
+  const grpc::Status status = ParseRequest(BufferOf("\x7f"), limit);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "not a RateLimit");
+}
+
+}  // namespace
+}  // namespace mallocmuzero
