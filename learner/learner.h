@@ -84,9 +84,9 @@ class Learner {
   // rows; value_errors are those of this process's rows.
   //
   // Errors: Unavailable if `processes` has lost one, ResourceExhausted if the device has too little
-  // memory for the rows. Then no weight has changed. Internal if the device failed, or if it had
-  // too little memory for the step of the optimiser; then the weights may have changed in part, and
-  // must not be used any more.
+  // memory for the rows. Then no weight has changed. Internal if the device failed, or had too
+  // little memory for the step of the optimiser. Then the weights may have changed in part, and
+  // must not be used.
   absl::StatusOr<UpdateResult> Update(const UnrollBatch& batch, size_t first, size_t rows,
                                       DataParallel* processes = nullptr);
 

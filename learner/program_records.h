@@ -83,9 +83,9 @@ class ProgramRecords {
   void SaveTo(v1::TrainState& state) const;
 
   // Restores the p-th record. InvalidArgument, with nothing changed, names the program if `saved`
-  // belongs to another one. If the record is damaged, it also names the field: the best game is not
-  // a game of this program or has another return, a return is no number, or the baseline is none of
-  // this program.
+  // belongs to another one, or if it is damaged. Then it also names the field. Damaged are a best
+  // game that is none of this program or has another return, a return that is no number, and a
+  // baseline of another program.
   absl::Status Restore(size_t p, const v1::TrainState::Program& saved);
 
  private:

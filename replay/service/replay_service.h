@@ -30,10 +30,9 @@
 
 namespace mallocmuzero {
 
-// All calls get and send raw bytes: Insert and Sample, so that payloads are not copied into
-// messages; UpdatePriorities, so that a request is refused before many small updates become
-// messages; the others, so that the caller and the size of a request are checked before it becomes
-// a message.
+// All calls get and send raw bytes. Insert and Sample do not copy payloads into messages.
+// UpdatePriorities refuses a request before many small updates become messages. The others check
+// the caller and the size of a request before it becomes a message.
 using ReplayServiceBase = v1::Replay::WithRawCallbackMethod_Insert<
     v1::Replay::WithRawCallbackMethod_Sample<v1::Replay::WithRawCallbackMethod_UpdatePriorities<
         v1::Replay::WithRawCallbackMethod_GetStats<v1::Replay::WithRawCallbackMethod_SetRateLimit<
