@@ -7,19 +7,17 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
 
 namespace mallocmuzero {
 
 absl::StatusOr<LogFile> LogFile::Open(const std::string& path, size_t most_bytes) {
   LogFile file(path, most_bytes);
-  if (!file.Reopen()) {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", std::strerror(errno)));
-  }
+  if (!file.Reopen()) return ErrnoStatus(path, "cannot write", errno);
   return file;
 }
 

@@ -16,7 +16,7 @@ namespace mallocmuzero {
 // disk does not stop the cluster. Not thread-safe.
 class LogFile {
  public:
-  // InvalidArgument if the file cannot be opened for writing.
+  // Errors are those of ErrnoStatus (base/file_io.h), if the file cannot be opened for writing.
   static absl::StatusOr<LogFile> Open(const std::string& path, size_t most_bytes);
   ~LogFile();
   LogFile(LogFile&& other) noexcept;

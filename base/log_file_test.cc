@@ -3,8 +3,11 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 
+#include "absl/status/status.h"
+#include "base/testing/full_disk.h"
 #include "gtest/gtest.h"
 
 namespace mallocmuzero {
@@ -52,6 +55,15 @@ TEST_F(LogFileTest, ALineThatIsLongerThanAFileIsCut) {
   file->Append("aaaabb\n");
   EXPECT_EQ(ContentOf(path_ + ".1"), "aaaa");
   EXPECT_EQ(ContentOf(path_), "bb\n");
+}
+
+TEST_F(LogFileTest, ADiskWithoutRoomIsNoMistakeOfTheOperator) {
+  const std::string folder = ::testing::TempDir() + "/log_file_full";
+  const std::optional<bool> is_right = testing::OnFullDisk(folder, [&folder] {
+    return absl::IsResourceExhausted(LogFile::Open(folder + "/a.log", 10).status());
+  });
+  if (!is_right.has_value()) GTEST_SKIP() << "this process may not mount a disk";
+  EXPECT_TRUE(*is_right);
 }
 
 }  // namespace

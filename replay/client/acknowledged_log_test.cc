@@ -1,21 +1,17 @@
 #include "replay/client/acknowledged_log.h"
 
-#include <sched.h>
-#include <sys/mount.h>
-#include <sys/types.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/testing/full_disk.h"
 #include "base/testing/resource_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -50,27 +46,12 @@ TEST(AcknowledgedLog, TheLineThatWasCutShortStaysTheLast) {
 
 TEST(AcknowledgedLog, ADiskWithoutRoomIsNoMistakeOfTheOperator) {
   const std::string folder = ::testing::TempDir() + "/acknowledged_log_full";
-  std::filesystem::create_directories(folder);
-  constexpr int kCannotMount = 2;
-  // Only the child sees the disk, which has room for its root and no file.
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    if (unshare(CLONE_NEWNS) != 0 ||
-        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-        mount("tmpfs", folder.c_str(), "tmpfs", 0, "nr_inodes=1") != 0) {
-      _exit(kCannotMount);
-    }
-    const bool is_right =
-        absl::IsResourceExhausted(AcknowledgedLog::Open(folder + "/a.ids").status()) &&
-        absl::IsResourceExhausted(AcknowledgedLog::Open(folder + "/new/a.ids").status());
-    _exit(is_right ? 0 : 1);
-  }
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  ASSERT_TRUE(WIFEXITED(status));
-  if (WEXITSTATUS(status) == kCannotMount) GTEST_SKIP() << "this process may not mount a disk";
-  EXPECT_EQ(WEXITSTATUS(status), 0);
+  const std::optional<bool> is_right = testing::OnFullDisk(folder, [&folder] {
+    return absl::IsResourceExhausted(AcknowledgedLog::Open(folder + "/a.ids").status()) &&
+           absl::IsResourceExhausted(AcknowledgedLog::Open(folder + "/new/a.ids").status());
+  });
+  if (!is_right.has_value()) GTEST_SKIP() << "this process may not mount a disk";
+  EXPECT_TRUE(*is_right);
 }
 
 TEST(AcknowledgedLog, NamesTheFolderThatCannotBeMade) {
