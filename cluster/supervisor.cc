@@ -4,15 +4,17 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/child_process.h"
 #include "base/log_file.h"
+#include "base/make_folder.h"
 #include "base/size32.h"
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
@@ -52,11 +54,7 @@ struct Supervisor::Slot {
 absl::StatusOr<std::unique_ptr<Supervisor>> Supervisor::Create(SupervisorOptions options) {
   std::unique_ptr<Supervisor> supervisor(new Supervisor(std::move(options)));
   const SupervisorOptions& given = supervisor->options_;
-  std::error_code error;
-  std::filesystem::create_directories(given.log_folder, error);
-  if (error) {
-    return absl::InvalidArgumentError(absl::StrCat(given.log_folder, ": ", error.message()));
-  }
+  MMZ_RETURN_IF_ERROR(MakeFolder(given.log_folder));
   for (const SupervisedProcess& process : given.processes) {
     MMZ_RETURN_IF_ERROR(supervisor->AddSlot(process));
   }
@@ -207,14 +205,20 @@ absl::Time Supervisor::NextEvent() const {
 }
 
 void Supervisor::Poll(int stop_fd, absl::Time deadline, bool stopping) {
-  std::vector<pollfd> entries;
-  // poll(2) ignores negative descriptors.
-  entries.push_back({.fd = stopping ? -1 : stop_fd, .events = POLLIN});
-  for (const auto& slot : slots_) {
-    const ChildProcess* child = slot->child.get();
-    entries.push_back({.fd = child == nullptr ? -1 : child->output_fd(), .events = POLLIN});
-    entries.push_back({.fd = child == nullptr ? -1 : child->exit_fd(), .events = POLLIN});
-    entries.push_back({.fd = child == nullptr ? -1 : child->ready_fd(), .events = POLLIN});
+  enum class Source : uint8_t { kOutput, kReady, kEnd };
+  std::vector<pollfd> entries = {{.fd = stopping ? -1 : stop_fd, .events = POLLIN}};
+  std::vector<std::pair<Slot*, Source>> sources;  // of the entries behind the first
+  // Only open files: poll(2) refuses more entries than the process may have files.
+  const auto watch = [&](Slot& slot, Source source, int fd) {
+    if (fd < 0) return;
+    entries.push_back({.fd = fd, .events = POLLIN});
+    sources.emplace_back(&slot, source);
+  };
+  for (auto& slot : slots_) {
+    if (slot->child == nullptr) continue;
+    watch(*slot, Source::kOutput, slot->child->output_fd());
+    watch(*slot, Source::kReady, slot->child->ready_fd());
+    watch(*slot, Source::kEnd, slot->child->exit_fd());
   }
   const absl::Duration wait = std::clamp(std::min(deadline, NextEvent()) - SteadyNow(),
                                          absl::ZeroDuration(), absl::Seconds(60));
@@ -222,11 +226,12 @@ void Supervisor::Poll(int stop_fd, absl::Time deadline, bool stopping) {
   const int milliseconds = absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1)));
   if (poll(entries.data(), entries.size(), milliseconds) <= 0) return;
   if (entries[0].revents != 0) stop_asked_ = true;
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    Slot& slot = *slots_[i];
-    if (entries[3 * i + 1].revents != 0) ReadFrom(slot);
-    if (entries[3 * i + 3].revents != 0) slot.child->ready();
-    if (entries[3 * i + 2].revents != 0) NoteEnd(slot, stopping);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (entries[i + 1].revents == 0) continue;
+    auto& [slot, source] = sources[i];
+    if (source == Source::kOutput) ReadFrom(*slot);
+    if (source == Source::kReady) slot->child->ready();
+    if (source == Source::kEnd) NoteEnd(*slot, stopping);
   }
 }
 

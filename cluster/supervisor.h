@@ -77,7 +77,8 @@ struct SupervisorOptions {
 // thread that started them ends.
 class Supervisor {
  public:
-  // Opens the log files. InvalidArgument if the log folder cannot be written.
+  // Opens the log files. Errors name the folder or the file: ResourceExhausted if the disk has no
+  // room, else InvalidArgument or NotFound.
   static absl::StatusOr<std::unique_ptr<Supervisor>> Create(SupervisorOptions options);
 
   // Kills the processes that still run.

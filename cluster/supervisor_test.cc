@@ -1,6 +1,7 @@
 #include "cluster/supervisor.h"
 
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -18,6 +19,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/steady_clock.h"
+#include "base/testing/resource_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -251,6 +253,19 @@ TEST_F(SupervisorTest, ALineWithoutEndIsCut) {
   // The 40,000 bytes give two lines of 16,384 and one with the rest, each after "a: ".
   EXPECT_EQ(lines_[0].size(), 16384 + 3);
   EXPECT_EQ(lines_[2].size(), 40000 - 2 * 16384 + 3);
+}
+
+TEST_F(SupervisorTest, StopsThoughItHasMoreProcessesThanItCanStart) {
+  constexpr int kProcesses = 40;
+  Add("first", "echo stop; exec sleep 60");
+  for (int i = 1; i < kProcesses; ++i) Add(absl::StrCat("p", i), "exec sleep 60");
+  const int next_file = dup(stop_fd_);
+  close(next_file);
+  // Each process has a log file. There are files for a dozen running processes besides, and not
+  // three for each of all.
+  const ResourceLimit limit(RLIMIT_NOFILE, next_file + kProcesses + 40);
+  EXPECT_TRUE(RunAll().ok());
+  EXPECT_THAT(lines_, ElementsAre("first: stop"));
 }
 
 TEST_F(SupervisorTest, AFolderThatCannotBeWrittenToIsRefused) {
