@@ -56,7 +56,7 @@ TEST(StopSignalDeathTest, ASecondInterruptEndsTheProcess) {
         std::raise(SIGINT);
         if (stop.Wait(absl::ZeroDuration())) std::raise(SIGINT);
       },
-      testing::KilledBySignal(SIGINT), "");
+      ::testing::KilledBySignal(SIGINT), "");
 }
 
 }  // namespace

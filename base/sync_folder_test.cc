@@ -11,7 +11,7 @@ namespace mallocmuzero {
 namespace {
 
 TEST(SyncFolder, SyncsAFolderWithItsFiles) {
-  const std::string folder = testing::TempDir() + "/sync_folder";
+  const std::string folder = ::testing::TempDir() + "/sync_folder";
   std::filesystem::create_directories(folder + "/below");
   std::ofstream(folder + "/file") << "text";
   EXPECT_EQ(SyncFolder(folder), absl::OkStatus());
