@@ -73,7 +73,7 @@ class TrainingTest : public ::testing::Test {
   // Hooks that do nothing. `met` becomes true with the first meeting.
   TrainingHooks Hooks(std::atomic<bool>& met) const {
     return {
-        .publish = [](uint64_t, std::string) {},
+        .publish = [](uint64_t, const std::string&) {},
         .played = [] { return ActorWork(); },
         .mean_returns = [this] { return std::vector<std::optional<HbmShare>>(programs_.size()); },
         .scored = [] { return std::vector<ScoredCheckpoint>(); },
