@@ -14,6 +14,14 @@ namespace {
 
 constexpr size_t kMostReasonBytes = 160;
 
+// The first `most` bytes, without a part of a character of UTF-8 at their end.
+absl::string_view Cut(absl::string_view text, size_t most) {
+  if (text.size() <= most) return text;
+  const auto continues = [](char byte) { return (byte & 0xC0) == 0x80; };
+  while (most > 0 && continues(text[most])) --most;
+  return text.substr(0, most);
+}
+
 }  // namespace
 
 absl::Status FromGrpc(const grpc::Status& status) {
@@ -31,7 +39,7 @@ std::string Reason(const absl::Status& status) {
     const size_t cause = message.rfind(chain);
     if (cause != absl::string_view::npos) message.remove_prefix(cause + chain.size());
   }
-  const std::string text(message.substr(0, kMostReasonBytes));
+  const std::string text(Cut(message, kMostReasonBytes));
   if (absl::IsUnavailable(status) || absl::IsUnknown(status)) {
     return text.empty() ? "does not answer" : text;
   }

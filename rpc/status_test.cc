@@ -27,6 +27,9 @@ TEST(Reason, IsAFewWords) {
   EXPECT_EQ(Reason(absl::UnavailableError("")), "does not answer");
   EXPECT_EQ(Reason(absl::DeadlineExceededError("Deadline Exceeded")), "no answer in time");
   EXPECT_EQ(Reason(absl::UnavailableError(std::string(1000, 'x'))).size(), 160);
+  // No character is cut: a report with half a one could not be read.
+  EXPECT_EQ(Reason(absl::UnavailableError(std::string(159, 'x') + "\u00f6")).size(), 159);
+  EXPECT_EQ(Reason(absl::UnavailableError(std::string(158, 'x') + "\u00f6")).size(), 160);
 }
 
 }  // namespace

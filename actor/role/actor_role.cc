@@ -281,9 +281,9 @@ v1::ActorReport ActorRole::Impl::Report() {
   report.set_simulations(figures.stats.simulations);
   report.set_spooled_bytes(writer_->spooled_bytes());
   const PlayBlock block = blocked();
-  report.set_blocked_on(ToString(block).substr(0, 200));
+  report.set_blocked_on(ForReport(ToString(block)));
   report.set_flow_control(block.flow_control);
-  report.set_trouble(writer_->trouble().substr(0, 200));
+  report.set_trouble(ForReport(writer_->trouble()));
   report.set_rss_bytes(ResidentBytes());
   state_.TakeOutcomes(report);
   candidate_.Describe(report);

@@ -1,10 +1,12 @@
 #include "actor/role/play_block.h"
 
+#include <cstddef>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/utf8.h"
 #include "replay/client/replay_writer.h"
 
 namespace mallocmuzero {
@@ -30,6 +32,11 @@ absl::string_view NameOf(PlayBlock::On on) {
 
 std::string ToString(const PlayBlock& block) {
   return absl::StrCat(NameOf(block.on), block.why.empty() ? "" : ": ", block.why);
+}
+
+std::string ForReport(const std::string& text) {
+  constexpr size_t kMostBytes = 200;
+  return ToUtf8(text.substr(0, kMostBytes));
 }
 
 PlayBlock HeldBackBlock() {

@@ -22,6 +22,10 @@ struct PlayBlock {
 // kNothing.
 std::string ToString(const PlayBlock& block);
 
+// The text for a report to the learner: at most 200 bytes, and valid UTF-8, since the learner
+// cannot read a report with other bytes. They come from messages about files, and from the cut.
+std::string ForReport(const std::string& text);
+
 // The block while shards that are connected hold inserts back.
 PlayBlock HeldBackBlock();
 
