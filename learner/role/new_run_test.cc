@@ -14,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/role/learner_role.h"
+#include "learner/role/set_up.h"
 #include "learner/role/testing/small_cluster.h"
 #include "learner/run_checkpoint.h"
 #include "learner/run_directory.h"
@@ -69,6 +70,12 @@ TEST_F(NewRun, DoesNotNeedTheNetworksThatItBeganWithAnyMoreOnceItGoesOn) {
   const auto saved = LoadCheckpoint(folder_ + "/run/checkpoints/latest");
   ASSERT_TRUE(saved.ok()) << saved.status();
   std::filesystem::remove(path);
+  // Another process of the learner finds the sizes of the networks in the run, too, if it sees it.
+  v1::LearnerRole second = config_.learner();
+  EXPECT_EQ(CompleteLearnerConfig(second, 1), absl::OkStatus());
+  EXPECT_EQ(second.network().latent(), config.latent());
+  second.set_run_dir(folder_ + "/no_run");
+  EXPECT_THAT(CompleteLearnerConfig(second, 1).message(), HasSubstr("learner.from: " + path));
   StartLearner();
   EXPECT_EQ(learner_->Stop(absl::Seconds(5)), absl::OkStatus());
   learner_ = nullptr;
