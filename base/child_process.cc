@@ -19,6 +19,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "base/signal_handlers.h"
 
 namespace mallocmuzero {
 namespace {
@@ -57,13 +58,33 @@ void Close(int& fd) {
   if (fd >= 0) close(std::exchange(fd, -1));
 }
 
-// Runs in the child between fork and exec, so it must neither allocate nor lock. `output` and
-// `ready` are the child's ends of the pipes.
+// While an object of this class lives, no signal interrupts this thread.
+class BlockedSignals {
+ public:
+  BlockedSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  BlockedSignals(const BlockedSignals&) = delete;
+  BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+// Runs in the child between fork and exec, so it must neither allocate nor lock. Signals are
+// blocked at first. `output` and `ready` are the child's ends of the pipes.
 void BecomeChild(pid_t parent, int output, int ready, char* const* argv, char* const* environment) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The parent may have ended before PR_SET_PDEATHSIG was set.
   if (getppid() != parent) _exit(127);
+  // The parent's handlers must not run here: they would take the child's signals for the parent's.
+  for (int number = 1; number < NSIG; ++number) {
+    if (!SignalIsIgnored(number)) signal(number, SIG_DFL);
+  }
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -153,6 +174,10 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   int error = 0;
   {
     const absl::MutexLock lock(&owned_mutex);
+    // Some supervisors start their processes with SIGCHLD ignored. The kernel then reaps children
+    // itself, and nobody learns how they have ended.
+    if (SignalIsIgnored(SIGCHLD)) signal(SIGCHLD, SIG_DFL);
+    const BlockedSignals blocked;
     child->pid_ = fork();
     if (child->pid_ == 0) {
       BecomeChild(parent, output.write, ready.write, argv.data(), environment.data());

@@ -27,8 +27,8 @@ void ReapOrphans();
 // it. Not thread-safe.
 class ChildProcess {
  public:
-  // Starts `command`: program and arguments; the program must be a path. Internal if it cannot be
-  // started.
+  // Starts `command`: program and arguments; the program must be a path. If this process ignores
+  // SIGCHLD, it no longer does so afterwards. Internal if the command cannot be started.
   static absl::StatusOr<std::unique_ptr<ChildProcess>> Start(
       const std::vector<std::string>& command);
   ~ChildProcess();

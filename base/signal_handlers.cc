@@ -5,12 +5,6 @@
 namespace mallocmuzero {
 namespace {
 
-bool IsIgnored(int signal) {
-  struct sigaction present = {};
-  sigaction(signal, nullptr, &present);
-  return present.sa_handler == SIG_IGN;
-}
-
 void Handle(int signal, int flags, void (*handler)(int)) {
   struct sigaction action = {};
   action.sa_handler = handler;
@@ -20,9 +14,14 @@ void Handle(int signal, int flags, void (*handler)(int)) {
 
 }  // namespace
 
+bool SignalIsIgnored(int signal) {
+  struct sigaction present = {};
+  return sigaction(signal, nullptr, &present) == 0 && present.sa_handler == SIG_IGN;
+}
+
 StopSignalHandlers::StopSignalHandlers(void (*handler)(int), bool once_for_interrupt) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
-    if (IsIgnored(signal)) continue;
+    if (SignalIsIgnored(signal)) continue;
     const bool once = signal == SIGINT && once_for_interrupt;
     Handle(signal, SA_RESTART | (once ? SA_RESETHAND : 0), handler);
     handled_.push_back(signal);

@@ -7,6 +7,9 @@
 
 namespace mallocmuzero {
 
+// Whether this process ignores a signal. May be called between fork and exec.
+bool SignalIsIgnored(int signal);
+
 // While an object of this class lives, `handler` is called for SIGTERM, SIGINT and SIGHUP, except
 // for those that the process ignored before. These stay ignored: nohup ignores SIGHUP, and a shell
 // ignores SIGINT for a job in the background, so that Ctrl-C for another job does not end this one.
