@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/standard_files.h"
 #include "cli/agent_executable.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
@@ -20,6 +21,7 @@ absl::Status HandOverToAgent(const char* const* argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  mallocmuzero::ReserveStandardFiles();
   // A reader of stderr that goes away must not end a search of hours before its result is written,
   // and one of stdout is an error that RunCommandLine reports.
   std::signal(SIGPIPE, SIG_IGN);

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "base/standard_files.h"
 #include "cli/agent/commands.h"
 #include "cli/command.h"
 #include "model/network.h"
@@ -15,6 +16,7 @@ constexpr char kPollInterval[] = "GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS";
 constexpr char kPollMilliseconds[] = "200";
 
 int main(int argc, char** argv) {
+  mallocmuzero::ReserveStandardFiles();
   // A reader of stderr that goes away must not end a search of hours before its result is written,
   // and one of stdout is an error that RunCommandLine reports.
   std::signal(SIGPIPE, SIG_IGN);
