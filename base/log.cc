@@ -71,6 +71,12 @@ size_t WriteReady(absl::string_view text) {
   return done;
 }
 
+// Waits until stderr takes more. Returns false if it never does.
+bool AwaitStderr() {
+  pollfd entry{.fd = STDERR_FILENO, .events = POLLOUT};
+  return poll(&entry, 1, -1) > 0 || errno == EINTR;
+}
+
 void WriteWhatIsTaken(absl::string_view text) {
   static absl::Mutex mutex;
   static size_t left_out = 0;
@@ -123,6 +129,8 @@ void WriteToStderr(absl::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
+    // Another process that has the same terminal or pipe may have made it non-blocking.
+    if (written < 0 && errno == EAGAIN && AwaitStderr()) continue;
     if (written <= 0) return;
     text.remove_prefix(written);
   }

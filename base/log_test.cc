@@ -56,5 +56,31 @@ TEST(Log, AReaderThatHasStoppedDoesNotStopTheWriter) {
   close(ends[1]);
 }
 
+// In a process of its own, whose stderr is another one.
+TEST(Log, StderrThatDoesNotWaitGetsAllOfATextToo) {
+  constexpr ssize_t kBytes = 1 << 20;  // more than a pipe takes
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    alarm(20);  // ends a child that waits
+    close(ends[0]);
+    fcntl(ends[1], F_SETFL, O_NONBLOCK);
+    dup2(ends[1], STDERR_FILENO);
+    WriteToStderr(std::string(kBytes, 'x'));
+    _exit(0);
+  }
+  close(ends[1]);
+  char bytes[1 << 12];
+  ssize_t all = 0;
+  for (ssize_t got = 1; got > 0; all += got) got = read(ends[0], bytes, sizeof(bytes));
+  EXPECT_EQ(all, kBytes);
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  close(ends[0]);
+}
+
 }  // namespace
 }  // namespace mallocmuzero

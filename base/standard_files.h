@@ -5,9 +5,9 @@
 
 namespace mallocmuzero {
 
-// Keeps the numbers of those that the process was started without, as by `2>&-` of a shell: a file
-// that is opened later would get the number, and the lines of the log would be written into it.
-// Reads and writes fail as before. Call it first in main.
+// Keeps the numbers of those that the process was started without, as by `2>&-` of a shell. Else a
+// file that is opened later gets the number, and lines of the log are written into it. Reads and
+// writes fail as before. Call it first in main.
 void ReserveStandardFiles();
 
 }  // namespace mallocmuzero
