@@ -125,6 +125,7 @@ def test_pods_restart_for_other_settings_but_not_for_more_actors_or_shards() -> 
         (["actor.replicaz=3"], "additional properties 'replicaz' not allowed"),
         (["fullnameOverride=m", "nameOverride=two words"], "'two words' does not match pattern"),
         (["replay.shards=0"], "minimum: got 0, want 1"),
+        (["actor.env[0].value=v"], "missing property 'name'"),
         (["replay.terminationGracePeriodSeconds=5"], "minimum: got 5, want 10"),
         (["security.allowInsecureNetwork=false"], "security: set tls.serverSecret"),
         (["learner.gpus=1", "learner.config=devices: 1"], "learner.config: no devices expected"),
@@ -277,6 +278,26 @@ def test_a_role_with_a_gpu_requests_and_uses_it(role: str) -> None:
     assert section is not None
     # A learner takes the first device that it sees.
     assert ('device: "cuda"' in section[1]) == (role != "learner")
+
+
+@pytest.mark.parametrize("role", ["learner", "actor", "reanalyse"])
+def test_a_role_has_its_own_variables_and_runtime_class(role: str) -> None:
+    variable = {"name": "GLOO_SOCKET_IFNAME", "value": "eth0"}
+    objects = chart.render(
+        [
+            *VALUE_SETS["small"],
+            "reanalyse.replicas=1",
+            f"{role}.runtimeClassName=nvidia",
+            *(f"{role}.env[0].{key}={value}" for key, value in variable.items()),
+        ]
+    )
+    for pod in roles(objects, "replay", "learner", "actor", "reanalyse"):
+        (container,) = pod["spec"]["containers"]
+        is_role = container["name"] == role
+        assert pod["spec"].get("runtimeClassName") == ("nvidia" if is_role else None)
+        assert (variable in container["env"]) == is_role
+        # The name of a shard's pod is that of the shard.
+        assert container["env"][0]["name"] == "POD_NAME"
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,9 @@ spec:
   {{- with .role.priorityClassName }}
   priorityClassName: {{ . | quote }}
   {{- end }}
+  {{- with .role.runtimeClassName }}
+  runtimeClassName: {{ . | quote }}
+  {{- end }}
   {{- with .root.Values.imagePullSecrets }}
   imagePullSecrets:
     {{- toYaml . | nindent 4 }}
@@ -61,6 +64,9 @@ spec:
         - name: POD_NAME
           valueFrom: {fieldRef: {fieldPath: metadata.name}}
         - {name: HOME, value: /tmp}
+        {{- with .role.env }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
       ports:
         {{- with .port }}
         - {name: rpc, containerPort: {{ int . }}}
