@@ -18,6 +18,15 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+def test_actors_that_wait_for_the_learner_hold_up_no_drain() -> None:
+    (budget,) = [
+        each
+        for each in of_kind(chart.render(VALUE_SETS["small"]), "PodDisruptionBudget")
+        if each["metadata"]["name"].endswith("-actor")
+    ]
+    assert budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"
+
+
 def allowed(objects: list[Object], source: Object, target: Object, port: int) -> bool:
     """Whether the policies let the pod `source` connect to a port of the pod `target`."""
 
