@@ -175,6 +175,14 @@ def test_wheel_takes_a_binary_by_a_relative_path(tree: Tree) -> None:
     assert ran.stdout == "out/mallocmuzero_xla-1.whl\n"
 
 
+def test_storm_serve_takes_a_binary_by_a_relative_path(tree: Tree) -> None:
+    tree.add("scripts/storm-serve")
+    serve = 'if [ "$1" = serve ]; then echo "listens on" >&2; exec sleep 60; fi'
+    tree.tool(tree.root.parent / "binary", serve)
+    ran = tree.run("scripts/storm-serve", MALLOCMUZERO_BINARY="binary")
+    assert ran.returncode == 0, ran.stderr
+
+
 def test_wheel_installs_what_the_package_imports(tree: Tree) -> None:
     tree.add("scripts/wheel")
     recorded = 'venv="$root/build/venv"\ninstall_python_packages() { printf "%s\\n" "$@"; exit; }\n'
