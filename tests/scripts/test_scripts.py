@@ -250,6 +250,19 @@ def test_test_python_runs_all_parts_and_names_those_that_fail(python_tree: Tree)
     assert "pytest in tests/docs" not in ran.stdout  # its type check has failed before
 
 
+def test_test_python_runs_in_its_own_folder(python_tree: Tree) -> None:
+    ran = subprocess.run(
+        ["bash", "test-python"],
+        cwd=python_tree.root / "scripts",
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=60,
+    )
+    assert "test-wheel has run" in ran.stdout, ran.stderr
+    assert "pytest in tools/xla" in ran.stdout, ran.stderr
+
+
 def test_test_python_runs_the_parts_that_are_named(python_tree: Tree) -> None:
     ran = python_tree.run("scripts/test-python", "gym", "workloads")
     assert ran.returncode == 0
