@@ -193,6 +193,28 @@ def test_wheel_installs_what_the_package_imports(tree: Tree) -> None:
     assert set(project["dependencies"]) <= set(ran.stdout.splitlines()), ran.stderr
 
 
+def test_packages_are_installed_again_after_a_change_of_what_a_package_needs(tree: Tree) -> None:
+    tree.add("scripts/venv.sh", "tools/xla/pyproject.toml", "tools/gym/pyproject.toml")
+    tree.tool(
+        tree.root / "scripts/install",
+        'root="$(cd "$(dirname "$0")/.." && pwd)"\n'
+        '. "$root/scripts/venv.sh"\n'
+        "install_python_packages -e tools/gym",
+    )
+    tree.tool(tree.venv / "pip", f"echo called >>'{tree.root}/calls'")
+    for name in ("xla", "gym"):
+        os.utime(tree.root / f"tools/{name}/pyproject.toml", (1e9, 1e9))
+
+    def calls() -> int:
+        assert tree.run("scripts/install").returncode == 0
+        return len((tree.root / "calls").read_text().splitlines())
+
+    assert calls() == 1
+    assert calls() == 1
+    os.utime(tree.root / "tools/gym/pyproject.toml", (4e9, 4e9))
+    assert calls() == 2
+
+
 def test_kubernetes_tools_does_not_keep_schemas_of_a_download_that_failed(tree: Tree) -> None:
     tree.add("scripts/kubernetes-tools")
     tree.tool(
