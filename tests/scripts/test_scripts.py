@@ -63,6 +63,17 @@ def test_setup_fails_without_its_list_of_packages(tree: Tree) -> None:
     assert tree.run("scripts/setup").returncode != 0
 
 
+@pytest.mark.parametrize("script", ["fuzz", "kubernetes-tools", "lint", "setup"])
+def test_an_unknown_argument_is_refused_before_anything_is_done(tree: Tree, script: str) -> None:
+    tree.add(f"scripts/{script}")
+    ran = tree.run(f"scripts/{script}", "--help")
+    assert ran.returncode != 0
+    assert ran.stdout == ""
+    assert "'--help'" in ran.stderr and "expected" in ran.stderr
+    assert len(ran.stderr.splitlines()) == 1
+    assert not (tree.root / "build/kubernetes").exists()
+
+
 def test_quickstart_says_why_a_command_has_failed(tree: Tree) -> None:
     tree.add("scripts/quickstart")
     tree.tool(tree.root / "scripts/setup", "exit 0")
