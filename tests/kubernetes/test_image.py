@@ -11,7 +11,9 @@ BUILD = chart.ROOT / "deploy" / "image" / "build"
 
 
 def build(
-    folder: pathlib.Path, layout: pathlib.Path, version: str = "mallocmuzero 0 (commit 0123abc)"
+    folder: pathlib.Path,
+    *arguments: pathlib.Path | str,
+    version: str = "mallocmuzero 0 (commit 0123abc)",
 ) -> subprocess.CompletedProcess[str]:
     """Runs the script with tools that end at once, and with executables that print `version`."""
     tools = folder / "tools"
@@ -25,7 +27,7 @@ def build(
     for file in (*tools.iterdir(), *executables.iterdir()):
         file.chmod(0o755)
     return subprocess.run(
-        [BUILD, "--build", executables.parent, layout],
+        [BUILD, "--build", executables.parent, *arguments],
         env={"PATH": f"{tools}:/usr/bin:/bin"},
         capture_output=True,
         text=True,
@@ -48,6 +50,23 @@ def test_a_folder_that_is_no_layout_is_not_replaced(tmp_path: pathlib.Path) -> N
 
 def test_executables_that_do_not_say_their_commit_make_no_image(tmp_path: pathlib.Path) -> None:
     # The list of what is in the image would name no version of them.
-    done = build(tmp_path, tmp_path / "layout", "mallocmuzero 0")
+    done = build(tmp_path, tmp_path / "layout", version="mallocmuzero 0")
     assert done.returncode == 1
     assert "its executables do not say their commit" in done.stderr
+
+
+def test_arguments_that_are_wrong_are_named(tmp_path: pathlib.Path) -> None:
+    done = build(tmp_path, "layout", "--snapshot")
+    assert done.returncode == 1
+    assert "image: --snapshot: a value expected" in done.stderr
+    done = build(tmp_path, "one", "two")
+    assert done.returncode == 1
+    assert "image: one LAYOUT expected, found one and two" in done.stderr
+
+
+def test_a_slash_behind_the_folder_is_no_part_of_its_name(tmp_path: pathlib.Path) -> None:
+    # The list of what is in the image would get the name of a hidden file in the layout.
+    layout = tmp_path / "layout"
+    layout.mkdir()
+    (layout / "work").touch()
+    assert f"image: {layout}: is no OCI layout" in build(tmp_path, f"{layout}/").stderr
