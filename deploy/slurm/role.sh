@@ -31,7 +31,7 @@ readonly scratch
 
 # "limit" once the time limit is near, "asked" after another request to stop.
 stopping=
-child= has_data=  # has_data is 1 once the shard's newest data are at $data
+child= assembled= has_data=  # has_data is 1 once the shard's newest data are at $data
 trap 'stopping=limit' USR1
 trap 'stopping=${stopping:-asked}' TERM
 # The log ends if the node with the batch script is lost. Data must be saved nevertheless.
@@ -60,7 +60,7 @@ free_port() {
 
 publish() { write_file "$shared/addresses/$1" "$2"; }
 
-# Writes the configuration with all addresses to $config.new. Fails if something is $missing.
+# Sets $assembled to the configuration with all addresses. Fails if something is $missing.
 assemble() {
   local text file key
   missing="a file of the launch"
@@ -76,8 +76,12 @@ assemble() {
   text=${text//"%spool%"/"$spool"}
   # A role needs no metrics addresses of others.
   while [[ $text =~ %metrics:[A-Za-z0-9-]+% ]]; do text=${text//"${BASH_REMATCH[0]}"/}; done
+  assembled=$text
+}
+
+write_config() {
   missing="room in $shared/configs"
-  printf '%s\n' "$text" >"$config.new"
+  printf '%s\n' "$assembled" >"$config.new" && mv -f "$config.new" "$config"
 }
 
 # Chooses ports, announces the addresses, and waits until the configuration is complete.
@@ -99,13 +103,12 @@ configure() {
       publish rendezvous "$host:$(free_port "$rendezvous_port")"
     fi
   fi
-  until assemble; do
+  until assemble && write_config; do
     [ -z "$stopping" ] || return 1
     [ "$missing" = "${said:-}" ] || say "$name: waits for $missing"
     said=$missing
     sleep "$poll_seconds" & wait $!
   done
-  mv -f "$config.new" "$config"
   [ "$name" != learner ] || write_file "$shared/cluster.textproto" "$(<"$config")"
 }
 
@@ -117,9 +120,10 @@ withdraw_target() {
 }
 
 # Whether another role has announced a new address, so that the process needs another configuration.
+# Every role asks this once a second, so it writes nothing to the shared folder.
 config_has_changed() {
   local missing
-  [ "$role" != replay ] && assemble && ! cmp -s "$config.new" "$config"
+  [ "$role" != replay ] && assemble && [ "$assembled" != "$(<"$config")" ]
 }
 
 # Whether another process has announced itself under the address of this role: Slurm has started the

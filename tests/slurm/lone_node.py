@@ -65,6 +65,13 @@ exec {cp} "$@"
 """
 
 
+# `sleep` notes when a role has looked whether it must do something.
+SLEEP = """#!/bin/bash
+[ "$1" != 1 ] || echo >>"$LOCAL/looks"
+exec {sleep} "$@"
+"""
+
+
 class Node:
     """A node, and the folder that it shares with others."""
 
@@ -82,11 +89,12 @@ class Node:
         self.scratch.mkdir(parents=True)
         tools = folder / "bin"
         tools.mkdir()
-        mv, cp = shutil.which("mv"), shutil.which("cp")
+        mv, cp, sleep = (shutil.which(name) for name in ("mv", "cp", "sleep"))
         for name, text in (
             ("mallocmuzero", MALLOCMUZERO),
             ("mv", MV.replace("{mv}", str(mv))),
             ("cp", CP.format(cp=cp)),
+            ("sleep", SLEEP.format(sleep=sleep)),
             ("scontrol", "#!/bin/bash\nexit 1\n"),
         ):
             (tools / name).write_text(text)

@@ -215,6 +215,31 @@ def test_a_role_waits_while_its_configuration_cannot_be_written(node: Node) -> N
             os.killpg(process.pid, signal.SIGKILL)
 
 
+@pytest.mark.parametrize(("role", "name"), [("actor", "actor.0"), ("learner", "learner")])
+def test_a_role_writes_its_configuration_only_when_it_changes(
+    node: Node, role: str, name: str
+) -> None:
+    looks = node.scratch / "looks"
+    file = node.shared / "configs" / f"{name}.textproto"
+
+    def has_looked() -> bool:
+        return looks.exists() and len(looks.read_text().splitlines()) >= 3
+
+    def is_restarted() -> bool:
+        return len((node.scratch / "started").read_text().splitlines()) == 2
+
+    def change() -> bool:
+        await_that(has_looked)
+        assert [each.name for each in file.parent.iterdir()] == [file.name]
+        (node.shared / "addresses/a").write_text("127.0.0.1:7411\n")
+        await_that(is_restarted)
+        return True
+
+    node.run(role, until=change)
+    assert 'address: "127.0.0.1:7411"' in file.read_text()
+    assert [each.name for each in file.parent.iterdir()] == [file.name]
+
+
 @contextlib.contextmanager
 def learner_that_waits(node: Node) -> Iterator[tuple[subprocess.Popen[str], TextIO]]:
     """Starts a learner while the lock of its run is held, and yields it with the locked file."""
