@@ -391,6 +391,9 @@ if prepare; then
   run_until_stopped
   code=$?
 elif [ -z "$stopping" ]; then
+  say "$name: cannot begin on $node"
+  # The servers' job queues itself again.
+  [ "$role" != actor ] || requeue
   exit 1
 fi
 withdraw_target

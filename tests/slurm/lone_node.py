@@ -103,6 +103,7 @@ class Node:
             **os.environ,
             "PATH": f"{tools}:{os.environ['PATH']}",
             "LOCAL": str(self.scratch),
+            "SLURM_JOB_ID": "7",
             "SLURM_PROCID": "0",
             "SLURM_ARRAY_TASK_ID": "0",
             "SLURMD_NODENAME": "node-1",

@@ -51,6 +51,20 @@ def test_a_spool_that_was_copied_in_part_does_not_replace_the_whole(node: Node) 
     assert (folder / "actor-0.spool").read_text() == "whole\nspooled\n"
 
 
+def test_an_actor_that_cannot_take_its_spool_is_queued_again(
+    node: Node, tmp_path: pathlib.Path
+) -> None:
+    scontrol = tmp_path / "bin/scontrol"
+    scontrol.write_text('#!/bin/bash\necho "$@" >>"$LOCAL/asked"\necho JobState=RUNNING\n')
+    (node.shared / "spool/0").mkdir()
+    (node.scratch / "cut").touch()
+    process = node.start("actor")
+    log = process.communicate(timeout=PATIENCE_SECONDS)[0]
+    assert process.returncode == 1
+    assert "actor.0: cannot begin on node-1" in log
+    assert (node.scratch / "asked").read_text() == "show job 7\nrequeue 7\n"
+
+
 @pytest.mark.parametrize(("role", "name"), [("actor", "actor.0"), ("replay", "a")])
 def test_the_configuration_of_every_role_names_a_spool(node: Node, role: str, name: str) -> None:
     node.run(role)
