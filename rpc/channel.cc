@@ -6,15 +6,33 @@
 #include <grpcpp/support/channel_arguments.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "rpc/host_port.h"
 #include "rpc/protocol.h"
 #include "rpc/security.h"
 
 namespace mallocmuzero {
+namespace {
+
+// The variable that names a proxy for gRPC. Without it gRPC takes http_proxy and https_proxy, which
+// are for downloads: such a proxy does not reach the machines of a cluster, and would get the
+// token.
+constexpr char kProxyVariable[] = "grpc_proxy";
+
+bool MayUseProxy(const std::string& address) {
+  const std::optional<HostPort> parsed = ParseHostPort(address);
+  if (parsed.has_value() && IsLoopback(*parsed)) return false;
+  const char* proxy = std::getenv(kProxyVariable);
+  return proxy != nullptr && *proxy != '\0';
+}
+
+}  // namespace
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Security& security) {
   grpc::ChannelArguments arguments;
@@ -31,6 +49,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Sec
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
+  if (!MayUseProxy(address)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(address, security.ChannelCredentials(), arguments);
 }
 

@@ -16,7 +16,8 @@ namespace mallocmuzero {
 
 // Makes a channel to `address` (host:port) with a connection that it shares with no other channel.
 // It connects when it is first used and again after the connection is lost. Keep-alive finds a dead
-// peer within 15 s, so that a stream ends instead of hanging. Does not block.
+// peer within 15 s, so that a stream ends instead of hanging. It uses no proxy, unless the variable
+// grpc_proxy names one and the address is not loopback. Does not block.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Security& security);
 
 // Sets what every call needs: protocol version, token and deadline. The deadline is `timeout` from

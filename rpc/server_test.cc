@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/status.grpc.pb.h"
 #include "rpc/channel.h"
+#include "rpc/host_port.h"
 #include "rpc/protocol.h"
 #include "rpc/security.h"
 #include "rpc/test_certificates.h"
@@ -114,6 +116,34 @@ class RpcServerTest : public ::testing::Test {
 TEST_F(RpcServerTest, AnswersACallerOfTheSameVersion) {
   StartServer(std::make_shared<Security>());
   EXPECT_TRUE(Call(Security()).ok());
+}
+
+TEST_F(RpcServerTest, AsksNoProxyForAServerOfThisMachine) {
+  constexpr const char* kVariables[] = {"http_proxy", "https_proxy", "grpc_proxy"};
+  StartServer(std::make_shared<Security>());
+  for (const char* variable : kVariables) setenv(variable, "http://127.0.0.1:1", /*replace=*/1);
+  EXPECT_TRUE(Call(Security()).ok());
+  for (const char* variable : kVariables) unsetenv(variable);
+}
+
+TEST_F(RpcServerTest, TheProxyForDownloadsGetsNoCalls) {
+  StartServer(std::make_shared<Security>());
+  HostPort address = *ParseHostPort(server_->address());
+  address.host = "0.0.0.0";  // is this machine, but no loopback address
+  const auto answers = [&address] {
+    grpc::ClientContext context;
+    PrepareCall(context, Security(), absl::Seconds(20));
+    v1::RoleStatus response;
+    return v1::Status::NewStub(MakeChannel(ToString(address), Security()))
+        ->GetStatus(&context, {}, &response)
+        .ok();
+  };
+  setenv("http_proxy", "http://127.0.0.1:1", /*replace=*/1);
+  EXPECT_TRUE(answers());
+  setenv("grpc_proxy", "http://127.0.0.1:1", /*replace=*/1);
+  EXPECT_FALSE(answers());
+  unsetenv("http_proxy");
+  unsetenv("grpc_proxy");
 }
 
 TEST_F(RpcServerTest, RefusesAnotherProtocolVersionAndNoneAtAll) {
