@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "base/child_process.h"
 #include "base/log.h"
+#include "base/open_file_limit.h"
 #include "base/orphan_reaper.h"
 #include "base/status_at.h"
 #include "base/steady_clock.h"
@@ -196,6 +197,7 @@ uint32_t LearnerSecondsToEnd(const v1::LearnerRole& learner) {
 
 absl::StatusOr<ExitCode> RunRole(const RoleOptions& options) {
   PassOnGrpcLog([](absl::string_view text) { Log(LogLevel::kWarning, "grpc", text); });
+  RaiseOpenFileLimit();
   const StopSignal signal;
   ClockWatch clock(absl::Now(), SteadyNow());
   const OrphanReaper reaper;

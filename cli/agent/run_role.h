@@ -106,7 +106,7 @@ uint32_t LearnerSecondsToEnd(const v1::LearnerRole& learner);
 
 // Serves metrics, starts the role, and stops it within five seconds after SIGTERM or SIGINT
 // (success, unless `fails_when_stopped`), or when it cannot go on (failure). Logs each step on
-// stderr.
+// stderr. Raises the limit of open files before.
 absl::StatusOr<ExitCode> RunRole(const RoleOptions& options);
 
 }  // namespace mallocmuzero::cli
