@@ -327,6 +327,17 @@ def test_series_name_their_cluster_and_their_process(release: str, job: str) -> 
         assert rules["instance"]["sourceLabels"] == ["__meta_kubernetes_pod_name"]
 
 
+def test_all_roles_have_the_form_of_logs_that_is_asked_for() -> None:
+    values = [*VALUE_SETS["small"], "reanalyse.replicas=1"]
+    for settings, expected in (([], 0), (["logFormat=json"], 1)):
+        objects = chart.render([*values, *settings])
+        pods = roles(objects, "replay", "learner", "actor", "reanalyse")
+        assert len(pods) == 4
+        for pod in pods:
+            (container,) = pod["spec"]["containers"]
+            assert " ".join(container["args"]).count(" --log-format json") == expected
+
+
 def test_a_learner_has_time_to_save_while_another_process_does_not_answer() -> None:
     # It waits for an update of all processes: docs/operations.md.
     objects = chart.render([*VALUE_SETS["small"], "learner.processes=2"])

@@ -60,6 +60,10 @@ spec:
         {{- range concat .args (list "--config" "/etc/mallocmuzero/config/cluster.textproto") }}
         - {{ . | quote }}
         {{- end }}
+        {{- if eq (default "text" .root.Values.logFormat) "json" }}
+        - "--log-format"
+        - "json"
+        {{- end }}
       env:
         - name: POD_NAME
           valueFrom: {fieldRef: {fieldPath: metadata.name}}
