@@ -170,11 +170,16 @@ absl::StatusOr<SlurmLaunch> MakeSlurmLaunch(const v1::ClusterConfig& config,
   SlurmLaunch launch = {.servers_script = folder + "/servers.sbatch",
                         .servers_job = folder + "/servers.job",
                         .actors_job = folder + "/actors.job"};
+  v1::ClusterConfig complete = config;
+  if (complete.security().admin_token_file().empty()) {
+    launch.admin_token = folder + "/admin-token";
+    complete.mutable_security()->set_admin_token_file(launch.admin_token);
+  }
   launch.files = {
       {launch.servers_script, absl::StrReplaceAll(kSlurmServers, replacements)},
       {folder + "/common.sh", absl::StrReplaceAll(kSlurmCommon, replacements)},
       {folder + "/role.sh", kSlurmRole, /*executable=*/true},
-      {folder + "/cluster.textproto.in", ConfigTemplate(config, site.local_shards(), shared)}};
+      {folder + "/cluster.textproto.in", ConfigTemplate(complete, site.local_shards(), shared)}};
   if (config.actor().count() + config.reanalyse().count() > 0) {
     launch.actors_script = folder + "/actors.sbatch";
     launch.files.push_back({launch.actors_script, absl::StrReplaceAll(kSlurmActors, replacements)});

@@ -34,6 +34,10 @@ struct SlurmLaunch {
   // Files for the ids of the two jobs.
   std::string servers_job;
   std::string actors_job;
+
+  // The file for a token of administrators, which the caller makes. Without the token nobody may
+  // copy a shard, because no caller comes over loopback. Empty: the configuration names a file.
+  std::string admin_token;
 };
 
 // Makes the files. `config` and `site` must have their defaults and absolute paths. Roles start

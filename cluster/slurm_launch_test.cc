@@ -149,6 +149,19 @@ TEST_F(SlurmLaunchTest, ScriptsHaveNoMarksLeftAndQuoteTheExecutable) {
   EXPECT_THAT(common, HasSubstr("\n  module load cuda\n"));
 }
 
+TEST_F(SlurmLaunchTest, AdministratorsHaveATokenAlsoIfTheConfigurationNamesNone) {
+  const SlurmLaunch launch = Launch(kConfig, "").value();
+  EXPECT_EQ(launch.admin_token, folder_ + "/slurm/launch/admin-token");
+  EXPECT_THAT(TextOf(launch, "cluster.textproto.in"),
+              HasSubstr(absl::StrCat("admin_token_file: \"", launch.admin_token, "\"\n")));
+  const std::string named = absl::StrReplaceAll(
+      kConfig, {{"token_file: \"token\"", "token_file: \"token\" admin_token_file: \"token\""}});
+  const SlurmLaunch other = Launch(named, "").value();
+  EXPECT_EQ(other.admin_token, "");
+  EXPECT_THAT(TextOf(other, "cluster.textproto.in"),
+              HasSubstr(absl::StrCat("admin_token_file: \"", folder_, "/token\"\n")));
+}
+
 TEST_F(SlurmLaunchTest, SecretsThatOthersMayReadAreRefused) {
   chmod((folder_ + "/token").c_str(), 0640);
   const absl::Status status = Launch(kConfig, "").status();

@@ -179,7 +179,7 @@ grpc::Status Security::CheckAdministrator(const grpc::ServerContextBase& context
   if (!has_admin_token_) {
     if (IsLocal(context.peer())) return grpc::Status::OK;
     return {grpc::StatusCode::PERMISSION_DENIED,
-            "administration from another machine needs security.admin_token_file"};
+            "administration over an address that is not loopback needs security.admin_token_file"};
   }
   if (admin_token_ != nullptr &&
       admin_token_->Accepts(kTokenPrefix, MetadataOf(context, kAdminKey))) {

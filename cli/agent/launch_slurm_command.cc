@@ -1,4 +1,5 @@
 #include <poll.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -108,6 +110,18 @@ void PrintDryRun(const SlurmLaunch& launch) {
   }
 }
 
+// Writes a new token, which only the owner can read: the folder of the file is theirs alone.
+absl::Status WriteToken(const std::string& path) {
+  constexpr ssize_t kBytes = 32;
+  std::string bytes(kBytes, '\0');
+  if (getrandom(bytes.data(), bytes.size(), 0) != kBytes) {
+    return absl::InternalError(absl::StrCat(path, ": no random numbers for a token"));
+  }
+  MMZ_RETURN_IF_ERROR(WriteFileAtomically(path, absl::BytesToHexString(bytes) + "\n"));
+  if (chmod(path.c_str(), 0600) == 0) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(path, ": cannot keep others from reading it"));
+}
+
 absl::Status WriteFiles(const SlurmLaunch& launch) {
   for (const std::string& folder : launch.folders) {
     std::error_code error;
@@ -123,7 +137,7 @@ absl::Status WriteFiles(const SlurmLaunch& launch) {
       return absl::InternalError(absl::StrCat(file.path, ": cannot make it executable"));
     }
   }
-  return absl::OkStatus();
+  return launch.admin_token.empty() ? absl::OkStatus() : WriteToken(launch.admin_token);
 }
 
 absl::StatusOr<ExitCode> SubmitAll(const SlurmLaunch& launch, const v1::SlurmSite& site) {

@@ -65,6 +65,22 @@ TEST_F(LaunchSlurm, TakesTheIdOutOfWhatSbatchSays) {
   EXPECT_THAT(ReadAll(folder_.Path("calls")), HasSubstr("--dependency=after:4711 "));
 }
 
+// Only with it a running shard may be copied: no role is called over loopback.
+TEST_F(LaunchSlurm, MakesATokenOfAdministratorsForTheirOwner) {
+  Replace("squeue", "exit 1");
+  Replace("sbatch", "echo 4711");
+  EXPECT_EQ(Launch().exit_code, 0);
+  const std::string file = folder_.Path("slurm/launch/admin-token");
+  EXPECT_EQ(std::filesystem::status(file).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  const std::string token = ReadAll(file);
+  EXPECT_EQ(token.size(), 64 + 1) << "32 bytes in hexadecimal digits, and a line break";
+  EXPECT_THAT(ReadAll(folder_.Path("slurm/launch/cluster.textproto.in")),
+              HasSubstr("launch/admin-token\"\n"));
+  EXPECT_EQ(Launch().exit_code, 0);
+  EXPECT_NE(ReadAll(file), token);
+}
+
 TEST_F(LaunchSlurm, AsksForTheIdIfSbatchSaysNone) {
   Replace("squeue", "exit 1");
   Replace("sbatch", "echo sbatch: nothing was submitted; echo today");
