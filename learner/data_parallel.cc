@@ -13,6 +13,8 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 #endif
 
+#include <net/if.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -44,6 +46,7 @@ namespace mallocmuzero {
 namespace {
 
 constexpr uint32_t kMaxProcesses = 4096;
+constexpr char kInterfaceVariable[] = "GLOO_SOCKET_IFNAME";
 
 // Calls a function that throws LibTorch's exceptions.
 absl::Status Guarded(absl::string_view what, const std::function<void()>& call) {
@@ -80,8 +83,25 @@ void QuietLibTorch() {
 #endif
 }
 
-// The address that Gloo listens on. By default it uses the address of the machine's name.
+// The network interface that an operator names for Gloo, by the variable that LibTorch has for it
+// in Python; "" if there is none.
+std::string GlooInterface() {
+  const char* name = std::getenv(kInterfaceVariable);
+  return name == nullptr ? "" : name;
+}
+
+absl::Status CheckGlooInterface() {
+  const std::string name = GlooInterface();
+  if (name.empty() || if_nametoindex(name.c_str()) != 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(kInterfaceVariable, ": no network interface '", name, "'"));
+}
+
+// The address that Gloo listens on. By default it uses the address of the machine's name, which may
+// be a loopback address.
 std::shared_ptr<gloo::transport::Device> GlooDevice(const HostPort& rendezvous) {
+  const std::string interface = GlooInterface();
+  if (!interface.empty()) return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
   return IsLoopback(rendezvous)
              ? c10d::ProcessGroupGloo::createDeviceForHostname(
                    rendezvous.host == "localhost" ? "127.0.0.1" : rendezvous.host)
@@ -207,6 +227,8 @@ absl::StatusOr<std::unique_ptr<DataParallel>> DataParallel::Connect(
     return absl::InvalidArgumentError(
         absl::StrCat("learner.rendezvous_address: ", options.address, ": host:port expected"));
   }
+  // NCCL has a variable of its own.
+  if (!MustRestart(options.device)) MMZ_RETURN_IF_ERROR(CheckGlooInterface());
   QuietLibTorch();
   const MeetingWatch watch;  // outlives a store that is left after an error
   auto group = std::make_unique<Group>();

@@ -45,8 +45,9 @@ struct DataParallelOptions {
 // thread-safe.
 class DataParallel {
  public:
-  // InvalidArgument if the options are out of range or two processes have the same device;
-  // Unavailable if the other processes do not come.
+  // InvalidArgument if the options are out of range, two processes have the same device, or the
+  // variable GLOO_SOCKET_IFNAME names no network interface; Unavailable if the other processes do
+  // not come.
   static absl::StatusOr<std::unique_ptr<DataParallel>> Connect(const DataParallelOptions& options);
 
   // The name of the GPU that this process computes on, which is unique in the world; "" for the

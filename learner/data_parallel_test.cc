@@ -40,6 +40,7 @@ using testing::TcpSocket;
 using testing::WorstDifference;
 
 constexpr char kAddressVariable[] = "DATA_PARALLEL_TEST_ADDRESS";
+constexpr char kInterfaceVariable[] = "GLOO_SOCKET_IFNAME";
 constexpr size_t kRows = 16;
 constexpr int kUpdates = 5;
 
@@ -317,6 +318,30 @@ TEST(DataParallel, MeetsAtAnIpv6Address) {
   EXPECT_EQ(number, 1);
   kill(peer, SIGKILL);
   EXPECT_EQ(ExitStatus(peer), SIGKILL);
+}
+
+TEST(DataParallel, MeetsOnTheNamedInterface) {
+  setenv(kInterfaceVariable, "lo", 1);
+  const std::string address = FreeAddress();
+  const pid_t peer = StartPeer("Sleeps", address);
+  const auto processes = Connect(0, address);
+  unsetenv(kInterfaceVariable);
+  EXPECT_TRUE(processes.ok()) << processes.status();
+  double number = 0;
+  if (processes.ok()) {
+    EXPECT_TRUE((*processes)->Maximum(absl::MakeSpan(&number, 1)).ok());
+  }
+  EXPECT_EQ(number, 1);
+  kill(peer, SIGKILL);
+  EXPECT_EQ(ExitStatus(peer), SIGKILL);
+}
+
+TEST(DataParallel, NamesAnInterfaceThatIsMissing) {
+  setenv(kInterfaceVariable, "no-such-one", 1);
+  const absl::Status status = Connect(0, FreeAddress()).status();
+  unsetenv(kInterfaceVariable);
+  EXPECT_EQ(status,
+            absl::InvalidArgumentError("GLOO_SOCKET_IFNAME: no network interface 'no-such-one'"));
 }
 
 TEST(DataParallel, NobodyComes) {
