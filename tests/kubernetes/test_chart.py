@@ -109,6 +109,14 @@ def test_addresses_are_those_of_pods_and_services(objects: list[Object]) -> None
         assert {"name": "rpc", "containerPort": int(port)} in container["ports"]
 
 
+def test_roles_listen_at_ipv6_addresses_if_asked_to() -> None:
+    config = chart.config_of(chart.render([*VALUE_SETS["small"], "listenHost=[::]"]))
+    for port in (7400, 7410):
+        assert f'  listen_address: "[::]:{port}"\n' in config
+    assert config.count('  metrics_address: "[::]:') == 4
+    assert "0.0.0.0" not in config
+
+
 def test_a_stop_does_not_end_the_job_of_a_learner(objects: list[Object]) -> None:
     # A Job takes the exit code 0 for its end, even if the node was drained or a probe has failed.
     job_sets = {each["metadata"]["name"] for each in of_kind(objects, "JobSet")}

@@ -7,6 +7,7 @@
 {{- define "mallocmuzero.configOf" -}}
 {{- $shards := .shards -}}
 {{- $root := .root -}}
+{{- $any := default "0.0.0.0" .root.Values.listenHost -}}
 {{- with .root -}}
 {{- include "mallocmuzero.check" . -}}
 {{- $security := .Values.security -}}
@@ -38,8 +39,8 @@ security {
 replay {
   name: {{ $name | quote }}
   address: "{{ $host }}:{{ int .port }}"
-  listen_address: "0.0.0.0:{{ int .port }}"
-  metrics_address: "0.0.0.0:{{ int .metricsPort }}"
+  listen_address: "{{ $any }}:{{ int .port }}"
+  metrics_address: "{{ $any }}:{{ int .metricsPort }}"
   data_dir: "/data/{{ $name }}"
   rate_limit {
     samples_per_insert: {{ .rateLimit.samplesPerInsert }}
@@ -55,8 +56,8 @@ replay {
 {{- with .Values.learner }}
 learner {
   address: "{{ include "mallocmuzero.learnerHost" $root }}:{{ int .port }}"
-  listen_address: "0.0.0.0:{{ int .port }}"
-  metrics_address: "0.0.0.0:{{ int .metricsPort }}"
+  listen_address: "{{ $any }}:{{ int .port }}"
+  metrics_address: "{{ $any }}:{{ int .metricsPort }}"
   run_dir: "/data/run"
   workloads: "/programs"
   processes: {{ int .processes }}
@@ -72,7 +73,7 @@ learner {
 actor {
   expected: {{ include "mallocmuzero.actors" $root }}
   threads: {{ int .threads }}
-  metrics_address: "0.0.0.0:{{ int .metricsPort }}"
+  metrics_address: "{{ $any }}:{{ int .metricsPort }}"
   spool_dir: "/data/spool"
   {{- if .gpus }}
   device: "cuda"
@@ -85,7 +86,7 @@ actor {
 {{- with .Values.reanalyse }}
 reanalyse {
   threads: {{ int .threads }}
-  metrics_address: "0.0.0.0:{{ int .metricsPort }}"
+  metrics_address: "{{ $any }}:{{ int .metricsPort }}"
   {{- if .gpus }}
   device: "cuda"
   {{- end }}
