@@ -27,6 +27,9 @@ if(MALLOCMUZERO_MOLD)
 endif()
 
 if(MALLOCMUZERO_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "MALLOCMUZERO_FUZZ: clang expected, which has libFuzzer; scripts/fuzz uses it")
+  endif()
   # All code is compiled for coverage, and a fuzzer finds errors in any of it.
   set(MALLOCMUZERO_SANITIZER address,undefined)
   add_compile_options(-fsanitize=fuzzer-no-link)
