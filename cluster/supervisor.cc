@@ -92,7 +92,9 @@ void Supervisor::StopUnwanted(absl::Span<const SupervisedProcess> wanted) {
     slot->next_start = absl::InfiniteFuture();
     slot->kill_at = SteadyNow() + std::max(options_.grace, slot->process.grace);
     options_.on_event(LogLevel::kInfo, absl::StrCat(slot->process.name, ": stops for good"));
-    if (slot->child != nullptr) slot->child->Signal(SIGTERM);
+    if (slot->child == nullptr) continue;
+    slot->child->Signal(SIGTERM);
+    slot->child->Signal(SIGCONT);  // for a process that is suspended, as in StopStage
   }
 }
 

@@ -154,6 +154,19 @@ TEST_F(SupervisorTest, FollowsAListThatChanges) {
               testing::AllOf(HasSubstr("a: stops for good"), HasSubstr("a: exited with code 0")));
 }
 
+TEST_F(SupervisorTest, StopsASuspendedProcessThatLeavesTheList) {
+  Add("a", absl::StrCat(kReady, "trap 'echo stop; exit 0' TERM; kill -STOP $$; ",
+                        "while :; do sleep 0.05; done"));
+  Add("b", absl::StrCat(kReady, "sleep 100"));
+  int looks = 0;
+  options_.refresh = [&]() -> std::optional<std::vector<SupervisedProcess>> {
+    if (++looks != 2) return std::nullopt;
+    return std::vector<SupervisedProcess>{options_.processes[1]};
+  };
+  EXPECT_TRUE(RunAll().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: stop"));
+}
+
 TEST_F(SupervisorTest, ANewProcessOfTheListCountsFromItsStart) {
   Add("a", absl::StrCat(kReady, "sleep 100"));
   options_.refresh = [&]() -> std::optional<std::vector<SupervisedProcess>> {
