@@ -18,7 +18,7 @@ v1::SlurmSite DefaultSlurmSite() {
   v1::SlurmSite site;
   site.set_name("mallocmuzero");
   site.set_shared_dir("slurm");
-  site.set_local_dir("${SLURM_TMPDIR:-/tmp}");
+  site.set_local_dir("${SLURM_TMPDIR:-/tmp/$USER}");
   site.set_local_shards(true);
   site.set_host_command("hostname -f");
   site.set_time_limit("24:00:00");

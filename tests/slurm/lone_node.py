@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pathlib
+import pwd
 import re
 import shutil
 import signal
@@ -100,7 +101,8 @@ class Node:
             (tools / name).write_text(text)
             (tools / name).chmod(0o755)
         self._environment = {
-            **os.environ,
+            # As in a job with --export=NIL.
+            **{name: value for name, value in os.environ.items() if name != "USER"},
             "PATH": f"{tools}:{os.environ['PATH']}",
             "LOCAL": str(self.scratch),
             "SLURM_JOB_ID": "7",

@@ -82,6 +82,14 @@ def test_a_local_folder_that_depends_on_the_working_directory_is_refused(
     assert "local_dir is 'disk' on node-1; a path from / expected" in log
 
 
+def test_the_local_folder_may_name_the_user(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, settings={"LOCAL": f"{tmp_path}/$USER"})
+    node.run("actor")
+    config = (node.shared / "configs/actor.0.textproto").read_text()
+    user = pwd.getpwuid(os.getuid()).pw_name
+    assert f'spool_dir: "{tmp_path}/{user}/test/spool.0"' in config
+
+
 def test_a_stopped_shard_is_in_the_shared_folder(node: Node) -> None:
     node.run("replay")
     copy = (node.shared / "shards/a/copy").read_text().strip()
