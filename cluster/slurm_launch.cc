@@ -106,7 +106,7 @@ absl::Status Check(const v1::ClusterConfig& config, const Security& security) {
 
 // The texts that stand for the marks of the templates.
 Replacements MakeReplacements(const v1::ClusterConfig& config, const v1::SlurmSite& site,
-                              const std::string& executable) {
+                              const std::string& executable, const std::string& slurm_commands) {
   std::vector<std::string> names;
   std::vector<std::string> ports;
   std::vector<std::string> metrics_ports;
@@ -144,6 +144,7 @@ Replacements MakeReplacements(const v1::ClusterConfig& config, const v1::SlurmSi
       {"@LOST_NODE_SECONDS@", absl::StrCat(site.lost_node_seconds())},
       {"@GOES_ON@", site.continue_after_time_limit() ? "1" : "0"},
       {"@RESCUE_OPTIONS@", RescueOptions(site.replay())},
+      {"@SLURM_COMMANDS@", Quote(slurm_commands)},
       {"@SHARD_COUNT@", absl::StrCat(config.replay_size())},
       {"@PROCESSES@", absl::StrCat(learner.processes())},
       {"@ACTORS@", absl::StrCat(config.actor().count())},
@@ -162,9 +163,10 @@ Replacements MakeReplacements(const v1::ClusterConfig& config, const v1::SlurmSi
 
 absl::StatusOr<SlurmLaunch> MakeSlurmLaunch(const v1::ClusterConfig& config,
                                             const v1::SlurmSite& site, const Security& security,
-                                            const std::string& executable) {
+                                            const std::string& executable,
+                                            const std::string& slurm_commands) {
   MMZ_RETURN_IF_ERROR(Check(config, security));
-  const Replacements replacements = MakeReplacements(config, site, executable);
+  const Replacements replacements = MakeReplacements(config, site, executable, slurm_commands);
   const std::string& shared = site.shared_dir();
   const std::string folder = absl::StrCat(shared, "/launch");
   SlurmLaunch launch = {.servers_script = folder + "/servers.sbatch",

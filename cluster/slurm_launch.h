@@ -41,11 +41,13 @@ struct SlurmLaunch {
 };
 
 // Makes the files. `config` and `site` must have their defaults and absolute paths. Roles start
-// `executable` unless `site` has another command. InvalidArgument if the configuration cannot run
+// `executable` unless `site` has another command. They look for Slurm's commands in
+// `slurm_commands`, too, unless it is empty. InvalidArgument if the configuration cannot run
 // on several machines, or if a file with a secret is readable for others than its owner.
 absl::StatusOr<SlurmLaunch> MakeSlurmLaunch(const v1::ClusterConfig& config,
                                             const v1::SlurmSite& site, const Security& security,
-                                            const std::string& executable);
+                                            const std::string& executable,
+                                            const std::string& slurm_commands);
 
 }  // namespace mallocmuzero
 

@@ -68,7 +68,8 @@ class SlurmLaunchTest : public testing::Test {
   absl::StatusOr<SlurmLaunch> Launch(const std::string& config, const std::string& site) const {
     const v1::ClusterConfig parsed = Config(config).value();
     const std::shared_ptr<const Security> security = Security::Load(parsed.security(), "/").value();
-    return MakeSlurmLaunch(parsed, Site(site).value(), *security, "/opt/it's/mallocmuzero");
+    return MakeSlurmLaunch(parsed, Site(site).value(), *security, "/opt/it's/mallocmuzero",
+                           "/opt/slurm/bin");
   }
 
   static std::string TextOf(const SlurmLaunch& launch, const std::string& name) {
@@ -146,6 +147,7 @@ TEST_F(SlurmLaunchTest, ScriptsHaveNoMarksLeftAndQuoteTheExecutable) {
   EXPECT_THAT(common, HasSubstr(R"(mallocmuzero=('/opt/it'\''s/mallocmuzero'))"));
   EXPECT_THAT(common, HasSubstr("shards=(a b)"));
   EXPECT_THAT(common, HasSubstr("shard_metrics_ports=(9465 '')"));
+  EXPECT_THAT(common, HasSubstr("slurm_commands='/opt/slurm/bin' "));
   EXPECT_THAT(common, HasSubstr("\n  module load cuda\n"));
 }
 

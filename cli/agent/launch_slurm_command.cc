@@ -1,9 +1,11 @@
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <memory>
@@ -55,6 +57,18 @@ absl::StatusOr<std::string> RunSlurm(const std::vector<std::string>& command) {
   absl::StripAsciiWhitespace(&output);
   if ((*child)->exit_code() == 0) return output;
   return absl::UnavailableError(absl::StrCat(absl::StrJoin(command, " "), ": ", output));
+}
+
+// The folder of Slurm's commands, from PATH; "" if it is not there.
+std::string SlurmCommands() {
+  const char* path = std::getenv("PATH");
+  for (const absl::string_view folder : absl::StrSplit(path == nullptr ? "" : path, ':')) {
+    const std::string command = absl::StrCat(folder, "/sbatch");
+    if (command.front() == '/' && folder.size() > 1 && access(command.c_str(), X_OK) == 0) {
+      return std::string(folder);
+    }
+  }
+  return "";
 }
 
 // The job in the file if Slurm still has it; an empty text otherwise.
@@ -179,7 +193,7 @@ absl::StatusOr<ExitCode> RunLaunchSlurm(const SlurmFlags& flags) {
   const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return absl::InternalError(absl::StrCat("/proc/self/exe: ", error.message()));
   const absl::StatusOr<SlurmLaunch> launch =
-      MakeSlurmLaunch(loaded->config, *site, *loaded->security, binary.string());
+      MakeSlurmLaunch(loaded->config, *site, *loaded->security, binary.string(), SlurmCommands());
   if (!launch.ok()) return launch.status();
   if (flags.dry_run) {
     PrintDryRun(*launch);

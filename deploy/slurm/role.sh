@@ -377,7 +377,10 @@ if [ "$role" = rescue ]; then
 fi
 
 describe_role
+# Lines of a site may use variables that nothing sets, as those of /etc/profile do.
+set +u
 set_up
+set -u
 say "$name: job ${SLURM_JOB_ID:-none} on $node, restart ${SLURM_RESTART_COUNT:-0}," \
   "GPUs ${CUDA_VISIBLE_DEVICES:-none}"
 if [ -n "$first_port" ]; then

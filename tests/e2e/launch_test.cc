@@ -63,6 +63,9 @@ TEST_F(LaunchSlurm, TakesTheIdOutOfWhatSbatchSays) {
   EXPECT_THAT(result.out, HasSubstr("jobs   4711 4711\n"));
   EXPECT_THAT(result.out, HasSubstr("stop   scancel 4711 4711\n"));
   EXPECT_THAT(ReadAll(folder_.Path("calls")), HasSubstr("--dependency=after:4711 "));
+  // Jobs do not have the PATH of the launch.
+  EXPECT_THAT(ReadAll(folder_.Path("slurm/launch/common.sh")),
+              HasSubstr(absl::StrCat("slurm_commands='", folder_.Path("bin"), "'")));
 }
 
 // Only with it a running shard may be copied: no role is called over loopback.

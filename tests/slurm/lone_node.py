@@ -38,6 +38,7 @@ case "$1" in
     ;;
   actor) trap 'echo spooled >>"$LOCAL/spool.0/actor-0.spool"; exit 0' TERM ;;
 esac
+echo "$PATH" >"$LOCAL/path"
 echo $$ >>"$LOCAL/started"
 while :; do sleep 0.05; done
 """

@@ -90,6 +90,18 @@ def test_the_local_folder_may_name_the_user(tmp_path: pathlib.Path) -> None:
     assert f'spool_dir: "{tmp_path}/{user}/test/spool.0"' in config
 
 
+def test_a_role_finds_slurm_where_the_launch_has_found_it(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, settings={"SLURM_COMMANDS": "'/opt/slurm/bin'"})
+    node.run("actor")
+    assert (node.scratch / "path").read_text().endswith(":/opt/slurm/bin\n")
+
+
+def test_lines_of_the_site_may_use_variables_that_nothing_sets(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, settings={"SETUP": '  PATH="$PATH$NO_SUCH_VARIABLE:/site"'})
+    node.run("actor")
+    assert (node.scratch / "path").read_text().endswith(":/site\n")
+
+
 def test_a_stopped_shard_is_in_the_shared_folder(node: Node) -> None:
     node.run("replay")
     copy = (node.shared / "shards/a/copy").read_text().strip()
