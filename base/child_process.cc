@@ -20,6 +20,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/signal_handlers.h"
+#include "base/status_macros.h"
 
 namespace mallocmuzero {
 namespace {
@@ -190,11 +191,27 @@ absl::StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   if (child->pid_ < 0)
     return absl::InternalError(absl::StrCat("cannot start a process: ", std::strerror(error)));
   // Calls the kernel directly, because glibc 2.36 declares pidfd_open() without C linkage.
-  child->pidfd_ = syscall(SYS_pidfd_open, child->pid_, 0);
-  if (child->pidfd_ < 0) {
-    return absl::InternalError(absl::StrCat("pidfd_open: ", std::strerror(errno)));
-  }
+  child->exit_ = syscall(SYS_pidfd_open, child->pid_, 0);
+  if (child->exit_ < 0) MMZ_RETURN_IF_ERROR(child->WatchByThread());
   return child;
+}
+
+// Linux before 5.3 and some sandboxes have no pidfd_open(). A thread then waits for the end of the
+// child, and closes its end of a pipe.
+absl::Status ChildProcess::WatchByThread() {
+  Pipe exit;
+  if (!Open(exit)) {
+    return absl::InternalError(absl::StrCat("cannot create a pipe: ", std::strerror(errno)));
+  }
+  exit_ = exit.read;
+  watcher_ = std::thread([pid = pid_, end = exit.write] {
+    siginfo_t ended = {};
+    // WNOWAIT leaves the child to HasEnded.
+    while (waitid(P_PID, pid, &ended, WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+    }
+    close(end);
+  });
+  return absl::OkStatus();
 }
 
 ChildProcess::~ChildProcess() {
@@ -204,7 +221,8 @@ ChildProcess::~ChildProcess() {
     }
     Disown(pid_);
   }
-  Close(pidfd_);
+  if (watcher_.joinable()) watcher_.join();
+  Close(exit_);
   Close(output_);
   Close(ready_);
 }

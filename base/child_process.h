@@ -7,8 +7,10 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace mallocmuzero {
@@ -40,7 +42,7 @@ class ChildProcess {
   // Descriptors for poll(2), owned by this object. They become readable when the child has written
   // output, when it has ended, and when it is ready or can no longer become ready.
   int output_fd() const { return output_; }
-  int exit_fd() const { return pidfd_; }
+  int exit_fd() const { return exit_; }
   int ready_fd() const { return ready_; }
 
   // Returns what the child has written to stdout and stderr since the last call. Does not block.
@@ -62,13 +64,15 @@ class ChildProcess {
 
  private:
   ChildProcess() = default;
+  absl::Status WatchByThread();
 
   pid_t pid_ = -1;
-  int pidfd_ = -1;
+  int exit_ = -1;
   int output_ = -1;
   int ready_ = -1;
   bool is_ready_ = false;
   int exit_code_ = -1;
+  std::thread watcher_;
 };
 
 }  // namespace mallocmuzero
