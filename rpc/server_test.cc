@@ -141,6 +141,7 @@ TEST_F(RpcServerTest, TheProxyForDownloadsGetsNoCalls) {
   setenv("http_proxy", "http://127.0.0.1:1", /*replace=*/1);
   EXPECT_TRUE(answers());
   setenv("grpc_proxy", "http://127.0.0.1:1", /*replace=*/1);
+  for (const char* exceptions : {"no_grpc_proxy", "no_proxy"}) unsetenv(exceptions);
   EXPECT_FALSE(answers());
   unsetenv("http_proxy");
   unsetenv("grpc_proxy");
