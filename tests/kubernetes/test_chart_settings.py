@@ -135,6 +135,7 @@ def test_pods_restart_for_other_settings_but_not_for_more_actors_or_shards() -> 
         (["fullnameOverride=m", "nameOverride=two words"], "'two words' does not match pattern"),
         (["replay.shards=0"], "minimum: got 0, want 1"),
         (["actor.env[0].value=v"], "missing property 'name'"),
+        (["actor.env[0].name=n", "actor.env[0].value=1"], "got number, want string"),
         (["replay.terminationGracePeriodSeconds=5"], "minimum: got 5, want 10"),
         (["security.allowInsecureNetwork=false"], "security: set tls.serverSecret"),
         (["learner.gpus=1", "learner.config=devices: 1"], "learner.config: no devices expected"),
