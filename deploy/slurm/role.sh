@@ -31,7 +31,7 @@ readonly scratch
 
 # "limit" once the time limit is near, "asked" after another request to stop.
 stopping=
-child= assembled= has_data=  # has_data is 1 once the shard's newest data are at $data
+child= assembled= written= has_data=  # has_data is 1 once the shard's newest data are at $data
 trap 'stopping=limit' USR1
 trap 'stopping=${stopping:-asked}' TERM
 # The log ends if the node with the batch script is lost. Data must be saved nevertheless.
@@ -81,7 +81,7 @@ assemble() {
 
 write_config() {
   missing="room in $shared/configs"
-  printf '%s\n' "$assembled" >"$config.new" && mv -f "$config.new" "$config"
+  printf '%s\n' "$assembled" >"$config.new" && mv -f "$config.new" "$config" && written=$assembled
 }
 
 # Chooses ports, announces the addresses, and waits until the configuration is complete.
@@ -123,7 +123,7 @@ withdraw_target() {
 # Every role asks this once a second, so it writes nothing to the shared folder.
 config_has_changed() {
   local missing
-  [ "$role" != replay ] && assemble && [ "$assembled" != "$(<"$config")" ]
+  [ "$role" != replay ] && assemble && [ "$assembled" != "$written" ]
 }
 
 # Whether another process has announced itself under the address of this role: Slurm has started the
