@@ -31,7 +31,7 @@ readonly scratch
 
 # "limit" once the time limit is near, "asked" after another request to stop.
 stopping=
-child= assembled= written= has_data=  # has_data is 1 once the shard's newest data are at $data
+child= host= assembled= written= has_data=  # has_data is 1 once the shard's newest data are at $data
 trap 'stopping=limit' USR1
 trap 'stopping=${stopping:-asked}' TERM
 # The log ends if the node with the batch script is lost. Data must be saved nevertheless.
@@ -48,6 +48,14 @@ await_child() {
 }
 
 # ---- Addresses and the configuration ----
+
+# Sets $host to the name of this node for others. It stays if host_command prints none later.
+know_host() {
+  local printed
+  printed=$(host_of_this_node)
+  host=${printed:-$host}
+  [ -n "$host" ]
+}
 
 # Prints the first port from $1 on at which nothing answers on this node.
 free_port() {
@@ -87,7 +95,7 @@ write_config() {
 # Chooses ports, announces the addresses, and waits until the configuration is complete.
 configure() {
   local port missing
-  host=$(host_of_this_node)
+  know_host
   metrics_address=
   if [ -n "$metrics_port" ]; then
     port=$(free_port $((metrics_port + number)))
@@ -322,6 +330,14 @@ run_until_stopped() {
   return 0
 }
 
+# Ends the role for the reason $1. The job of the servers queues itself again, and so does that of an
+# actor.
+cannot_begin() {
+  say "$name: $1"
+  [ "$role" != actor ] || requeue
+  exit 1
+}
+
 # Sets the facts of the role: its name, arguments, address and ports.
 describe_role() {
   index=${SLURM_PROCID:-0}
@@ -383,9 +399,9 @@ set_up
 set -u
 say "$name: job ${SLURM_JOB_ID:-none} on $node, restart ${SLURM_RESTART_COUNT:-0}," \
   "GPUs ${CUDA_VISIBLE_DEVICES:-none}"
+know_host || cannot_begin "host_command prints no name of $node"
 if [ -n "$first_port" ]; then
   # An earlier process of this role sees by this that it is replaced, before its data are taken.
-  host=$(host_of_this_node)
   address=$host:$(free_port "$first_port")
   publish "$address_key" "$address"
 fi
@@ -394,10 +410,7 @@ if prepare; then
   run_until_stopped
   code=$?
 elif [ -z "$stopping" ]; then
-  say "$name: cannot begin on $node"
-  # The servers' job queues itself again.
-  [ "$role" != actor ] || requeue
-  exit 1
+  cannot_begin "cannot begin on $node"
 fi
 withdraw_target
 # Slurm sends further signals while the data are being saved.

@@ -90,6 +90,16 @@ def test_the_local_folder_may_name_the_user(tmp_path: pathlib.Path) -> None:
     assert f'spool_dir: "{tmp_path}/{user}/test/spool.0"' in config
 
 
+def test_a_role_whose_node_has_no_name_says_so(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, settings={"HOST_COMMAND": "true"})
+    process = node.start("learner")
+    log = process.communicate(timeout=PATIENCE_SECONDS)[0]
+    # Not 2, the code of a mistake that ends the cluster: names may not be resolved for a moment.
+    assert process.returncode == 1
+    assert "learner: host_command prints no name of node-1" in log
+    assert not (node.shared / "addresses/learner").read_text().startswith(":")
+
+
 def test_a_role_finds_slurm_where_the_launch_has_found_it(tmp_path: pathlib.Path) -> None:
     node = Node(tmp_path, settings={"SLURM_COMMANDS": "'/opt/slurm/bin'"})
     node.run("actor")
