@@ -31,7 +31,7 @@ readonly scratch
 
 # "limit" once the time limit is near, "asked" after another request to stop.
 stopping=
-child= host= assembled= written= has_data=  # has_data is 1 once the shard's newest data are at $data
+child= assembled= written= has_data=  # has_data is 1 once the shard's newest data are at $data
 trap 'stopping=limit' USR1
 trap 'stopping=${stopping:-asked}' TERM
 # The log ends if the node with the batch script is lost. Data must be saved nevertheless.
@@ -48,23 +48,6 @@ await_child() {
 }
 
 # ---- Addresses and the configuration ----
-
-# Sets $host to the name of this node for others. It stays if host_command prints none later.
-know_host() {
-  local printed
-  printed=$(host_of_this_node)
-  host=${printed:-$host}
-  [ -n "$host" ]
-}
-
-# Prints the first port from $1 on at which nothing answers on this node.
-free_port() {
-  local port
-  for ((port = $1; port < $1 + 200; ++port)); do
-    (exec 3<>"/dev/tcp/$host/$port") 2>/dev/null || break
-  done
-  echo "$port"
-}
 
 publish() { write_file "$shared/addresses/$1" "$2"; }
 
