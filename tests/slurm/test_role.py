@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import pathlib
+import pwd
 import signal
 import subprocess
 from collections.abc import Iterator
