@@ -95,14 +95,6 @@ std::vector<Candidate> FindCandidates(const ProgramRules& rules,
 
 }  // namespace
 
-double SavingsDensityUnit(const Program& program, IndexSpan<AccessIndex, const double> savings,
-                          double cycles) {
-  double all_savings = 0;
-  for (const double saving : savings) all_savings += std::max(0.0, saving);
-  return all_savings /
-         (static_cast<double>(program.hardware().fast_memory_bytes()) * std::max(1.0, cycles));
-}
-
 IndexVector<AccessIndex, KeepValue> FindKeepValues(const ProgramRules& rules,
                                                    IndexSpan<AccessIndex, const double> savings) {
   const IndexVector<InstructionIndex, double> elapsed = CyclesBefore(rules.program());

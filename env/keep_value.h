@@ -27,11 +27,6 @@ struct KeepValue {
   double occupied = 0;
 };
 
-// The density of a program whose savings are spread evenly over all bytes of the fast memory for
-// `cycles`. Negative savings count as 0.
-double SavingsDensityUnit(const Program& program, IndexSpan<AccessIndex, const double> savings,
-                          double cycles);
-
 // By access. `savings` are the cycles that each access saves in fast memory, over all executions.
 // In O(n log n).
 IndexVector<AccessIndex, KeepValue> FindKeepValues(const ProgramRules& rules,

@@ -34,6 +34,14 @@ IndexVector<AccessIndex, double> FindLastSavings(const Program& program) {
   return SavingsAmong(program, AllAccesses);
 }
 
+double SavingsDensityUnit(const Program& program, IndexSpan<AccessIndex, const double> savings,
+                          double cycles) {
+  double all_savings = 0;
+  for (const double saving : savings) all_savings += std::max(0.0, saving);
+  return all_savings /
+         (static_cast<double>(program.hardware().fast_memory_bytes()) * std::max(1.0, cycles));
+}
+
 IndexVector<InstructionIndex, double> CyclesBefore(const Program& program) {
   IndexVector<InstructionIndex, double> elapsed(1, 0);
   for (const InstructionIndex i : program.instructions().indices()) {

@@ -21,6 +21,11 @@ double SavingAmong(const Program& program, InstructionIndex instruction, uint32_
 IndexVector<AccessIndex, double> FindSavings(const Program& program);
 IndexVector<AccessIndex, double> FindLastSavings(const Program& program);
 
+// The savings for each byte and cycle if they are spread evenly over all bytes of the fast memory
+// for `cycles`. Negative savings count as 0.
+double SavingsDensityUnit(const Program& program, IndexSpan<AccessIndex, const double> savings,
+                          double cycles);
+
 // Cycles with everything in HBM, over all executions: entry i is the sum of all instructions before
 // instruction i, and the last entry the sum of all instructions.
 IndexVector<InstructionIndex, double> CyclesBefore(const Program& program);
