@@ -137,7 +137,7 @@ void ChainPlanner::Reach(const BufferChain& chain, size_t k, const Arrivals& arr
   Arrival fast = arrivals[kHbm];
   fast.worth -= link.kind == AccessKind::kWrite ? 0 : CopyIn(chain, link);
   fast.step.copied_in = link.kind != AccessKind::kWrite;
-  if (arrivals[kBoth].worth > fast.worth) fast = arrivals[kBoth];
+  if (arrivals[kBoth].worth >= fast.worth) fast = arrivals[kBoth];
   fast.worth -= here;
   fast.step.in_fast_memory = true;
 
@@ -245,7 +245,10 @@ void ChainPlanner::UsePlan(const BufferChain& chain, State last, Usage& usage) c
     const ChainLink& link = chain.links[k];
     const Step& step = steps_[k][state];
     const InstructionIndex begin = GapBegin(chain, k);
-    if (step.held) UseHold(chain, begin, link.instruction, usage);
+    if (step.held) {
+      UseHold(chain, begin, link.instruction, usage);
+      usage.stays[link.access] = 1;
+    }
     if (step.written_back) UseWriteBack(chain, TimeBefore(chain, k, step.held), usage);
     if (step.copied_in) UseCopyIn(chain, link, usage);
     if (step.in_fast_memory && PaysForInstruction(chain, k)) {

@@ -25,6 +25,8 @@ struct Usage {
   IndexVector<InstructionIndex, double>
       bandwidth;                              // bytes that copies move during each instruction
   IndexVector<AccessIndex, double> accesses;  // 1 for each access in fast memory
+  // 1 for each access up to which the value stays in fast memory from the access before.
+  IndexVector<AccessIndex, double> stays;
 };
 
 // Finds plans by dynamic programming over the accesses of one buffer. After each access the value

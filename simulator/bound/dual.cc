@@ -21,13 +21,18 @@ Dual::Dual(const Program& program, const Counted& counted)
   }
 }
 
-Prices Dual::FirstPrices() const {
+Prices Dual::FirstPrices(double memory_share) const {
   Prices prices;
   prices.memory.assign(program_.instruction_count(), 0);
   for (IndexVector<InstructionIndex, double>& large : prices.large)
     large.assign(program_.instruction_count(), 0);
   prices.bandwidth.assign(program_.instruction_count(), 0);
   prices.access = FindSavings(program_);
+  const IndexVector<InstructionIndex, double> before = CyclesBefore(program_);
+  const double rent = memory_share * SavingsDensityUnit(program_, prices.access, before.back());
+  for (const InstructionIndex i : program_.instructions().indices()) {
+    if (counts_memory_[i] != 0) prices.memory[i] = rent * (before[i + 1] - before[i]);
+  }
   return prices;
 }
 
@@ -37,6 +42,7 @@ double Dual::Evaluate(const Prices& prices, Prices& subgradient) {
   for (IndexVector<InstructionIndex, double>& large : usage_.large_change) large.assign(n + 1, 0);
   usage_.bandwidth.assign(n, 0);
   usage_.accesses.assign(program_.access_count(), 0);
+  usage_.stays.assign(program_.access_count(), 0);
   chosen_.assign(program_.access_count(), 0);
   double value = 0;
   planner_.SetPrices(prices);

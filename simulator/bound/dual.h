@@ -37,13 +37,17 @@ class Dual {
   // The cycles that are saved if fast memory holds every tensor and copies take no time.
   double UnlimitedSavedCycles() const { return instructions_.most_saved(); }
 
-  // Prices of 0 for memory and bandwidth, and for each access what it saves alone.
-  Prices FirstPrices() const;
+  // Prices of 0 for bandwidth, and for each access what it saves alone. The price of memory is this
+  // share of the rent at which all savings together pay for all of the memory all of the time.
+  Prices FirstPrices(double memory_share) const;
 
   // The most that a price of bandwidth may be, by instruction.
   const IndexVector<InstructionIndex, double>& wait_prices() const { return wait_prices_; }
 
   double capacity() const { return capacity_; }
+
+  // What the best plans of the buffers use at the prices of the last Evaluate.
+  const Usage& usage() const { return usage_; }
 
  private:
   const Program& program_;
