@@ -24,11 +24,9 @@ constexpr int kPatience = 3;
 // game.
 constexpr uint64_t kEmptyTries = 1000;
 
-// Movable accesses of a window. A program with at most kLongestWhole is one window; windows help
-// only longer ones reliably. docs/search-scaling-history.md has measurements, and the programs on
-// which the constants of windows were chosen.
+// Movable accesses of a window. docs/search-scaling-history.md has measurements, and the programs
+// on which the constants of windows were chosen.
 constexpr uint32_t kWindow = 64;
-constexpr uint32_t kLongestWhole = 4096;
 
 // Windows whose gains are settled by one game, at most.
 constexpr uint32_t kMostUnsettled = 64;
@@ -83,7 +81,8 @@ absl::StatusOr<PlayedPlan> LocalSearchSolver::Improve(const ProgramFacts& facts,
 
 LocalSearch::LocalSearch(const NeighbourhoodTables& tables, uint64_t seed, SearchBudget& budget,
                          PlanExchange* exchange)
-    : meter_(budget),
+    : facts_(tables.facts()),
+      meter_(budget),
       exchange_(exchange),
       random_(seed),
       neighbourhood_(tables),
@@ -92,7 +91,8 @@ LocalSearch::LocalSearch(const NeighbourhoodTables& tables, uint64_t seed, Searc
 PlayedPlan LocalSearch::Run(absl::Span<const PlayedPlan> starts) {
   best_ = BestOf(starts);
   if (neighbourhood_.empty() || IsOver()) return best_;
-  if (is_long()) {  // the time to climb from several starts grows with the square of the length
+  if (facts_.is_long()) {  // the time to climb from several starts grows with the square of the
+                           // length
     incumbent_.Reset(best_.plan);
     SearchWindows();
     return best_;
@@ -105,8 +105,6 @@ PlayedPlan LocalSearch::Run(absl::Span<const PlayedPlan> starts) {
   }
   return best_;
 }
-
-bool LocalSearch::is_long() const { return neighbourhood_.size() > kLongestWhole; }
 
 void LocalSearch::Select(std::vector<PlayedPlan> climbers) {
   constexpr size_t kClimbers = 4;
@@ -238,7 +236,7 @@ void LocalSearch::Follow() {
   std::optional<Plan> plan = exchange_->BetterThan(cycles);
   if (!plan) return;
   incumbent_.Reset(*std::move(plan));
-  if (is_long()) TryOwnGains();
+  if (facts_.is_long()) TryOwnGains();
   Remember();
 }
 

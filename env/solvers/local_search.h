@@ -45,9 +45,6 @@ class LocalSearch {
   PlayedPlan Run(absl::Span<const PlayedPlan> starts);
 
  private:
-  // Whether the program is too long to be searched as a whole.
-  bool is_long() const;
-
   // --- The search of a program as a whole ---
 
   void Select(std::vector<PlayedPlan> climbers);
@@ -109,6 +106,7 @@ class LocalSearch {
   // Keeps the incumbent if it is the best plan so far. It must be exact.
   void Remember();
 
+  const ProgramFacts& facts_;
   BudgetMeter meter_;
   PlanExchange* exchange_;
   Random random_;

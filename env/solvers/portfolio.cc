@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "env/solvers/greedy.h"
 #include "env/solvers/local_search.h"
+#include "env/solvers/relaxed_plans.h"
 #include "env/solvers/rent_plans.h"
 #include "env/solvers/solution.h"
 #include "env/solvers/xla_like.h"
@@ -19,6 +20,7 @@ namespace {
 // Shares of the time that is left when a proposer begins. They bind in programs whose games take
 // long; local search has the rest. The agent uses its share up.
 constexpr double kOneGameShare = 0.1;
+constexpr double kRelaxedShare = 0.1;
 constexpr double kRentShare = 0.2;
 constexpr double kAgentShare = 0.12;
 constexpr double kAgentShareInPortfolio = 0.1;
@@ -71,12 +73,14 @@ absl::StatusOr<StartingPlans> UsualStartingPlans(const ProgramFacts& facts, doub
   static const GreedySolver greedy;
   static const XlaLikeSolver xla_like;
   static const FollowDefaultSolver follow_default;
+  static const RelaxedSolver relaxed;
   static const RentSolver rent;
   std::vector<Proposer> proposers = {
       {&greedy, kOneGameShare}, {&xla_like, kOneGameShare}, {&follow_default, kOneGameShare}};
   const Solver* agent = budget.options().agent;
   if (agent != nullptr && agent_share > 0) proposers.push_back({agent, agent_share});
   proposers.push_back({&rent, kRentShare});
+  if (facts.is_long()) proposers.push_back({&relaxed, kRelaxedShare});
   return MakeStartingPlans(facts, proposers, seed, budget);
 }
 

@@ -11,6 +11,7 @@ ProgramFacts::ProgramFacts(const ProgramRules& rules)
       position_of_(rules.access_count()),
       savings_(FindSavings(rules.program())),
       cycles_before_(CyclesBefore(rules.program())) {
+  for (const AccessIndex a : program().accesses().indices()) movable_count_ += IsMovable(a) ? 1 : 0;
   for (const ValueIndex v : values_.indices()) {
     for (uint32_t k = 0; k < values_[v].accesses.size(); ++k) {
       value_of_[values_[v].accesses[k]] = v;

@@ -41,13 +41,20 @@ class ProgramFacts {
     return !rules_.buffer(program().accesses()[access].buffer).stays_in_hbm;
   }
 
+  // Whether the program is too long to be searched as a whole.
+  bool is_long() const { return movable_count_ > kLongestWhole; }
+
  private:
+  // Movable accesses. Windows help only longer programs reliably (docs/search-scaling-history.md).
+  static constexpr uint32_t kLongestWhole = 4096;
+
   const ProgramRules& rules_;
   IndexVector<ValueIndex, Value> values_;
   IndexVector<AccessIndex, ValueIndex> value_of_;
   IndexVector<AccessIndex, uint32_t> position_of_;
   IndexVector<AccessIndex, double> savings_;
   IndexVector<InstructionIndex, double> cycles_before_;
+  uint32_t movable_count_ = 0;
 };
 
 }  // namespace mallocmuzero
