@@ -21,7 +21,7 @@ import subprocess
 from collections.abc import Sequence
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TIMES = (0.1, 0.3, 1.0, 3.0, 10.0)
+TIMES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 # A seed with which the builds are fewer points apart than this is no win of either.
 LEAST_POINTS = 0.005
