@@ -96,17 +96,19 @@ class GeometryCheck {
 
   void CheckCopyInOneLoop(size_t k) {
     const Interval& it = mapping_.intervals[k];
-    const auto check = [&](absl::string_view direction, InstructionIndex start,
-                           InstructionIndex done) {
+    const auto check = [&](absl::string_view what, InstructionIndex start, InstructionIndex done) {
       if (start < 0 || LoopOfPointBefore(start) == LoopOfPointBefore(done)) return;
       report_.Add(
           Rule::kCopyAcrossLoop, k,
-          absl::StrCat(report_.DescribeInterval(k), ": its copy ", direction, " starts before ",
+          absl::StrCat(report_.DescribeInterval(k), ": ", what, " starts before ",
                        report_.DescribeInstruction(start), " and ends before ",
                        report_.DescribeInstruction(done), ", which are not in the same loop"));
     };
-    check("in", it.copy_in_start, it.copy_in_done);
-    check("out", it.copy_out_start, it.copy_out_done);
+    check("its copy in", it.copy_in_start, it.copy_in_done);
+    for (const CopySlice& slice : it.copy_in_slices) {
+      check("a slice of its copy in", slice.start, it.copy_in_done);
+    }
+    check("its copy out", it.copy_out_start, it.copy_out_done);
   }
 
   // Points in time. 3i: until the copies have finished that were queued earlier and are waited for

@@ -120,6 +120,34 @@ TEST(SlicedCopies, AreNotThereBeforeTheirLastSliceIsQueued) {
   EXPECT_THAT(violations(1), BreaksOnly(Rule::kCopySourceStale));
 }
 
+// Every pass of a loop would copy a slice that starts in it, but the wait is behind the loop:
+//   0: nothing  1: begin  2: nothing  3: end  4: read
+TEST(SlicedCopies, StartAllTheirSlicesInTheLoopInWhichTheyEnd) {
+  ProgramBuilder builder;
+  const BufferIndex sliced = builder.AddBuffer(128, {.live_in = true});
+  builder.AddInstruction(10);
+  builder.BeginLoop(5);
+  builder.AddInstruction(10);
+  builder.EndLoop();
+  builder.AddInstruction(10, {Read(sliced)});
+  const Program program = builder.Build();
+  const auto violations = [&](InstructionIndex second) {
+    return Validate(program, MakeMapping(program,
+                                         {{.buffer = sliced,
+                                           .first = 0,
+                                           .last = 4,
+                                           .copy_in_start = 0,
+                                           .copy_in_done = 4,
+                                           .copy_in_slices = {{0, 64}, {second, 64}}}},
+                                         {0}));
+  };
+  // The point before the begin marker is outside the loop, the point before the end marker inside.
+  EXPECT_THAT(violations(1), IsEmpty());
+  EXPECT_THAT(violations(2), BreaksOnly(Rule::kCopyAcrossLoop));
+  EXPECT_THAT(violations(3), BreaksOnly(Rule::kCopyAcrossLoop));
+  EXPECT_THAT(violations(4), IsEmpty());
+}
+
 // Two intervals of 2^16 slices each form 2^32 pairs of slices, most of which have no byte in
 // common.
 TEST(SlicedCopies, OfManySlicesAreComparedInOnePass) {

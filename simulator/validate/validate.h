@@ -86,7 +86,7 @@ enum class Rule : uint8_t {
   kPinnedToHbm,  // pinned buffers have no interval
   // at most one interval, from 0, of the live-in buffer that the baseline marks
   kCrossProgramPrefetch,
-  kCopyAcrossLoop,  // a copy starts and ends in the same innermost loop
+  kCopyAcrossLoop,  // a copy, and each slice of it, starts and ends in the same innermost loop
   // from the start of a collective to its done, its buffers stay in their memory and are not copied
   kMoveInFlight,
   kCarriedGroupSpace,   // a group in fast memory has intervals at all of its four points
