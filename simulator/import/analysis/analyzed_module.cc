@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "base/size32.h"
@@ -57,9 +56,24 @@ absl::Status CheckWork(const AnalyzedModule& analyzed, const hlo::Computation& c
   return absl::OkStatus();
 }
 
+// Counts what one execution of a step moves and computes.
+absl::Status CountWork(const AnalyzedModule& analyzed, const hlo::Computation& computation,
+                       PricedStep& priced) {
+  const hlo::Instruction& instruction = *priced.instruction;
+  priced.traffic = CountTraffic(analyzed.module, computation, instruction);
+  const bool is_async = IsAsyncCollectiveStart(instruction) ||
+                        CollectiveFusionOf(analyzed.module, instruction) != CollectiveFusion::kNone;
+  if (!is_async) {
+    priced.link_bytes = CountLinkBytes(analyzed.module, computation, instruction);
+  }
+  return CheckWork(analyzed, computation, priced);
+}
+
 absl::Status CollectPricedSteps(AnalyzedModule& analyzed) {
   const Schedule& schedule = analyzed.schedule;
-  absl::flat_hash_set<const hlo::Instruction*> checked;
+  // For each instruction its first step, an index into analyzed.priced. All inlined copies of it do
+  // the same work, and the work of a fusion is slow to count.
+  absl::flat_hash_map<const hlo::Instruction*, size_t> first_copy;
   for (int32_t s = 0; s < schedule.steps.size(); ++s) {
     analyzed.priced_at_or_after.push_back(Size32(analyzed.priced));
     const Step& step = schedule.steps[s];
@@ -70,15 +84,13 @@ absl::Status CollectPricedSteps(AnalyzedModule& analyzed) {
     if (step.kind == Step::Kind::kInstruction) {
       const hlo::Computation& computation = schedule.ComputationOf(step.instance);
       if (!IsPriced(computation, *priced.instruction)) continue;
-      priced.traffic = CountTraffic(analyzed.module, computation, *priced.instruction);
-      const bool is_async =
-          IsAsyncCollectiveStart(*priced.instruction) ||
-          CollectiveFusionOf(analyzed.module, *priced.instruction) != CollectiveFusion::kNone;
-      if (!is_async) {
-        priced.link_bytes = CountLinkBytes(analyzed.module, computation, *priced.instruction);
-      }
-      if (checked.insert(priced.instruction).second) {
-        MMZ_RETURN_IF_ERROR(CheckWork(analyzed, computation, priced));
+      const auto [first, is_first] =
+          first_copy.try_emplace(priced.instruction, analyzed.priced.size());
+      if (is_first) {
+        MMZ_RETURN_IF_ERROR(CountWork(analyzed, computation, priced));
+      } else {
+        priced.traffic = analyzed.priced[first->second].traffic;
+        priced.link_bytes = analyzed.priced[first->second].link_bytes;
       }
     }
     analyzed.priced.push_back(std::move(priced));

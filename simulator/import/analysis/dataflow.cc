@@ -318,10 +318,12 @@ class DataflowBuilder {
   }
 
   void ShareOwnPairs(int32_t instance, const hlo::Instruction& instruction, const Leaves& leaves) {
-    const hlo::Computation& computation = schedule_.ComputationOf(instance);
-    for (const InPlacePair& pair : InPlacePairs(*schedule_.module, computation, instruction)) {
-      Share(instance, instruction, pair, leaves);
+    const auto [pairs, is_new] = own_pairs_.try_emplace(&instruction);
+    if (is_new) {
+      const hlo::Computation& computation = schedule_.ComputationOf(instance);
+      pairs->second = InPlacePairs(*schedule_.module, computation, instruction);
     }
+    for (const InPlacePair& pair : pairs->second) Share(instance, instruction, pair, leaves);
   }
 
   absl::StatusOr<Leaves> EvaluateComputing(int32_t instance, hlo::InstructionIndex index) {
@@ -374,6 +376,8 @@ class DataflowBuilder {
   // For each tuple shape: the first leaf of each element, and then the number of all leaves. Cached
   // because many elements of one tuple may be looked up.
   absl::flat_hash_map<const hlo::Shape*, std::vector<int32_t>> leaf_starts_;
+  // InPlacePairs of each instruction, which all inlined copies of it share.
+  absl::flat_hash_map<const hlo::Instruction*, std::vector<InPlacePair>> own_pairs_;
   absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, int32_t> loop_at_;
   absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, int32_t> call_at_;
 };

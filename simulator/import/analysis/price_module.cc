@@ -145,14 +145,22 @@ class SchedulePricer {
     return bytes;
   }
 
-  double Roofline(const PricedStep& priced, const MemoryBytes& bytes) const {
-    const Step& step = analyzed_.StepOf(priced);
-    const double flops = CountFlops(
-        analyzed_.module, analyzed_.schedule.ComputationOf(step.instance), *priced.instruction);
+  // Counts the flops of each instruction once, however often its computation is inlined.
+  double FlopsOf(const PricedStep& priced) {
+    const auto [known, is_new] = flops_.try_emplace(priced.instruction);
+    if (is_new) {
+      const Step& step = analyzed_.StepOf(priced);
+      known->second = CountFlops(analyzed_.module, analyzed_.schedule.ComputationOf(step.instance),
+                                 *priced.instruction);
+    }
+    return known->second;
+  }
+
+  double Roofline(const PricedStep& priced, const MemoryBytes& bytes) {
     const MovedBytes moved = {.hbm = static_cast<double>(bytes.hbm),
                               .fast_read = static_cast<double>(bytes.fast_read),
                               .fast_written = static_cast<double>(bytes.fast_write)};
-    return std::max({CyclesToCompute(flops, hardware_), CyclesToMove(moved, hardware_),
+    return std::max({CyclesToCompute(FlopsOf(priced), hardware_), CyclesToMove(moved, hardware_),
                      CyclesOfLinks(priced.link_bytes, hardware_)});
   }
 
@@ -185,6 +193,7 @@ class SchedulePricer {
   Links links_;
   absl::flat_hash_map<StepKey, CopyTicket> tickets_;
   absl::flat_hash_set<int32_t> sliced_;  // the storages into which pieces are copied
+  absl::flat_hash_map<const hlo::Instruction*, double> flops_;
 };
 
 void ListCostliest(const AnalyzedModule& analyzed, const ModulePrice& price, int listed,
