@@ -15,6 +15,20 @@ namespace {
 
 using testing::MustAnalyze;
 using testing::SmallHardware;
+using testing::StoragesOf;
+
+// The pieces that `piece_of` makes of the numbers below `times`, with commas between them.
+template <typename PieceOf>
+std::string CommaSeparated(int times, const PieceOf& piece_of) {
+  std::string text;
+  for (int i = 0; i < times; ++i) absl::StrAppend(&text, i > 0 ? ", " : "", piece_of(i));
+  return text;
+}
+
+// The shape of a tuple of so many arrays of 32 bytes.
+std::string TupleShape(int arrays) {
+  return absl::StrCat("(", CommaSeparated(arrays, [](int) { return "f32[8]"; }), ")");
+}
 
 // Fusions inside each other, each of which calls the next one three times. To count the work of the
 // outermost one takes a million looks, the most that are allowed.
@@ -60,6 +74,43 @@ TEST(LinearTime, TheWorkOfAFusionIsCountedOnceForAllInlinedCopies) {
   ASSERT_EQ(price.steps.size(), kTimes * kTimes);
   EXPECT_GT(price.steps.front().cycles, 0);
   EXPECT_EQ(price.steps.front().cycles, price.steps.back().cycles);
+}
+
+// Each result of the fusion is the end of one chain of names, at whose begin a parameter is
+// updated.
+TEST(LinearTime, ManyResultsAreBehindALongChainOfNames) {
+  constexpr int kTimes = 1 << 17;
+  const std::string shape = TupleShape(kTimes);
+  std::string chain = "%b0 = f32[8] dynamic-update-slice(%p, %u, %i)\n";
+  for (int i = 1; i < kTimes; ++i) {
+    absl::StrAppend(&chain, "%b", i, " = f32[8] bitcast(%b", i - 1, ")\n");
+  }
+  const std::string parameters =
+      "%p = f32[8] parameter(0)\n%u = f32[1] parameter(1)\n%i = s32[] parameter(2)\n";
+  const auto module = MustAnalyze(hlo::EntryModule(
+      absl::StrCat(parameters, "ROOT %r = ", shape, " fusion(%p, %u, %i), kind=kLoop, calls=%f"),
+      absl::StrCat("%f {\n", parameters, chain, "ROOT %t = ", shape, " tuple(",
+                   CommaSeparated(kTimes, [](int) { return absl::StrCat("%b", kTimes - 1); }),
+                   ")\n}\n")));
+  ASSERT_EQ(module->priced.size(), 1);
+  ASSERT_EQ(module->priced[0].traffic.output_bytes.size(), kTimes);
+  EXPECT_EQ(module->priced[0].traffic.output_bytes.back(), 4);  // one number is updated
+  EXPECT_EQ(StoragesOf(*module, "r").back(), StoragesOf(*module, "p")[0]);
+}
+
+// The fusion, and the kernel in it, state for each result that it is in the buffer of the operand.
+TEST(LinearTime, ManyResultsStateTheirOperand) {
+  constexpr int kTimes = 1 << 18;
+  const std::string shape = TupleShape(kTimes);
+  const std::string aliases = absl::StrCat(
+      ", output_to_operand_aliasing={",
+      CommaSeparated(kTimes, [](int i) { return absl::StrCat("{", i, "}: (0, {})"); }), "}");
+  const std::string parameter = "%p = f32[8] parameter(0)\n";
+  const auto module = MustAnalyze(hlo::EntryModule(
+      absl::StrCat(parameter, "ROOT %r = ", shape, " fusion(%p), kind=kLoop, calls=%f", aliases),
+      absl::StrCat("%f {\n", parameter, "ROOT %c = ", shape,
+                   " custom-call(%p), custom_call_target=\"k\"", aliases, "\n}\n")));
+  EXPECT_EQ(StoragesOf(*module, "r").back(), StoragesOf(*module, "p")[0]);
 }
 
 }  // namespace

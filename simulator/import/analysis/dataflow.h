@@ -93,15 +93,6 @@ class Dataflow {
   int32_t storage_count_ = 0;
 };
 
-// An array of the result of an instruction of some computation.
-struct ResultArray {
-  hlo::InstructionIndex instruction = 0;
-  hlo::ShapeIndex index;  // {} if the result is an array
-};
-
-// The array that `array` is, before tuples, elements of tuples and bitcasts renamed it.
-ResultArray FollowNames(const hlo::Computation& computation, ResultArray array);
-
 // Index of the array at `index` among the leaves of `shape`, or -1 if there is no array there.
 int32_t LeafOrdinal(const hlo::Shape& shape, absl::Span<const int32_t> index);
 

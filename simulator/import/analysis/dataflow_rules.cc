@@ -1,12 +1,14 @@
 // The effects of single instructions on values. The analysis of a whole schedule is in dataflow.cc.
 
 #include <algorithm>
-#include <utility>
+#include <tuple>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/size32.h"
 #include "simulator/import/analysis/dataflow.h"
+#include "simulator/import/analysis/names.h"
 
 namespace mallocmuzero {
 namespace {
@@ -39,50 +41,77 @@ int32_t OwnOperand(const hlo::Computation& computation, const hlo::Instruction& 
   }
 }
 
-// The operand that shares a buffer with the array at `index` of the result by
-// output_to_operand_aliasing; -1 if there is none.
-int32_t StatedOperand(const hlo::Instruction& instruction, absl::Span<const int32_t> index) {
-  for (const hlo::OutputOperandAlias& alias : instruction.output_to_operand_aliasing) {
-    if (alias.operand_index.empty() && alias.output_index == index) return alias.operand;
+// Finds which parameters a fusion updates in place. Remembers what it has found: many arrays may
+// come from one instruction, and many instructions may call one computation.
+class UpdateFinder {
+ public:
+  explicit UpdateFinder(const hlo::Module& module) : module_(module) {}
+
+  // The parameter that is updated in place by the array `output` of `fused`; -1 if there is none.
+  // Between the update and the parameter may be a fusion that updates in place, but no other update
+  // (XLA: AliasInfo::GetFusionInstructionInPlaceInputOutputPairs).
+  int32_t ParameterOf(const hlo::Computation& fused, const ResultArray& output, int depth) {
+    const Output key(&fused, output.instruction, output.index, depth);
+    const auto known = parameter_of_.find(key);
+    if (known != parameter_of_.end()) return known->second;
+    const int32_t parameter = FindParameter(fused, output, depth);
+    parameter_of_[key] = parameter;
+    return parameter;
   }
-  return -1;
-}
 
-int32_t InPlaceParameter(const hlo::Module& module, const hlo::Computation& fused,
-                         ResultArray output, int depth);
+ private:
+  // Computation, instruction, index and depth of an array.
+  using Output = std::tuple<const hlo::Computation*, hlo::InstructionIndex, hlo::ShapeIndex, int>;
 
-// The operand that an instruction of a fused computation updates in place to make the array
-// `result`; -1 if there is none.
-int32_t UpdatedOperand(const hlo::Module& module, const hlo::Computation& fused,
-                       const ResultArray& result, int depth) {
-  const hlo::Instruction& instruction = fused.instructions[result.instruction];
-  const int32_t stated = StatedOperand(instruction, result.index);
-  if (stated >= 0) return stated;
-  if (instruction.opcode != Opcode::kFusion) return OwnOperand(fused, instruction, result.index);
-  const auto called = instruction.Called(hlo::CallRole::kCalls);
-  if (!called || depth >= kMaxFusionDepth) return -1;
-  const hlo::Computation& inner = module.computations[*called];
-  return InPlaceParameter(module, inner, {inner.root, result.index}, depth + 1);
-}
-
-// The operand of the fusion that is updated in place by the array `output` of `fused`; -1 if there
-// is none. Between the update and the parameter may be a fusion that updates in place, but no other
-// update (XLA: AliasInfo::GetFusionInstructionInPlaceInputOutputPairs).
-int32_t InPlaceParameter(const hlo::Module& module, const hlo::Computation& fused,
-                         ResultArray output, int depth) {
-  ResultArray array = FollowNames(fused, std::move(output));
-  for (int updates = 0; updates < 2; ++updates) {
-    const hlo::Instruction& update = fused.instructions[array.instruction];
-    if (updates > 0 && update.opcode != Opcode::kFusion) break;
-    const int32_t operand = UpdatedOperand(module, fused, array, depth);
-    if (operand < 0 || operand >= std::ssize(update.operands)) return -1;
-    array = FollowNames(fused, {update.operands[operand], {}});
+  int32_t FindParameter(const hlo::Computation& fused, const ResultArray& output, int depth) {
+    ResultArray array = names_.Follow(fused, output);
+    for (int updates = 0; updates < 2; ++updates) {
+      const hlo::Instruction& update = fused.instructions[array.instruction];
+      if (updates > 0 && update.opcode != Opcode::kFusion) break;
+      const int32_t operand = UpdatedOperand(fused, array, depth);
+      if (operand < 0 || operand >= std::ssize(update.operands)) return -1;
+      array = names_.Follow(fused, {update.operands[operand], {}});
+    }
+    const hlo::Instruction& source = fused.instructions[array.instruction];
+    return source.opcode == Opcode::kParameter && array.index.empty()
+               ? source.parameter_number.value_or(-1)
+               : -1;
   }
-  const hlo::Instruction& source = fused.instructions[array.instruction];
-  return source.opcode == Opcode::kParameter && array.index.empty()
-             ? source.parameter_number.value_or(-1)
-             : -1;
-}
+
+  // The operand that an instruction of a fused computation updates in place to make the array
+  // `result`; -1 if there is none.
+  int32_t UpdatedOperand(const hlo::Computation& fused, const ResultArray& result, int depth) {
+    const hlo::Instruction& instruction = fused.instructions[result.instruction];
+    const int32_t stated = StatedOperand(instruction, result.index);
+    if (stated >= 0) return stated;
+    if (instruction.opcode != Opcode::kFusion) return OwnOperand(fused, instruction, result.index);
+    const auto called = instruction.Called(hlo::CallRole::kCalls);
+    if (!called || depth >= kMaxFusionDepth) return -1;
+    const hlo::Computation& inner = module_.computations[*called];
+    return ParameterOf(inner, {inner.root, result.index}, depth + 1);
+  }
+
+  // The operand that shares a buffer with the array at `index` of the result by
+  // output_to_operand_aliasing; -1 if there is none.
+  int32_t StatedOperand(const hlo::Instruction& instruction, const hlo::ShapeIndex& index) {
+    if (instruction.output_to_operand_aliasing.empty()) return -1;
+    const auto [stated, is_new] = stated_.try_emplace(&instruction);
+    if (is_new) {
+      for (const hlo::OutputOperandAlias& alias : instruction.output_to_operand_aliasing) {
+        if (!alias.operand_index.empty()) continue;
+        stated->second.try_emplace(alias.output_index, alias.operand);
+      }
+    }
+    const auto operand = stated->second.find(index);
+    return operand == stated->second.end() ? -1 : operand->second;
+  }
+
+  const hlo::Module& module_;
+  NameFollower names_;
+  absl::flat_hash_map<Output, int32_t> parameter_of_;
+  absl::flat_hash_map<const hlo::Instruction*, absl::flat_hash_map<hlo::ShapeIndex, int32_t>>
+      stated_;
+};
 
 // Appends a pair for each array of `shape`, the shape of the result, for which `operand_of` returns
 // an operand.
@@ -100,9 +129,15 @@ void AppendPairs(const hlo::Instruction& instruction, const hlo::Shape& shape,
 }
 
 void AppendStatedPairs(const hlo::Instruction& instruction, std::vector<InPlacePair>& pairs) {
+  if (instruction.output_to_operand_aliasing.empty()) return;
+  absl::flat_hash_map<hlo::ShapeIndex, int32_t> leaf_at;
+  for (const hlo::ShapeIndex& index : hlo::LeafIndices(instruction.shape)) {
+    leaf_at.try_emplace(index, Size32(leaf_at));
+  }
   for (const hlo::OutputOperandAlias& alias : instruction.output_to_operand_aliasing) {
-    const int32_t leaf = LeafOrdinal(instruction.shape, alias.output_index);
-    if (leaf >= 0 && alias.operand_index.empty()) pairs.push_back({alias.operand, leaf});
+    const auto leaf = leaf_at.find(alias.output_index);
+    if (leaf == leaf_at.end() || !alias.operand_index.empty()) continue;
+    pairs.push_back({alias.operand, leaf->second});
   }
 }
 
@@ -241,37 +276,6 @@ InPlaceHints CommonListedPairs(absl::Span<const hlo::Module* const> modules) {
   return hints;
 }
 
-ResultArray FollowNames(const hlo::Computation& computation, ResultArray array) {
-  while (true) {
-    const hlo::Instruction& instruction = computation.instructions[array.instruction];
-    if (instruction.operands.empty()) return array;
-    size_t operand = 0;
-    hlo::ShapeIndex element;
-    switch (instruction.opcode) {
-      case Opcode::kBitcast:
-        break;
-      case Opcode::kTuple:
-        if (array.index.empty()) return array;
-        operand = array.index.front();
-        if (operand >= instruction.operands.size()) return array;
-        array.index.erase(array.index.begin());
-        break;
-      case Opcode::kGetTupleElement:
-        element = array.index;
-        element.insert(element.begin(), instruction.tuple_index.value_or(-1));
-        if (hlo::SubShape(computation.instructions[instruction.operands[0]].shape, element) ==
-            nullptr) {
-          return array;
-        }
-        array.index = std::move(element);
-        break;
-      default:
-        return array;
-    }
-    array.instruction = instruction.operands[operand];
-  }
-}
-
 std::vector<InPlacePair> InPlacePairs(const hlo::Module& module,
                                       const hlo::Computation& computation,
                                       const hlo::Instruction& instruction) {
@@ -297,11 +301,12 @@ std::vector<InPlacePair> InPlacePairsOfFusion(const hlo::Module& module,
   const auto called = fusion.Called(hlo::CallRole::kCalls);
   if (!called) return pairs;
   const hlo::Computation& fused = module.computations[*called];
+  UpdateFinder finder(module);
   AppendPairs(
       fusion, fused.instructions[fused.root].shape,
       [&](absl::Span<const int32_t> index) {
-        return InPlaceParameter(module, fused,
-                                {fused.root, hlo::ShapeIndex(index.begin(), index.end())}, 0);
+        return finder.ParameterOf(fused, {fused.root, hlo::ShapeIndex(index.begin(), index.end())},
+                                  0);
       },
       pairs);
   return pairs;

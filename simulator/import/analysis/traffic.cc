@@ -5,6 +5,7 @@
 
 #include "simulator/import/analysis/collectives.h"
 #include "simulator/import/analysis/dataflow.h"
+#include "simulator/import/analysis/names.h"
 
 namespace mallocmuzero {
 namespace {
@@ -125,8 +126,8 @@ int64_t UserReadBytes(const hlo::Module& module, const hlo::Computation& computa
 
 // Bytes that the array `output` of `fused` takes to write as an output of the fusion.
 int64_t RootWriteBytes(const hlo::Module& module, const hlo::Computation& fused, ResultArray output,
-                       int depth) {
-  const ResultArray array = FollowNames(fused, std::move(output));
+                       int depth, NameFollower& names) {
+  const ResultArray array = names.Follow(fused, std::move(output));
   const hlo::Instruction& root = fused.instructions[array.instruction];
   switch (root.opcode) {
     case Opcode::kDynamicUpdateSlice:
@@ -137,7 +138,7 @@ int64_t RootWriteBytes(const hlo::Module& module, const hlo::Computation& fused,
       const auto called = root.Called(hlo::CallRole::kCalls);
       if (!called || depth >= kMaxFusionDepth) break;
       const hlo::Computation& inner = module.computations[*called];
-      return RootWriteBytes(module, inner, {inner.root, array.index}, depth + 1);
+      return RootWriteBytes(module, inner, {inner.root, array.index}, depth + 1, names);
     }
     default:
       break;
@@ -165,13 +166,14 @@ void ApplyFusionRules(const hlo::Module& module, const hlo::Instruction& fusion,
     traffic.operand_bytes[i][0] =
         ParameterReadBytes(module, fused, i, {.depth = 0, .looks_left = &looks_left});
   }
+  NameFollower names;
   size_t leaf = 0;
   hlo::ForEachLeaf(fused.instructions[fused.root].shape, [&](absl::Span<const int32_t> index,
                                                              const hlo::Shape&) {
     if (leaf >= traffic.output_bytes.size()) return;
     const hlo::ShapeIndex output(index.begin(), index.end());
     int64_t& bytes = traffic.output_bytes[leaf++];
-    bytes = std::min(bytes, RootWriteBytes(module, fused, {fused.root, output}, 0));
+    bytes = std::min(bytes, RootWriteBytes(module, fused, {fused.root, output}, 0, names));
   });
 }
 
