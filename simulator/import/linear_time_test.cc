@@ -113,5 +113,25 @@ TEST(LinearTime, ManyResultsStateTheirOperand) {
   EXPECT_EQ(StoragesOf(*module, "r").back(), StoragesOf(*module, "p")[0]);
 }
 
+// For each operand, its uses are looked for among two million operands of the instructions inside.
+TEST(LinearTime, AFusionOfManyOperandsUsesOneOfThemOften) {
+  constexpr int kOperands = 1 << 17;
+  constexpr int kUses = 1 << 21;
+  std::string parameters;
+  for (int i = 0; i < kOperands; ++i) {
+    absl::StrAppend(&parameters, "%p", i, " = f32[8] parameter(", i, ")\n");
+  }
+  const auto module = MustAnalyze(hlo::EntryModule(
+      absl::StrCat(parameters, "ROOT %r = f32[8] fusion(",
+                   CommaSeparated(kOperands, [](int i) { return absl::StrCat("%p", i); }),
+                   "), kind=kLoop, calls=%f"),
+      absl::StrCat("%f {\n", parameters, "ROOT %s = f32[8] add(",
+                   CommaSeparated(kUses, [](int) { return "%p1"; }), ")\n}\n")));
+  const ArrayTraffic& traffic = module->priced.at(0).traffic;
+  ASSERT_EQ(traffic.operand_bytes.size(), kOperands);
+  EXPECT_EQ(traffic.operand_bytes[0][0], 0);
+  EXPECT_EQ(traffic.operand_bytes[1][0], 32);
+}
+
 }  // namespace
 }  // namespace mallocmuzero

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
 #include "simulator/import/analysis/collectives.h"
 #include "simulator/import/analysis/dataflow.h"
 #include "simulator/import/analysis/names.h"
@@ -17,12 +19,41 @@ using hlo::Opcode;
 // read of the whole array.
 constexpr int kMaxLooks = 1 << 20;
 
+// One operand of an instruction.
+struct Use {
+  const hlo::Instruction* user = nullptr;
+  size_t number = 0;  // of the operand
+};
+
+// The uses of results within computations. All uses of a computation are found together, because
+// many parameters of one fusion may be looked up.
+class Uses {
+ public:
+  // The uses of what `instruction` of `computation` makes, in the order of the schedule. The span
+  // stays valid when other uses are looked up.
+  absl::Span<const Use> Of(const hlo::Computation& computation, hlo::InstructionIndex instruction) {
+    std::vector<std::vector<Use>>& uses = of_computation_[&computation];
+    if (uses.empty()) {
+      uses.resize(computation.instructions.size());
+      for (const hlo::Instruction& user : computation.instructions) {
+        for (size_t i = 0; i < user.operands.size(); ++i)
+          uses[user.operands[i]].push_back({&user, i});
+      }
+    }
+    return uses[instruction];
+  }
+
+ private:
+  absl::flat_hash_map<const hlo::Computation*, std::vector<std::vector<Use>>> of_computation_;
+};
+
 // Progress of the walk into a fusion.
 struct Walk {
   int depth = 0;
   int* looks_left;  // not owned
+  Uses* uses;       // not owned
 
-  Walk Deeper() const { return {depth + 1, looks_left}; }
+  Walk Deeper() const { return {depth + 1, looks_left, uses}; }
   void Look(const hlo::Computation& computation) const {
     const int count = std::min<size_t>(computation.instructions.size(), kMaxLooks);
     *looks_left = std::max(0, *looks_left - count);
@@ -73,16 +104,13 @@ int64_t ParameterReadBytes(const hlo::Module& module, const hlo::Computation& fu
   int64_t bytes = 0;
   bool whole_counted = false;
   walk.Look(fused);
-  for (const hlo::Instruction& user : fused.instructions) {
-    for (size_t i = 0; i < user.operands.size(); ++i) {
-      if (user.operands[i] != parameter) continue;
-      const int64_t read = UserReadBytes(module, fused, user, i, walk);
-      if (read >= 0) {
-        bytes = SaturatingAdd(bytes, read);
-      } else if (!whole_counted) {
-        whole_counted = true;
-        bytes = SaturatingAdd(bytes, whole);
-      }
+  for (const Use& use : walk.uses->Of(fused, parameter)) {
+    const int64_t read = UserReadBytes(module, fused, *use.user, use.number, walk);
+    if (read >= 0) {
+      bytes = SaturatingAdd(bytes, read);
+    } else if (!whole_counted) {
+      whole_counted = true;
+      bytes = SaturatingAdd(bytes, whole);
     }
   }
   return std::min(bytes, whole);
@@ -108,14 +136,14 @@ int64_t UserReadBytes(const hlo::Module& module, const hlo::Computation& computa
     case Opcode::kBitcast: {  // follow it: the bitcast of a parameter may only be sliced
       int64_t bytes = 0;
       walk.Look(computation);
-      for (const hlo::Instruction& next : computation.instructions) {
-        for (size_t i = 0; i < next.operands.size(); ++i) {
-          if (&computation.instructions[next.operands[i]] != &user) continue;
-          if (!walk.MayGoDeeper()) return -1;
-          const int64_t read = UserReadBytes(module, computation, next, i, walk.Deeper());
-          if (read < 0) return -1;
-          bytes = SaturatingAdd(bytes, read);
-        }
+      const auto index =
+          static_cast<hlo::InstructionIndex>(&user - computation.instructions.data());
+      for (const Use& next : walk.uses->Of(computation, index)) {
+        if (!walk.MayGoDeeper()) return -1;
+        const int64_t read =
+            UserReadBytes(module, computation, *next.user, next.number, walk.Deeper());
+        if (read < 0) return -1;
+        bytes = SaturatingAdd(bytes, read);
       }
       return user.is_root ? -1 : bytes;
     }
@@ -160,11 +188,12 @@ void ApplyFusionRules(const hlo::Module& module, const hlo::Instruction& fusion,
   const auto called = fusion.Called(hlo::CallRole::kCalls);
   if (!called) return;
   const hlo::Computation& fused = module.computations[*called];
+  Uses uses;
   for (size_t i = 0; i < traffic.operand_bytes.size(); ++i) {
     if (traffic.operand_bytes[i].size() != 1) continue;
     int looks_left = kMaxLooks;
     traffic.operand_bytes[i][0] =
-        ParameterReadBytes(module, fused, i, {.depth = 0, .looks_left = &looks_left});
+        ParameterReadBytes(module, fused, i, {.looks_left = &looks_left, .uses = &uses});
   }
   NameFollower names;
   size_t leaf = 0;
