@@ -26,6 +26,14 @@ constexpr int64_t kMaxArrays = 16'000'000;
 constexpr int kMaxCallDepth = kMaxLoopDepth;
 constexpr int64_t kMaxCycles = int64_t{1} << 53;  // exact as a double, like execution counts
 
+// The arrays of a shape. An empty tuple counts as one, because it takes a walk as long.
+int64_t ArrayCount(const hlo::Shape& shape) {
+  if (shape.tuple_shapes.empty()) return 1;
+  int64_t count = 0;
+  for (const hlo::Shape& part : shape.tuple_shapes) count += ArrayCount(part);
+  return count;
+}
+
 class Flattener {
  public:
   Flattener(const hlo::Module& module, absl::string_view file_name) : file_name_(file_name) {
@@ -93,7 +101,7 @@ class Flattener {
     if (!arrays.empty()) return arrays;
     std::vector<int64_t> results;
     for (const hlo::Instruction& instruction : computation.instructions) {
-      results.push_back(hlo::LeafCount(instruction.shape));
+      results.push_back(ArrayCount(instruction.shape));
       int64_t count = results.back();
       const bool picks = instruction.opcode == hlo::Opcode::kGetTupleElement;
       if (!picks || instruction.estimated_cycles) {

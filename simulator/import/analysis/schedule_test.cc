@@ -262,6 +262,18 @@ TEST(Schedule, ArraysThatMultiplyBeyondMeasureAreRefused) {
               HasSubstr("%t: expected at most 16 million arrays"));
 }
 
+// A text of 250 kB whose 65,000 empty tuples occur 65 million times.
+TEST(Schedule, EmptyTuplesThatMultiplyBeyondMeasureAreRefused) {
+  std::string shape = "()";
+  for (int i = 1; i < 65000; ++i) shape += ",()";
+  std::string calls;
+  for (int i = 0; i < 1000; ++i) absl::StrAppend(&calls, "%c", i, " = f32[] call(), to_apply=%f\n");
+  const hlo::Module module = hlo::MustParse(hlo::EntryModule(
+      calls,
+      absl::StrCat("%f () -> f32[] {\n%t = (", shape, ") tuple()\nROOT %x = f32[] iota()\n}\n")));
+  EXPECT_THAT(FlattenError(module), HasSubstr("%t: expected at most 16 million arrays"));
+}
+
 // Picking single elements from a wide tuple must not count all of its arrays each time.
 TEST(Schedule, ElementsOfOneWideTupleDoNotCountItsArrays) {
   const int count = 6000;  // squared, this is 36 million
