@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -57,18 +58,19 @@ absl::string_view Between(absl::string_view text, absl::string_view open, char c
 
 // `mesh['x'=2,'y'=4] {'y'}`, or with an axis in parts, `mesh['x'=8] {'x':(2)4}`.
 absl::optional<int64_t> SizeOfAxes(absl::string_view mesh, absl::string_view axes) {
-  std::vector<std::pair<absl::string_view, absl::string_view>> sizes;
+  absl::flat_hash_map<absl::string_view, absl::string_view> size_of;
   for (absl::string_view axis : absl::StrSplit(Between(mesh, "[", ']'), ',')) {
-    sizes.push_back(absl::StrSplit(axis, absl::MaxSplits('=', 1)));
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(axis, absl::MaxSplits('=', 1));
+    size_of[parts.first] = parts.second;
   }
   int64_t devices = 1;
   for (absl::string_view axis : absl::StrSplit(axes, ',', absl::SkipEmpty())) {
     absl::optional<int64_t> size;
     const size_t part = axis.find(')');
     if (part != absl::string_view::npos) size = Devices(axis.substr(part + 1));
-    for (const auto& [name, whole] : sizes) {
-      if (name == axis) size = Devices(whole);
-    }
+    const auto whole = size_of.find(axis);
+    if (whole != size_of.end()) size = Devices(whole->second);
     if (!size || *size > kMostDevices / devices) return absl::nullopt;
     devices *= *size;
   }

@@ -50,6 +50,17 @@ TEST(Collectives, GroupsThatSayNoSizeHaveNone) {
   EXPECT_EQ(Size(", replica_groups=mesh['x'=1000000,'y'=1000000] {'x','y'}"), absl::nullopt);
 }
 
+// Time in the square of the number of axes would be minutes.
+TEST(Collectives, AMeshMayHaveManyAxes) {
+  std::string sizes = "'x'=4";
+  std::string names = "'x'";
+  for (int i = 0; i < 1 << 18; ++i) {
+    absl::StrAppend(&sizes, ",'a", i, "'=1");
+    absl::StrAppend(&names, ",'a", i, "'");
+  }
+  EXPECT_EQ(Size(absl::StrCat(", replica_groups=mesh[", sizes, "] {", names, "}")), 4);
+}
+
 // Eight devices: 7/8 of the data passes each device.
 TEST(Collectives, RingBytesOfEachOperation) {
   const std::string groups = ", replica_groups=[1,8]<=[8]";
