@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"
 #include "simulator/import/analysis/price_module.h"
+#include "simulator/import/structure/assemble.h"
 #include "simulator/import/testing/modules.h"
 
 namespace mallocmuzero {
@@ -131,6 +132,24 @@ TEST(LinearTime, AFusionOfManyOperandsUsesOneOfThemOften) {
   ASSERT_EQ(traffic.operand_bytes.size(), kOperands);
   EXPECT_EQ(traffic.operand_bytes[0][0], 0);
   EXPECT_EQ(traffic.operand_bytes[1][0], 32);
+}
+
+// The last loop carries an array that an instruction reads. This makes a buffer of the array that
+// the loop begins with, which is the result of the loop before, and so on.
+TEST(LinearTime, ManyLoopsHandOneArrayOn) {
+  constexpr int kLoops = 3 << 16;
+  std::string loops;
+  for (int i = 0; i < kLoops; ++i) {
+    absl::StrAppend(&loops, "%w", i + 1, " = f32[8] while(%w", i, "), condition=%c, body=%b\n");
+  }
+  const auto module = MustAnalyze(hlo::EntryModule(
+      absl::StrCat("%w0 = f32[8] parameter(0)\n", loops, "ROOT %r = f32[8] negate(%w", kLoops, ")"),
+      "%b {\n%p = f32[8] parameter(0)\nROOT %q = f32[8] constant({...})\n}\n"
+      "%c {\n%p = f32[8] parameter(0)\nROOT %q = pred[] constant(true)\n}\n"));
+  const v1::Program program = Assemble(*module, SmallHardware()).program;
+  EXPECT_EQ(program.carried_groups_size(), kLoops);
+  // Each loop has a parameter, a root and a result; the rest are the first array and the last.
+  EXPECT_EQ(program.buffers_size(), 3 * kLoops + 2);
 }
 
 }  // namespace

@@ -2,41 +2,17 @@
 
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/size32.h"
+#include "base/union_find.h"
 
 namespace mallocmuzero {
 namespace {
 
 using hlo::Opcode;
-
-// Disjoint sets of values.
-class UnionFind {
- public:
-  void Grow(size_t size) {
-    const int32_t old_size = Size32(parent_);
-    parent_.resize(size);
-    std::iota(parent_.begin() + old_size, parent_.end(), old_size);
-  }
-  int32_t Find(int32_t x) {
-    while (parent_[x] != x) x = parent_[x] = parent_[parent_[x]];
-    return x;
-  }
-  // The smaller representative remains, so that a set is represented by its earliest member.
-  void Union(int32_t a, int32_t b) {
-    a = Find(a);
-    b = Find(b);
-    if (a > b) std::swap(a, b);
-    parent_[b] = a;
-  }
-
- private:
-  std::vector<int32_t> parent_;
-};
 
 }  // namespace
 

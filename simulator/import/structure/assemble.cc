@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/size32.h"
+#include "base/union_find.h"
 #include "simulator/core/program_types.h"
 #include "simulator/import/analysis/collectives.h"
 #include "simulator/import/analysis/live_range.h"
@@ -86,11 +87,14 @@ class Assembler {
     }
     int pinned_count = 0;
     for (const AsyncCollective& collective : source_.async_collectives) {
+      const std::vector<int32_t> at_start = TouchedAt(collective.start);
+      const std::vector<int32_t> at_done = TouchedAt(collective.done);
       bool pins = false;
       for (const int32_t s : collective.storages) {
         if (!storages_[s].placeable) continue;
-        const bool is_held =
-            !is_carried[s] && IsTouchedAt(collective.start, s) && IsTouchedAt(collective.done, s);
+        const bool is_held = !is_carried[s] &&
+                             std::binary_search(at_start.begin(), at_start.end(), s) &&
+                             std::binary_search(at_done.begin(), at_done.end(), s);
         if (is_held) continue;
         storages_[s].pinned = true;
         pins = true;
@@ -103,13 +107,15 @@ class Assembler {
     }
   }
 
-  // True if the instruction at that step of the schedule accesses the storage.
-  bool IsTouchedAt(int32_t step, int32_t storage) const {
-    if (step >= source_.schedule.steps.size()) return false;
+  // The storages that the instruction at that step of the schedule accesses, ascending.
+  std::vector<int32_t> TouchedAt(int32_t step) const {
+    std::vector<int32_t> touched;
+    if (step >= source_.schedule.steps.size()) return touched;
     const int32_t i = source_.priced_at_or_after[step];
-    if (i >= source_.priced.size() || source_.priced[i].step != step) return false;
-    return std::any_of(touches_[i].begin(), touches_[i].end(),
-                       [storage](const Touch& touch) { return touch.storage == storage; });
+    if (i >= source_.priced.size() || source_.priced[i].step != step) return touched;
+    for (const Touch& touch : touches_[i]) touched.push_back(touch.storage);
+    std::sort(touched.begin(), touched.end());
+    return touched;
   }
 
   // A mapping that keeps in fast memory what only the last branch writes would leave the result of
@@ -153,30 +159,38 @@ class Assembler {
                                      " accesses: the ", dropped, " smallest stay in HBM"));
   }
 
-  // Numbers the buffers. A placeable storage becomes a buffer if some instruction touches it, or if
-  // a loop carries it together with one that is touched.
-  void NumberBuffers() {
-    std::vector<bool> wanted(storages_.size());
-    for (size_t s = 0; s < storages_.size(); ++s) {
-      wanted[s] = storages_[s].touched && storages_[s].placeable;
-    }
-    for (bool changed = true; changed;) {
-      changed = false;
-      for (const CarriedValue& carried : flow_.carried()) {
-        const auto members = GroupStorages(carried);
-        const bool placeable = std::all_of(members.begin(), members.end(),
-                                           [&](int32_t s) { return storages_[s].placeable; });
-        const bool any =
-            std::any_of(members.begin(), members.end(), [&](int32_t s) { return bool{wanted[s]}; });
-        for (int32_t s : members) {
-          if (any && placeable && !wanted[s]) {
-            wanted[s] = true;
-            changed = true;
-          }
-          if (!placeable) storages_[s].pinned = true;
+  // The storages that become buffers. A placeable storage does if some instruction touches it, or
+  // if a loop carries it together with one that becomes a buffer. Pins the members of groups that
+  // have a storage which is not placeable.
+  std::vector<bool> FindBuffers() {
+    UnionFind carried_together(storages_.size());
+    for (const CarriedValue& carried : flow_.carried()) {
+      const auto members = GroupStorages(carried);
+      const bool placeable = std::all_of(members.begin(), members.end(),
+                                         [&](int32_t s) { return storages_[s].placeable; });
+      for (const int32_t s : members) {
+        if (placeable) {
+          carried_together.Union(members[0], s);
+        } else {
+          storages_[s].pinned = true;
         }
       }
     }
+    std::vector<bool> has_touched(storages_.size());  // by the first storage of a set
+    for (int32_t s = 0; s < storages_.size(); ++s) {
+      if (storages_[s].touched && storages_[s].placeable) {
+        has_touched[carried_together.Find(s)] = true;
+      }
+    }
+    std::vector<bool> wanted;
+    for (int32_t s = 0; s < storages_.size(); ++s) {
+      wanted.push_back(has_touched[carried_together.Find(s)]);
+    }
+    return wanted;
+  }
+
+  void NumberBuffers() {
+    const std::vector<bool> wanted = FindBuffers();
     std::vector<int32_t> order;
     for (int32_t s = 0; s < storages_.size(); ++s) {
       if (wanted[s]) order.push_back(s);
