@@ -101,6 +101,34 @@ TEST(LatencyFit, WhatWasObservedIsExact) {
   EXPECT_EQ(fitted(0, 0b111), 80);
 }
 
+// A regression on all sets would take ten minutes and a gigabyte.
+TEST(LatencyFit, SavingsAreFittedToSomeOfManySets) {
+  constexpr int kSets = 12000;  // of 14 accesses
+  ProgramBuilder builder;
+  std::vector<testing::AccessSpec> reads;
+  for (int k = 0; k < 14; ++k) reads.push_back(Read(builder.AddBuffer(100, {.live_in = true})));
+  std::vector<std::pair<Set, double>> all_hbm;
+  std::vector<std::pair<Set, double>> sample;
+  for (int set = 0; set < kSets; ++set) {
+    builder.AddInstruction(200, reads);
+    all_hbm.emplace_back(0, 200);
+    // Access k saves k cycles.
+    double cycles = 200;
+    for (int k = 0; k < 14; ++k) cycles -= (set >> k & 1) * k;
+    sample.emplace_back(set, cycles);
+  }
+  const v1::Program program = builder.BuildProto();
+  const LatencyClasses one_class = {.class_of = std::vector<uint32_t>(kSets, 0),
+                                    .representative = {0},
+                                    .flops = {0},
+                                    .link_bytes = {0}};
+  const std::vector<Placement> placements = {MakePlacement(all_hbm), MakePlacement(sample)};
+  const v1::LatencyTable table = FitLatencyTable(program, one_class, placements, -1);
+  EXPECT_EQ(table.classes(0).observed_size(), kSets);
+  ASSERT_EQ(table.classes(0).savings_cycles_size(), 14);
+  for (int k = 0; k < 14; ++k) EXPECT_NEAR(table.classes(0).savings_cycles(k), k, 0.1);
+}
+
 TEST(LatencyFit, SavingsAddUpBetweenWhatWasObserved) {
   const v1::Program program = ThreeReads();
   // Each access saves exactly the cycles of its traffic in HBM, as the fit expects.
