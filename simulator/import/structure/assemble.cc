@@ -78,8 +78,9 @@ class Assembler {
     for (size_t i = 0; i < touches_.size(); ++i) DropSmallestTouches(i);
   }
 
-  // Pins two kinds of arrays of asynchronous collectives: those that a loop carries, and those that
-  // the start or the done does not access. No access says in which memory the latter are meanwhile.
+  // Pins arrays of asynchronous collectives: those that a loop carries, those that the start or the
+  // done does not access, and all if these are not in the same loop. No access says in which memory
+  // they are meanwhile, or in which pass.
   void PinArraysOfCollectives() {
     std::vector<bool> is_carried(storages_.size(), false);
     for (const CarriedValue& carried : flow_.carried()) {
@@ -89,10 +90,11 @@ class Assembler {
     for (const AsyncCollective& collective : source_.async_collectives) {
       const std::vector<int32_t> at_start = TouchedAt(collective.start);
       const std::vector<int32_t> at_done = TouchedAt(collective.done);
+      const bool in_one_loop = LoopAt(collective.start) == LoopAt(collective.done);
       bool pins = false;
       for (const int32_t s : collective.storages) {
         if (!storages_[s].placeable) continue;
-        const bool is_held = !is_carried[s] &&
+        const bool is_held = in_one_loop && !is_carried[s] &&
                              std::binary_search(at_start.begin(), at_start.end(), s) &&
                              std::binary_search(at_done.begin(), at_done.end(), s);
         if (is_held) continue;
@@ -105,6 +107,13 @@ class Assembler {
       program().add_notes(
           absl::StrCat(pinned_count, " asynchronous collectives keep arrays in HBM"));
     }
+  }
+
+  // The innermost loop around that step of the schedule; -1 if there is none.
+  int32_t LoopAt(int32_t step) const {
+    const Schedule& schedule = source_.schedule;
+    if (step >= schedule.steps.size()) return -1;
+    return schedule.instances[schedule.steps[step].instance].loop;
   }
 
   // The storages that the instruction at that step of the schedule accesses, ascending.

@@ -246,6 +246,35 @@ TEST(AssembleInFlight, ArraysThatALoopCarriesStayInHbm) {
   EXPECT_THAT(program.notes(), ElementsAre("1 asynchronous collectives keep arrays in HBM"));
 }
 
+// Each pass waits for a collective that starts before the loop.
+TEST(AssembleInFlight, ArraysWhoseDoneIsInAnotherLoopStayInHbm) {
+  const std::string state = "(s32[], f32[64], f32[128])";
+  const v1::Program program = AssembleLinked(
+      ChainModule(absl::StrCat("%a = f32[64] parameter(0)\n%b = f32[64] negate(%a)\n"
+                               "%s = (f32[64], f32[128], u32[]{:S(2)}) fusion(%b), kind=kCustom, "
+                               "calls=%begin, output_to_operand_aliasing={{0}: (0, {})}\n"
+                               "%g0 = f32[64] get-tuple-element(%s), index=0\n"
+                               "%g1 = f32[128] get-tuple-element(%s), index=1\n"
+                               "%z = s32[] constant(0)\n%t = ",
+                               state, " tuple(%z, %g0, %g1)\nROOT %l = ", state,
+                               " while(%t), condition=%cond, body=%body\n"),
+                  absl::StrCat("%body {\n%p = ", state,
+                               " parameter(0)\n%i = s32[] get-tuple-element(%p), index=0\n"
+                               "%s0 = f32[64] get-tuple-element(%p), index=1\n"
+                               "%s1 = f32[128] get-tuple-element(%p), index=2\n"
+                               "%d = f32[128] fusion(%s0, %s1), kind=kCustom, calls=%end\n"
+                               "ROOT %u = ",
+                               state, " tuple(%i, %s0, %s1)\n}\n\n%cond {\n%q = ", state,
+                               " parameter(0)\nROOT %y = pred[] constant(true)\n}\n\n")));
+  ASSERT_EQ(program.collectives_size(), 1);
+  const v1::Collective& gather = program.collectives(0);
+  EXPECT_EQ(gather.start(), InstructionOf(program, "s"));
+  EXPECT_EQ(gather.done(), InstructionOf(program, "d"));
+  EXPECT_THAT(gather.buffers(), IsEmpty());
+  EXPECT_TRUE(IsPinned(program, BufferAt(program, "b")));
+  EXPECT_TRUE(IsPinned(program, BufferAt(program, "s", {1})));
+}
+
 TEST(AssembleInFlight, ArraysWhoseDoneIsMissingStayInHbm) {
   const v1::Program program = AssembleLinked(
       hlo::EntryModule("%a = f32[64] parameter(0)\n%b = f32[64] negate(%a)\n"
