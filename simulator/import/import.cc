@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_at.h"
 #include "base/utf8.h"
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/mapping.h"
@@ -55,7 +56,7 @@ class Importer {
     const LatencyClasses classes = ClassifyInstructions(program(), all_hbm());
     *program().mutable_latency() = FitLatencyTable(program(), classes, placements_, -1);
     absl::StatusOr<v1::Calibration> calibration = Calibrate(program(), classes, placements_);
-    if (!calibration.ok()) return calibration.status();
+    if (!calibration.ok()) return StatusAt(options_.all_hbm_path, calibration.status());
     *program().mutable_calibration() = *std::move(calibration);
     return Finish();
   }
@@ -146,7 +147,7 @@ class Importer {
       v1::Program unpriced = program();
       SealProgram(unpriced);
       absl::StatusOr<Program> checked = Program::FromProto(std::move(unpriced));
-      if (!checked.ok()) return checked.status();
+      if (!checked.ok()) return StatusAt(options_.all_hbm_path, checked.status());
       absl::StatusOr<Mapping> mapping = BaselineMapping(*checked);
       if (!mapping.ok()) return mapping.status();
       PriceBaseline(Simulate(*checked, *mapping));
