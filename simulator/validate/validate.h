@@ -4,7 +4,7 @@
 // Points in time. Each instruction i has two: the point just before it, then the instruction.
 //
 //        before i                                         i runs
-//   ... [wait for copies | queue copies | wait for those] [reads, then writes, updates] ...
+//   ... [wait for copies | queue copies | wait for those] [its accesses, in their order] ...
 //         queued earlier                   that end here
 //
 // This is the order of Simulate. A copy queued just before i may read the value that another copy
