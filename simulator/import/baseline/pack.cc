@@ -16,6 +16,10 @@ namespace {
 // The most pairs of blocks of different groups in fast memory at the same time. They take 0.8 GB.
 constexpr size_t kMostPairs = size_t{1} << 24;
 
+// The most blocks that are compared with the blocks that begin before them. Blocks of one group
+// need no pair, but are compared, too.
+constexpr size_t kMostComparisons = size_t{1} << 28;
+
 // Blocks that share one offset.
 struct Group {
   std::vector<int32_t> blocks;
@@ -45,7 +49,8 @@ class Packer {
   const std::vector<Group>& groups() const { return groups_; }
 
   // Finds all pairs of blocks of different groups that are in fast memory at the same time. Returns
-  // false if such blocks have more bytes than fast memory, or if there are more than kMostPairs.
+  // false if such blocks have more bytes than fast memory, or if there are more than kMostPairs or
+  // it takes more than kMostComparisons.
   bool FindNeighbours() {
     conflicts_.resize(groups_.size());
     std::vector<int32_t> by_start(blocks_.size());
@@ -54,10 +59,12 @@ class Packer {
               [&](int32_t a, int32_t b) { return blocks_[a].first < blocks_[b].first; });
     std::vector<int32_t> active;
     size_t pairs = 0;
+    size_t comparisons = 0;
     for (const int32_t b : by_start) {
       std::erase_if(active, [&](int32_t a) { return blocks_[a].last < blocks_[b].first; });
       active.push_back(b);
-      if (!HaveRoom(active)) return false;
+      comparisons += active.size();
+      if (comparisons > kMostComparisons || !HaveRoom(active)) return false;
       for (const int32_t a : active) {
         if (blocks_[a].group == blocks_[b].group) continue;
         AddConflict(blocks_[a], blocks_[b]);

@@ -89,6 +89,14 @@ TEST(Pack, EndsAfterSoManyLooks) {
   EXPECT_TRUE(mallocmuzero::PackBlocks(blocks, 53, 16, kNoEnd, 1).has_value());
 }
 
+// Slices of one copy are no pairs, but to compare a million of them with each other would take
+// minutes.
+TEST(Pack, GivesUpOnAMillionBlocksOfOneGroup) {
+  std::vector<Block> blocks;
+  for (int64_t byte = 0; byte < 1 << 20; ++byte) blocks.push_back({.bytes = 1, .delta = byte});
+  EXPECT_EQ(PackBlocks(blocks, 1 << 20, 1, kNoEnd), absl::nullopt);
+}
+
 TEST(Pack, NeighboursInTimeShareBytes) {
   const int64_t capacity = 100;
   EXPECT_TRUE(PackBlocks(std::vector<Block>{{.first = 0, .last = 0, .bytes = 100, .group = 0},
