@@ -46,10 +46,15 @@ class BaselineMaker {
         ranges_(ComputeLiveRanges(other)),
         carried_(CarriedBuffers(program_)),
         stays_(other.flow.storage_count()),
-        accesses_of_(program.buffers_size()) {
+        accesses_of_(program.buffers_size()),
+        writes_of_(program.buffers_size()) {
     MapTimes();
     for (int32_t a = 0; a < program.accesses_size(); ++a) {
-      accesses_of_[program.accesses(a).buffer()].push_back(a);
+      const v1::Access& access = program.accesses(a);
+      accesses_of_[access.buffer()].push_back(a);
+      if (access.kind() == v1::Access::READ) continue;
+      const int32_t time = access.instruction();
+      writes_of_[access.buffer()].push_back(time);
     }
   }
 
@@ -251,11 +256,9 @@ class BaselineMaker {
   }
 
   bool HasWriteBetween(uint32_t buffer, int32_t first, int32_t last) const {
-    const std::vector<int32_t>& accesses = accesses_of_[buffer];
-    return std::any_of(accesses.begin(), accesses.end(), [&](int32_t a) {
-      const int32_t time = program_.accesses(a).instruction();
-      return program_.accesses(a).kind() != v1::Access::READ && first <= time && time <= last;
-    });
+    const std::vector<int32_t>& writes = writes_of_[buffer];
+    const auto write = std::lower_bound(writes.begin(), writes.end(), first);
+    return write != writes.end() && *write <= last;
   }
 
   // True if the stay becomes an interval: it serves an access, or a loop carries its value.
@@ -352,6 +355,7 @@ class BaselineMaker {
   absl::flat_hash_map<int32_t, int32_t> carried_;
   std::vector<Stay> stays_;                        // for each storage of the default module
   std::vector<std::vector<int32_t>> accesses_of_;  // of the program, for each buffer
+  std::vector<std::vector<int32_t>> writes_of_;    // for each buffer: when it is written, ascending
   std::vector<int32_t> time_of_;
   // For each copy into fast memory: the value made, and whether source and stay share a buffer.
   std::vector<std::pair<ValueId, bool>> copied_in_;
