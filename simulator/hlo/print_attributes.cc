@@ -134,15 +134,17 @@ void AppendFusionKind(const HloInstructionProto& fusion, std::string& out) {
 }
 
 // Appends the attributes of operations that communicate between chips.
-void AppendCollective(const HloInstructionProto& instruction, std::string& out) {
+absl::Status AppendCollective(const HloInstructionProto& instruction, std::string& out) {
   if (instruction.channel_id() > 0) {
     absl::StrAppend(&out, ", channel_id=", instruction.channel_id());
   }
-  AppendReplicaGroups(instruction, out);
+  absl::Status status = AppendReplicaGroups(instruction, out);
+  if (!status.ok()) return status;
   AppendSourceTargetPairs(instruction, out);
   AppendFlag("is_host_transfer", instruction.is_host_transfer(), out);
   AppendAnyNumbers("dimensions", instruction.dimensions(), out);
   AppendFlag("use_global_device_ids", instruction.use_global_device_ids(), out);
+  return absl::OkStatus();
 }
 
 // Appends the flags of gather and scatter that XLA prints behind their dimension numbers.
@@ -273,7 +275,7 @@ absl::Status AppendOwnAttributes(const HloInstructionProto& instruction, std::st
       absl::StrAppend(&out, ", feature_index=", instruction.feature_index());
       break;
     default:
-      AppendCollective(instruction, out);
+      return AppendCollective(instruction, out);
   }
   return absl::OkStatus();
 }

@@ -20,7 +20,7 @@ namespace mallocmuzero::hlo {
 // and outfeed, options of triangular-solve and cholesky, domains, literals of custom calls, and dot
 // algorithms.
 //
-// InvalidArgument, one line, if a shape is malformed.
+// InvalidArgument, one line, if a shape is malformed, or by AppendReplicaGroups.
 absl::Status AppendOwnAttributes(const xla::HloInstructionProto& instruction, std::string& out);
 
 // Appends op_name of the metadata and the backend_config. JSON is appended as it is, any other

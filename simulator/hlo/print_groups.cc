@@ -13,6 +13,9 @@ namespace {
 
 using Groups = google::protobuf::RepeatedPtrField<xla::ReplicaGroup>;
 
+constexpr int kMostAxes = 64;
+constexpr size_t kMostNameBytes = 4096;
+
 std::string Lists(const Groups& groups) {
   return absl::StrCat("{",
                       absl::StrJoin(groups, ",",
@@ -41,6 +44,22 @@ std::string AxisName(const std::string& name) {
   return absl::StrCat("'", printable, "'");
 }
 
+absl::Status CheckMeshAxes(const xla::MeshAxesReplicaGroupListProto& list) {
+  const auto error = [](absl::string_view field, absl::string_view expected, size_t found) {
+    return absl::InvalidArgumentError(absl::StrCat("mesh_axes_replica_group_list.", field,
+                                                   ": expected ", expected, ", found ", found));
+  };
+  if (list.axes_size() > kMostAxes) {
+    return error("axes", absl::StrCat("at most ", kMostAxes), list.axes_size());
+  }
+  for (const auto& axis : list.mesh().axes()) {
+    if (axis.name().size() <= kMostNameBytes) continue;
+    return error("mesh.axes.name", absl::StrCat("at most ", kMostNameBytes, " bytes"),
+                 axis.name().size());
+  }
+  return absl::OkStatus();
+}
+
 std::string MeshAxes(const xla::MeshAxesReplicaGroupListProto& list) {
   std::vector<std::string> axes;
   for (const auto& axis : list.mesh().axes()) {
@@ -66,9 +85,11 @@ std::string MeshAxes(const xla::MeshAxesReplicaGroupListProto& list) {
 
 }  // namespace
 
-void AppendReplicaGroups(const xla::HloInstructionProto& collective, std::string& out) {
+absl::Status AppendReplicaGroups(const xla::HloInstructionProto& collective, std::string& out) {
   const xla::CollectiveDeviceListProto& list = collective.collective_device_list();
   if (collective.has_mesh_axes_replica_group_list()) {
+    absl::Status status = CheckMeshAxes(collective.mesh_axes_replica_group_list());
+    if (!status.ok()) return status;
     absl::StrAppend(&out, ", replica_groups=", MeshAxes(collective.mesh_axes_replica_group_list()));
   } else if (collective.has_iota_collective_device_list()) {
     absl::StrAppend(&out, ", replica_groups=", Iota(collective.iota_collective_device_list()));
@@ -79,6 +100,7 @@ void AppendReplicaGroups(const xla::HloInstructionProto& collective, std::string
   } else if (!collective.replica_groups().empty()) {
     absl::StrAppend(&out, ", replica_groups=", Lists(collective.replica_groups()));
   }
+  return absl::OkStatus();
 }
 
 void AppendSourceTargetPairs(const xla::HloInstructionProto& permute, std::string& out) {

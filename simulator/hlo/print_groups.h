@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "mallocmuzero/xla/hlo.pb.h"
 
 namespace mallocmuzero::hlo {
@@ -15,7 +16,9 @@ namespace mallocmuzero::hlo {
 //   mesh['x'=2,'y'=4] {'y'}            devices that differ only along these axes of a mesh
 // (ReplicaGroupsToString, IotaTileAssignment::ToString, MeshAxesReplicaGroupList::ToString in
 // xla/hlo/ir). Names of axes that could end the value are printed without the bytes in question.
-void AppendReplicaGroups(const xla::HloInstructionProto& collective, std::string& out);
+// InvalidArgument, one line, if the devices differ along more than 64 axes, or an axis has a name
+// of more than 4096 bytes: a long name that occurs often makes a text much longer than the message.
+absl::Status AppendReplicaGroups(const xla::HloInstructionProto& collective, std::string& out);
 
 // Appends ", source_target_pairs={{0,1},{1,0}}", or nothing if there are none.
 void AppendSourceTargetPairs(const xla::HloInstructionProto& permute, std::string& out);

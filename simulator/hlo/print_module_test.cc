@@ -249,6 +249,26 @@ TEST(PrintModule, OddGroupsCanStillBeRead) {
             "channel_id=3, replica_groups=mesh['ab'=2] {'ab'}");
 }
 
+// A name of 4 MB that occurs a million times in a message of 8 MB would make a text of 4 TB.
+TEST(PrintModule, RefusesLongAndManyAxesOfAMesh) {
+  const auto error = [](size_t name_bytes, int axes) {
+    xla::HloModuleProto module = Proto(kSum);
+    xla::HloInstructionProto& sum = *module.mutable_computations(0)->mutable_instructions(2);
+    sum.set_opcode("all-reduce");
+    auto& list = *sum.mutable_mesh_axes_replica_group_list();
+    list.mutable_mesh()->add_axes()->set_name(std::string(name_bytes, 'x'));
+    for (int i = 0; i < axes; ++i) list.add_axes();
+    const absl::StatusOr<std::string> text = PrintModule(module);
+    return std::string(text.status().message());
+  };
+  EXPECT_EQ(error(4096, 64), "");
+  EXPECT_EQ(error(4097, 1),
+            "%main: %c: mesh_axes_replica_group_list.mesh.axes.name: expected at most 4096 bytes, "
+            "found 4097");
+  EXPECT_EQ(error(1, 65),
+            "%main: %c: mesh_axes_replica_group_list.axes: expected at most 64, found 65");
+}
+
 TEST(PrintModule, QuotesABackendConfigThatIsNoJson) {
   xla::HloModuleProto module = Proto(kSum);
   auto& instruction = *module.mutable_computations(0)->mutable_instructions(2);
