@@ -20,7 +20,8 @@ absl::StatusOr<Program> WithFastMemoryShare(const Program& program, double share
   const double bytes = share * static_cast<double>(hardware.fast_memory_bytes());
   if (!(share > 0) || !(bytes <= kMostBytes)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(resized.name(), ": fast memory times ", share, ": a positive share expected"));
+        absl::StrCat(resized.name(), ": fast memory times ", share,
+                     ": a positive share expected, of at most 2^53 bytes in all"));
   }
   if (share != 1) {
     const int64_t alignment = hardware.fast_memory_alignment_bytes();

@@ -74,6 +74,8 @@ TEST(WithFastMemoryShare, RefusesWhatIsNoShare) {
                 HasSubstr("a positive share expected"))
         << share;
   }
+  EXPECT_THAT(WithFastMemoryShare(program, 1e20).status().message(),
+              HasSubstr("at most 2^53 bytes"));
   EXPECT_THAT(WithFastMemoryShare(program, 0.01).status().message(),
               HasSubstr("less than the alignment of 16 bytes"));
 }
