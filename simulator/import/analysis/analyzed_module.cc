@@ -183,10 +183,17 @@ class AsyncCollector {
     }
   }
 
+  // ChannelOfFusion, looked for once for all inlined copies of a fusion.
+  absl::string_view ChannelOf(const hlo::Instruction& fusion) {
+    const auto [channel, is_new] = channel_of_.try_emplace(&fusion);
+    if (is_new) channel->second = ChannelOfFusion(analyzed_.module, fusion);
+    return channel->second;
+  }
+
   void VisitFusion(int32_t s, const Step& step, const hlo::Instruction& fusion) {
     const CollectiveFusion part = CollectiveFusionOf(analyzed_.module, fusion);
     if (part == CollectiveFusion::kNone && started_on_channel_.empty()) return;
-    const absl::string_view number = ChannelOfFusion(analyzed_.module, fusion);
+    const absl::string_view number = ChannelOf(fusion);
     // Collectives that state no channel are told apart by where they are.
     const std::pair channel(number.empty() ? step.instance : -1, number);
     if (part == CollectiveFusion::kStart) {
@@ -228,6 +235,7 @@ class AsyncCollector {
   // for a stated channel, and the channel.
   absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, size_t> started_;
   absl::flat_hash_map<std::pair<int32_t, absl::string_view>, size_t> started_on_channel_;
+  absl::flat_hash_map<const hlo::Instruction*, absl::string_view> channel_of_;
 };
 
 }  // namespace
