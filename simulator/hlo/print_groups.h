@@ -17,7 +17,7 @@ namespace mallocmuzero::hlo {
 // (ReplicaGroupsToString, IotaTileAssignment::ToString, MeshAxesReplicaGroupList::ToString in
 // xla/hlo/ir). Names of axes that could end the value are printed without the bytes in question.
 // InvalidArgument, one line, if the devices differ along more than 64 axes, or an axis has a name
-// of more than 4096 bytes: a long name that occurs often makes a text much longer than the message.
+// of more than 4096 bytes. A long name that occurs often makes a text much longer than the message.
 absl::Status AppendReplicaGroups(const xla::HloInstructionProto& collective, std::string& out);
 
 // Appends ", source_target_pairs={{0,1},{1,0}}", or nothing if there are none.

@@ -117,7 +117,7 @@ class ClassFitter {
     for (size_t k = 0; k < traffic_cycles_.size(); ++k) {
       expected.push_back((SeenFast(k) ? scale : usual_share_) * traffic_cycles_[k]);
     }
-    // Of too many sets, each `step`th one. An odd step does not leave out all sets with an access.
+    // Takes each `step`th set. An odd step does not leave out all sets that have some access.
     const size_t step =
         observed_.size() < kMostFittedSets ? 1 : (observed_.size() / kMostFittedSets + 1) | 1;
     std::vector<SeenSaving> seen;
