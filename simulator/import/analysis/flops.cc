@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -24,6 +25,10 @@ struct Budget {
   // Most (output, window) positions tried one by one. In a dimension with more positions than
   // remain, padding is ignored.
   int64_t positions = 1 << 20;
+
+  // Flops of instructions with attributes, which may be long. Nested fusions may come to one of them
+  // again and again.
+  absl::flat_hash_map<const hlo::Instruction*, double> known_flops;
 };
 
 // No array is longer. With this bound, products with a position stay below 2^61.
@@ -141,6 +146,27 @@ double DotFlops(const hlo::Computation& computation, const hlo::Instruction& dot
   return flops;
 }
 
+double ReduceWindowFlops(const hlo::Instruction& reduce) {
+  double taps = 1;
+  for (const WindowDimension& dim : ParseWindow(reduce.FindAttribute("window"))) {
+    taps *= static_cast<double>(dim.size);
+  }
+  return static_cast<double>(hlo::ElementCount(reduce.shape)) * std::max(0.0, taps - 1);
+}
+
+// Flops of an instruction whose attributes say how much it computes for an element of its result.
+double FlopsOfAttributes(const hlo::Computation& computation, const hlo::Instruction& instruction,
+                         Budget& budget) {
+  const auto [known, is_new] = budget.known_flops.try_emplace(&instruction);
+  if (is_new) {
+    known->second = instruction.opcode == Opcode::kConvolution
+                        ? ConvolutionFlops(computation, instruction, budget)
+                    : instruction.opcode == Opcode::kDot ? DotFlops(computation, instruction)
+                                                         : ReduceWindowFlops(instruction);
+  }
+  return known->second;
+}
+
 // True if the instruction takes one operation for each element of its result.
 bool IsElementwise(Opcode opcode) {
   switch (opcode) {
@@ -177,9 +203,9 @@ double Flops(const hlo::Module& module, const hlo::Computation& computation,
   const auto result = static_cast<double>(hlo::ElementCount(instruction.shape));
   switch (instruction.opcode) {
     case Opcode::kConvolution:
-      return ConvolutionFlops(computation, instruction, budget);
     case Opcode::kDot:
-      return DotFlops(computation, instruction);
+    case Opcode::kReduceWindow:
+      return FlopsOfAttributes(computation, instruction, budget);
     case Opcode::kFusion: {
       const auto called = instruction.Called(hlo::CallRole::kCalls);
       if (!called || depth >= kMaxFusionDepth) return 0;
@@ -197,13 +223,6 @@ double Flops(const hlo::Module& module, const hlo::Computation& computation,
       if (instruction.operands.empty()) return 0;
       const hlo::Shape& input = computation.instructions[instruction.operands[0]].shape;
       return std::max(0.0, static_cast<double>(hlo::ElementCount(input)) - result);
-    }
-    case Opcode::kReduceWindow: {
-      double taps = 1;
-      for (const WindowDimension& dim : ParseWindow(instruction.FindAttribute("window"))) {
-        taps *= static_cast<double>(dim.size);
-      }
-      return result * std::max(0.0, taps - 1);
     }
     default:
       return IsElementwise(instruction.opcode) ? result : 0;

@@ -212,11 +212,11 @@ TEST(Traffic, ForwardingAndAsynchronousInstructionsMoveNothing) {
   }
 }
 
-// Each of 12 levels calls the next one ten times: without a bound this would visit 10^12
-// instructions.
-TEST(Traffic, FusionsThatMultiplyBeyondMeasureEndFast) {
+// Computations %f1 to %f12 above %f0. Each calls the next one ten times: without a bound, a walk
+// would visit 10^12 instructions.
+std::string MultiplyingFusions(const std::string& lines_of_f0) {
   std::string callees =
-      "%f0 (p: f32[8]) -> f32[8] {\n%p = f32[8] parameter(0)\nROOT %n = f32[8] negate(%p)\n}\n";
+      absl::StrCat("%f0 (p: f32[8]) -> f32[8] {\n%p = f32[8] parameter(0)\n", lines_of_f0, "\n}\n");
   for (int level = 1; level <= 12; ++level) {
     absl::StrAppend(&callees, "%f", level, " (p: f32[8]) -> f32[8] {\n%p = f32[8] parameter(0)\n");
     for (int call = 0; call < 10; ++call) {
@@ -225,10 +225,32 @@ TEST(Traffic, FusionsThatMultiplyBeyondMeasureEndFast) {
     }
     callees += "}\n";
   }
-  const auto m = testing::MustAnalyze(hlo::EntryModule(
-      "%a = f32[8] parameter(0)\nROOT %x = f32[8] fusion(%a), kind=kLoop, calls=%f12", callees));
+  return callees;
+}
+
+constexpr char kOutermostFusion[] =
+    "%a = f32[8] parameter(0)\nROOT %x = f32[8] fusion(%a), kind=kLoop, calls=%f12";
+
+TEST(Traffic, FusionsThatMultiplyBeyondMeasureEndFast) {
+  const auto m = testing::MustAnalyze(
+      hlo::EntryModule(kOutermostFusion, MultiplyingFusions("ROOT %n = f32[8] negate(%p)")));
   EXPECT_THAT(m->priced[0].traffic.operand_bytes, ElementsAre(ElementsAre(32)));
   EXPECT_GE(CountFlops(m->module, m->module.Entry(), *m->priced[0].instruction), 8);
+}
+
+// A walk comes to the innermost instruction up to a million times, and its attribute has a million
+// bytes.
+TEST(Flops, ALongWindowInFusionsThatMultiplyIsReadOnce) {
+  std::string window = "size=2";
+  for (int i = 0; i < 500000; ++i) window += "x1";
+  EXPECT_GE(RootFlops(kOutermostFusion,
+                      absl::StrCat(MultiplyingFusions(absl::StrCat(
+                                       "%z = f32[] constant(0)\nROOT %n = f32[8] reduce-window(%p, "
+                                       "%z), window={",
+                                       window, "}, to_apply=%g")),
+                                   "%g {\n%p = f32[] parameter(0)\n%q = f32[] parameter(1)\n"
+                                   "ROOT %s = f32[] add(%p, %q)\n}\n")),
+            8);
 }
 
 TEST(Flops, OneForEachElementOfAnElementwiseResult) {
