@@ -175,29 +175,40 @@ absl::optional<hlo::ComputationIndex> PartsOf(const hlo::Instruction& instructio
   return absl::nullopt;
 }
 
+// Bounds the work for one instruction: the looks that are left, and the bytes of collectives that
+// nested fusions may come to again and again.
+struct LinkBudget {
+  int looks_left = kMaxLooks;
+  absl::flat_hash_map<const hlo::Instruction*, double> known_bytes;
+};
+
 double LinkBytes(const hlo::Module& module, const hlo::Computation& computation,
-                 const hlo::Instruction& instruction, int depth, int& looks_left) {
+                 const hlo::Instruction& instruction, int depth, LinkBudget& budget) {
   const bool starts = IsAsyncCollectiveStart(instruction);
   if (const auto parts = PartsOf(instruction)) {
     if (depth >= kMaxFusionDepth) return 0;
     const hlo::Computation& inner = module.computations[*parts];
     double bytes = 0;
     for (const hlo::Instruction& part : inner.instructions) {
-      if (--looks_left < 0) break;
-      bytes += LinkBytes(module, inner, part, depth + 1, looks_left);
+      if (--budget.looks_left < 0) break;
+      bytes += LinkBytes(module, inner, part, depth + 1, budget);
     }
     return bytes;
   }
   if (!starts && !IsCollective(instruction.opcode)) return 0;
+  const auto [known, is_new] = budget.known_bytes.try_emplace(&instruction);
+  if (!is_new) return known->second;
   const auto index =
       static_cast<hlo::InstructionIndex>(&instruction - computation.instructions.data());
   const bool is_wrapped = instruction.opcode == Opcode::kAsyncStart;
   const Opcode opcode = is_wrapped ? instruction.wrapped_opcode : instruction.opcode;
-  return RingBytes({.opcode = opcode,
-                    .devices = GroupSize(instruction),
-                    .operand_bytes = SentBytes(computation, instruction, opcode),
-                    .result_bytes = ArrayBytes(ResultShape(instruction, starts)),
-                    .only_sliced = depth > 0 && IsOnlySliced(computation, index, looks_left)});
+  known->second =
+      RingBytes({.opcode = opcode,
+                 .devices = GroupSize(instruction),
+                 .operand_bytes = SentBytes(computation, instruction, opcode),
+                 .result_bytes = ArrayBytes(ResultShape(instruction, starts)),
+                 .only_sliced = depth > 0 && IsOnlySliced(computation, index, budget.looks_left)});
+  return known->second;
 }
 
 // As the most that a program may contain.
@@ -285,8 +296,8 @@ absl::optional<int64_t> GroupSize(const hlo::Instruction& collective) {
 
 double CountLinkBytes(const hlo::Module& module, const hlo::Computation& computation,
                       const hlo::Instruction& instruction) {
-  int looks_left = kMaxLooks;
-  return LinkBytes(module, computation, instruction, 0, looks_left);
+  LinkBudget budget;
+  return LinkBytes(module, computation, instruction, 0, budget);
 }
 
 }  // namespace mallocmuzero

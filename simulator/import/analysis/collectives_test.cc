@@ -61,6 +61,27 @@ TEST(Collectives, AMeshMayHaveManyAxes) {
   EXPECT_EQ(Size(absl::StrCat(", replica_groups=mesh[", sizes, "] {", names, "}")), 4);
 }
 
+// Each of ten levels of fusions calls the next one four times, so that a walk comes to the
+// collective a million times. Its groups have a million bytes.
+TEST(Collectives, LongGroupsInFusionsThatMultiplyAreReadOnce) {
+  std::string devices = "0";
+  for (int i = 1; i < 150000; ++i) absl::StrAppend(&devices, ",", i);
+  std::string computations = absl::StrCat(
+      "%f0 {\n%p = f32[100] parameter(0)\n"
+      "ROOT %c = f32[100] collective-broadcast(%p), replica_groups={{",
+      devices, "}}\n}\n");
+  for (int level = 1; level <= 10; ++level) {
+    absl::StrAppend(&computations, "%f", level, " {\n%p = f32[100] parameter(0)\n");
+    for (int call = 0; call < 4; ++call) {
+      absl::StrAppend(&computations, call == 3 ? "ROOT " : "", "%x", call,
+                      " = f32[100] fusion(%p), kind=kLoop, calls=%f", level - 1, "\n");
+    }
+    computations += "}\n";
+  }
+  EXPECT_GE(LinkBytes("ROOT %r = f32[100] fusion(%a), kind=kLoop, calls=%f10", computations),
+            399);  // of one broadcast
+}
+
 // Eight devices: 7/8 of the data passes each device.
 TEST(Collectives, RingBytesOfEachOperation) {
   const std::string groups = ", replica_groups=[1,8]<=[8]";
