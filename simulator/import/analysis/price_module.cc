@@ -40,7 +40,9 @@ class SchedulePricer {
       const hlo::Instruction& instruction = analyzed_.schedule.InstructionAt(step);
       if (step.kind == Step::Kind::kInstruction) {
         if (IsAsyncCopyStart(instruction)) StartCopy(step, instruction);
-        if (IsAsyncDone(instruction.opcode) && instruction.opcode != hlo::Opcode::kAsyncUpdate) {
+        if (instruction.opcode == hlo::Opcode::kAsyncUpdate) {
+          PassOnTicket(step, instruction);
+        } else if (IsAsyncDone(instruction.opcode)) {
           FinishCopy(step, instruction);
         }
       }
@@ -105,14 +107,18 @@ class SchedulePricer {
     price_.collective_cycles += count * wait;
   }
 
+  // The operand of a done may be an update instead of the start.
+  void PassOnTicket(const Step& step, const hlo::Instruction& update) {
+    if (update.operands.empty()) return;
+    const auto found = tickets_.find(StepKey{step.instance, update.operands[0]});
+    if (found == tickets_.end()) return;
+    const CopyTicket ticket = found->second;
+    tickets_[{step.instance, step.instruction}] = ticket;
+  }
+
   void FinishCopy(const Step& step, const hlo::Instruction& done) {
-    const hlo::Computation& computation = analyzed_.schedule.ComputationOf(step.instance);
-    hlo::InstructionIndex start = done.operands.empty() ? -1 : done.operands[0];
-    while (start >= 0 && computation.instructions[start].opcode == hlo::Opcode::kAsyncUpdate &&
-           !computation.instructions[start].operands.empty()) {
-      start = computation.instructions[start].operands[0];
-    }
-    const auto ticket = tickets_.find(StepKey{step.instance, start});
+    if (done.operands.empty()) return;
+    const auto ticket = tickets_.find(StepKey{step.instance, done.operands[0]});
     if (ticket == tickets_.end()) return;
     const double count =
         static_cast<double>(analyzed_.schedule.instances[step.instance].execution_count);
