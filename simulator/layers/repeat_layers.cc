@@ -341,15 +341,6 @@ int32_t ModelLayersIn(const Program& program, const LayerMap& map, int32_t model
 
 }  // namespace
 
-absl::StatusOr<Program> RepeatLayers(const Program& program, int32_t count,
-                                     const std::string& name) {
-  if (count < 1) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        program.proto().name(), ": expected a positive number of layers to add, found ", count));
-  }
-  return RepeatSomeLayer(program, FindLayers(program), count, name);
-}
-
 absl::StatusOr<Program> WithModelLayers(const Program& program, int32_t from, int32_t to,
                                         const std::string& name) {
   if (from < 1 || to <= from) {

@@ -57,13 +57,13 @@ std::vector<std::string> Describe(const Program& program) {
   return lines;
 }
 
-TEST(RepeatLayers, MakesTheProgramThatTheDeeperModelHas) {
+TEST(WithModelLayers, MakesTheProgramThatTheDeeperModelHas) {
   for (const uint32_t layers : {4, 5, 8}) {
     for (const int32_t count : {1, 2, 7}) {
       SCOPED_TRACE(absl::StrCat(layers, " layers and ", count));
       const Program deeper = Checked(TrainingStep(layers + count));
       const absl::StatusOr<Program> repeated =
-          RepeatLayers(Checked(TrainingStep(layers)), count, "deep");
+          WithModelLayers(Checked(TrainingStep(layers)), layers, layers + count, "deep");
       ASSERT_TRUE(repeated.ok()) << repeated.status();
       EXPECT_THAT(Describe(*repeated), ElementsAreArray(Describe(deeper)));
       EXPECT_EQ(SimulateAllHbm(*repeated).total_cycles, SimulateAllHbm(deeper).total_cycles);
@@ -72,17 +72,17 @@ TEST(RepeatLayers, MakesTheProgramThatTheDeeperModelHas) {
   }
 }
 
-TEST(RepeatLayers, RepeatsARepeatedProgram) {
-  const absl::StatusOr<Program> once = RepeatLayers(Checked(TrainingStep(5)), 3, "eight");
+TEST(WithModelLayers, RepeatsARepeatedProgram) {
+  const absl::StatusOr<Program> once = WithModelLayers(Checked(TrainingStep(5)), 5, 8, "eight");
   ASSERT_TRUE(once.ok()) << once.status();
-  const absl::StatusOr<Program> twice = RepeatLayers(*once, 4, "twelve");
+  const absl::StatusOr<Program> twice = WithModelLayers(*once, 8, 12, "twelve");
   ASSERT_TRUE(twice.ok()) << twice.status();
   EXPECT_EQ(FindLayers(*twice).layer_count(), 12);
   EXPECT_THAT(Describe(*twice), ElementsAreArray(Describe(Checked(TrainingStep(12)))));
 }
 
-TEST(RepeatLayers, KeepsTheActivationOfEachCopyForItsBackwardPass) {
-  const absl::StatusOr<Program> repeated = RepeatLayers(Checked(TrainingStep(4)), 5, "nine");
+TEST(WithModelLayers, KeepsTheActivationOfEachCopyForItsBackwardPass) {
+  const absl::StatusOr<Program> repeated = WithModelLayers(Checked(TrainingStep(4)), 4, 9, "nine");
   ASSERT_TRUE(repeated.ok()) << repeated.status();
   // A "gradient" has its error, the kept activation and the gradient. The k-th one in the schedule
   // reads what the k-th last "product" wrote.
@@ -101,10 +101,10 @@ TEST(RepeatLayers, KeepsTheActivationOfEachCopyForItsBackwardPass) {
   EXPECT_EQ(read, std::vector<BufferIndex>(written.rbegin(), written.rend()));
 }
 
-TEST(RepeatLayers, GivesNewNamesAndLeavesOutWhatOnlyACompileHas) {
+TEST(WithModelLayers, GivesNewNamesAndLeavesOutWhatOnlyACompileHas) {
   v1::Program proto = TrainingStep(4);
   ASSERT_TRUE(proto.has_header());
-  const absl::StatusOr<Program> repeated = RepeatLayers(Checked(proto), 2, "six");
+  const absl::StatusOr<Program> repeated = WithModelLayers(Checked(proto), 4, 6, "six");
   ASSERT_TRUE(repeated.ok()) << repeated.status();
   EXPECT_EQ(repeated->proto().name(), "six");
   EXPECT_EQ(repeated->instruction_count(), TrainingStepSize(6));
@@ -116,53 +116,43 @@ TEST(RepeatLayers, GivesNewNamesAndLeavesOutWhatOnlyACompileHas) {
   EXPECT_EQ(names.size(), TrainingStepSize(6));
 }
 
-TEST(RepeatLayers, CountsTheInstructionsOfEachLatencyClass) {
-  const absl::StatusOr<Program> repeated = RepeatLayers(Checked(TrainingStep(4)), 3, "seven");
+TEST(WithModelLayers, CountsTheInstructionsOfEachLatencyClass) {
+  const absl::StatusOr<Program> repeated = WithModelLayers(Checked(TrainingStep(4)), 4, 7, "seven");
   ASSERT_TRUE(repeated.ok()) << repeated.status();
   uint32_t members = 0;
   for (const v1::LatencyClass& c : repeated->proto().latency().classes()) members += c.members();
   EXPECT_EQ(members, TrainingStepSize(7));
 }
 
-TEST(RepeatLayers, RefusesAProgramWithoutLayers) {
+TEST(WithModelLayers, RefusesAProgramWithoutLayers) {
   ProgramBuilder builder;
   const BufferIndex a = builder.AddBuffer(10, {.live_in = true});
   const BufferIndex b = builder.AddBuffer(20, {.live_out = true});
   builder.AddInstruction(10, {Read(a), Write(b)});
-  EXPECT_THAT(RepeatLayers(builder.Build(), 2, "x").status().message(),
+  EXPECT_THAT(WithModelLayers(builder.Build(), 1, 3, "x").status().message(),
               HasSubstr("expected three or more layers of equal instructions, found none"));
 }
 
-TEST(RepeatLayers, RefusesASumOverAllLayersWhoseLatencyInADeeperModelIsUnknown) {
-  EXPECT_THAT(RepeatLayers(Checked(TrainingStepWithSumOfGradients(4)), 2, "x").status().message(),
-              HasSubstr("instruction sum.0 uses a buffer of each layer"));
+TEST(WithModelLayers, RefusesASumOverAllLayersWhoseLatencyInADeeperModelIsUnknown) {
+  EXPECT_THAT(
+      WithModelLayers(Checked(TrainingStepWithSumOfGradients(4)), 4, 6, "x").status().message(),
+      HasSubstr("instruction sum.0 uses a buffer of each layer"));
 }
 
-TEST(RepeatLayers, RefusesAProgramWithCollectivesInFlight) {
+TEST(WithModelLayers, RefusesAProgramWithCollectivesInFlight) {
   v1::Program proto = TrainingStep(4);
   v1::Collective& collective = *proto.add_collectives();
   collective.set_done(1);
   SealProgram(proto);
-  EXPECT_THAT(RepeatLayers(Checked(proto), 2, "x").status().message(),
+  EXPECT_THAT(WithModelLayers(Checked(proto), 4, 6, "x").status().message(),
               HasSubstr("expected a program without asynchronous collectives, found 1"));
 }
 
-TEST(RepeatLayers, RefusesACountThatIsNotPositive) {
-  EXPECT_THAT(RepeatLayers(Checked(TrainingStep(4)), 0, "x").status().message(),
-              HasSubstr("expected a positive number of layers to add, found 0"));
-}
-
-TEST(RepeatLayers, RefusesAProgramThatIsTooLongBeforeItMakesIt) {
+TEST(WithModelLayers, RefusesAProgramThatIsTooLongBeforeItMakesIt) {
   constexpr int32_t kCount = 1'000'000;
-  EXPECT_THAT(RepeatLayers(Checked(TrainingStep(4)), kCount, "x").status().message(),
+  EXPECT_THAT(WithModelLayers(Checked(TrainingStep(4)), 4, 4 + kCount, "x").status().message(),
               HasSubstr(absl::StrCat("expected at most 1000000 instructions, found ",
                                      TrainingStepSize(4 + kCount))));
-}
-
-TEST(WithModelLayers, AddsTheLayersThatAreMissing) {
-  const absl::StatusOr<Program> deeper = WithModelLayers(Checked(TrainingStep(5)), 5, 11, "eleven");
-  ASSERT_TRUE(deeper.ok()) << deeper.status();
-  EXPECT_THAT(Describe(*deeper), ElementsAreArray(Describe(Checked(TrainingStep(11)))));
 }
 
 TEST(WithModelLayers, CountsTwoLayersOfTheModelWhereTheCompilerFusesTwo) {
