@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"
 #include "simulator/import/analysis/price_module.h"
@@ -134,22 +135,63 @@ TEST(LinearTime, AFusionOfManyOperandsUsesOneOfThemOften) {
   EXPECT_EQ(traffic.operand_bytes[1][0], 32);
 }
 
+// Loops that hand the array %w0 on as %w1, %w2 and so on, and their computations.
+std::string LoopsFromW0(int count) {
+  std::string loops;
+  for (int i = 0; i < count; ++i) {
+    absl::StrAppend(&loops, "%w", i + 1, " = f32[8] while(%w", i, "), condition=%c, body=%b\n");
+  }
+  return loops;
+}
+constexpr absl::string_view kBodyAndCondition =
+    "%b {\n%p = f32[8] parameter(0)\nROOT %q = f32[8] constant({...})\n}\n"
+    "%c {\n%p = f32[8] parameter(0)\nROOT %q = pred[] constant(true)\n}\n";
+
 // The last loop carries an array that an instruction reads. This makes a buffer of the array that
 // the loop begins with, which is the result of the loop before, and so on.
 TEST(LinearTime, ManyLoopsHandOneArrayOn) {
   constexpr int kLoops = 3 << 16;
-  std::string loops;
-  for (int i = 0; i < kLoops; ++i) {
-    absl::StrAppend(&loops, "%w", i + 1, " = f32[8] while(%w", i, "), condition=%c, body=%b\n");
-  }
-  const auto module = MustAnalyze(hlo::EntryModule(
-      absl::StrCat("%w0 = f32[8] parameter(0)\n", loops, "ROOT %r = f32[8] negate(%w", kLoops, ")"),
-      "%b {\n%p = f32[8] parameter(0)\nROOT %q = f32[8] constant({...})\n}\n"
-      "%c {\n%p = f32[8] parameter(0)\nROOT %q = pred[] constant(true)\n}\n"));
+  const auto module =
+      MustAnalyze(hlo::EntryModule(absl::StrCat("%w0 = f32[8] parameter(0)\n", LoopsFromW0(kLoops),
+                                                "ROOT %r = f32[8] negate(%w", kLoops, ")"),
+                                   kBodyAndCondition));
   const v1::Program program = Assemble(*module, SmallHardware()).program;
   EXPECT_EQ(program.carried_groups_size(), kLoops);
   // Each loop has a parameter, a root and a result; the rest are the first array and the last.
   EXPECT_EQ(program.buffers_size(), 3 * kLoops + 2);
+}
+
+// The computation of a fusion that starts an asynchronous all-reduce on a channel.
+std::string StartOnChannel(int channel) {
+  return absl::StrCat("%s", channel, " {\n%p = f32[8] parameter(0)\n%g = f32[8] all-reduce(%p), ",
+                      "channel_id=", channel,
+                      "\nROOT %k = f32[8] custom-call(%g), "
+                      "custom_call_target=\"AsyncCollectiveStart\"\n}\n");
+}
+
+TEST(LinearTime, ACollectiveGoesOnThroughManyLoops) {
+  constexpr int kLoops = 1 << 17;
+  const auto module = MustAnalyze(hlo::EntryModule(
+      absl::StrCat("%a = f32[8] parameter(0)\n%w0 = f32[8] fusion(%a), kind=kCustom, calls=%s1\n",
+                   LoopsFromW0(kLoops), "ROOT %r = f32[8] negate(%w", kLoops, ")"),
+      absl::StrCat(StartOnChannel(1), kBodyAndCondition)));
+  ASSERT_EQ(module->async_collectives.size(), 1);
+  // The operand, the result, and the parameter, root and result of each loop.
+  EXPECT_EQ(module->async_collectives[0].storages.size(), 2 + 3 * kLoops);
+}
+
+TEST(LinearTime, CollectivesThatGoOnThroughTooManyLoopsAreRefused) {
+  constexpr int kTimes = 3000;
+  std::string starts;
+  std::string computations(kBodyAndCondition);
+  for (int i = 1; i <= kTimes; ++i) {
+    absl::StrAppend(&starts, "%x", i, " = f32[8] fusion(%w0), kind=kCustom, calls=%s", i, "\n");
+    computations += StartOnChannel(i);
+  }
+  EXPECT_THAT(
+      testing::AnalysisError(hlo::EntryModule(
+          absl::StrCat("%w0 = f32[8] parameter(0)\n", starts, LoopsFromW0(kTimes)), computations)),
+      ::testing::HasSubstr("expected at most 4 million arrays of asynchronous collectives"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "base/size32.h"
@@ -113,26 +114,43 @@ class AsyncCollector {
     }
   }
 
-  void Run() {
+  absl::Status Run() {
     const Schedule& schedule = analyzed_.schedule;
     int32_t next_loop = 0;  // loops are numbered in the order of their begins
     for (int32_t s = 0; s < schedule.steps.size(); ++s) {
       const Step& step = schedule.steps[s];
-      if (step.kind == Step::Kind::kLoopBegin) FollowIntoLoop(next_loop++);
-      if (step.kind != Step::Kind::kInstruction) continue;
       const hlo::Instruction& instruction = schedule.InstructionAt(step);
-      if (instruction.opcode == hlo::Opcode::kFusion) {
-        VisitFusion(s, step, instruction);
-      } else if (const hlo::Instruction* start = StartOfCollectiveAt(
-                     analyzed_.module, schedule.ComputationOf(step.instance), instruction)) {
-        started_[{step.instance, step.instruction}] = Start(s, step, *start);
-      } else if (IsAsyncDone(instruction.opcode) && !instruction.operands.empty()) {
-        VisitDone(s, step, instruction);
+      if (step.kind == Step::Kind::kLoopBegin && !FollowIntoLoop(next_loop++)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            analyzed_.path, ":", instruction.line, ":1: %", instruction.name,
+            ": expected at most 4 million arrays of asynchronous collectives up to here"));
       }
+      if (step.kind == Step::Kind::kInstruction) Visit(s, step, instruction);
     }
+    for (AsyncCollective& collective : analyzed_.async_collectives) {
+      SortAndMakeUnique(collective.storages);
+    }
+    return absl::OkStatus();
   }
 
  private:
+  // The instance, which is -1 for a stated channel, and the channel.
+  using Channel = std::pair<int32_t, absl::string_view>;
+
+  static constexpr size_t kMostArraysInFlight = 4'000'000;
+
+  void Visit(int32_t s, const Step& step, const hlo::Instruction& instruction) {
+    const hlo::Computation& computation = analyzed_.schedule.ComputationOf(step.instance);
+    if (instruction.opcode == hlo::Opcode::kFusion) {
+      VisitFusion(s, step, instruction);
+    } else if (const hlo::Instruction* start =
+                   StartOfCollectiveAt(analyzed_.module, computation, instruction)) {
+      started_[{step.instance, step.instruction}] = Start(s, step, *start);
+    } else if (IsAsyncDone(instruction.opcode) && !instruction.operands.empty()) {
+      VisitDone(s, step, instruction);
+    }
+  }
+
   // Step `s` begins the collective of `start`. Its operands are those of the step's instruction.
   size_t Start(int32_t s, const Step& step, const hlo::Instruction& start) {
     const hlo::Computation& computation = analyzed_.schedule.ComputationOf(step.instance);
@@ -150,7 +168,6 @@ class AsyncCollector {
       add(operand);
     }
     add(step.instruction);
-    SortAndMakeUnique(started.storages);
     return analyzed_.async_collectives.size() - 1;
   }
 
@@ -166,21 +183,32 @@ class AsyncCollector {
     }
   }
 
-  // The chain of fusions of a collective may go on in a loop, which then carries its arrays.
-  void FollowIntoLoop(int32_t loop) {
-    if (carried_by_[loop].empty()) return;
-    for (const auto& [channel, index] : started_on_channel_) {
-      std::vector<int32_t>& storages = analyzed_.async_collectives[index].storages;
-      const std::vector<int32_t> outside = storages;
-      for (const CarriedValue& carried : carried_by_[loop]) {
-        const int32_t initial = analyzed_.flow.StorageOf(carried.initial);
-        if (!std::binary_search(outside.begin(), outside.end(), initial)) continue;
-        for (const ValueId value : {carried.parameter, carried.root, carried.result}) {
-          storages.push_back(analyzed_.flow.StorageOf(value));
-        }
-      }
-      SortAndMakeUnique(storages);
+  // Notes that a collective in a chain of fusions has an array. True if that was not known.
+  bool NoteInFlight(size_t collective, int32_t storage) {
+    if (!arrays_in_flight_.insert({collective, storage}).second) return false;
+    open_at_[storage].push_back(collective);
+    return true;
+  }
+
+  // The chain of fusions of a collective may go on in a loop, which then carries its arrays. False
+  // if these are too many.
+  bool FollowIntoLoop(int32_t loop) {
+    std::vector<std::pair<size_t, const CarriedValue*>> followed;
+    for (const CarriedValue& carried : carried_by_[loop]) {
+      const auto at = open_at_.find(analyzed_.flow.StorageOf(carried.initial));
+      if (at == open_at_.end()) continue;
+      std::erase_if(at->second, [&](size_t collective) { return !open_.contains(collective); });
+      for (const size_t collective : at->second) followed.push_back({collective, &carried});
+      if (followed.size() > kMostArraysInFlight) return false;
     }
+    for (const auto& [collective, carried] : followed) {
+      for (const ValueId value : {carried->parameter, carried->root, carried->result}) {
+        const int32_t storage = analyzed_.flow.StorageOf(value);
+        if (!NoteInFlight(collective, storage)) continue;
+        analyzed_.async_collectives[collective].storages.push_back(storage);
+      }
+    }
+    return arrays_in_flight_.size() <= kMostArraysInFlight;
   }
 
   // ChannelOfFusion, looked for once for all inlined copies of a fusion.
@@ -195,31 +223,40 @@ class AsyncCollector {
     if (part == CollectiveFusion::kNone && started_on_channel_.empty()) return;
     const absl::string_view number = ChannelOf(fusion);
     // Collectives that state no channel are told apart by where they are.
-    const std::pair channel(number.empty() ? step.instance : -1, number);
-    if (part == CollectiveFusion::kStart) {
-      started_on_channel_[channel] = Start(s, step, fusion);
+    const Channel channel(number.empty() ? step.instance : -1, number);
+    const auto started = started_on_channel_.find(channel);
+    if (started != started_on_channel_.end() && part == CollectiveFusion::kNone) {
+      if (!number.empty()) PassOn(s, step, started->second);  // else it may have no collective
       return;
     }
-    const auto started = started_on_channel_.find(channel);
-    if (started == started_on_channel_.end()) return;
-    if (part == CollectiveFusion::kDone) {
-      analyzed_.async_collectives[started->second].done = s;
+    if (started != started_on_channel_.end()) {
+      if (part == CollectiveFusion::kDone) {
+        analyzed_.async_collectives[started->second].done = s;
+      }
+      open_.erase(started->second);
       started_on_channel_.erase(started);
-    } else if (!number.empty()) {  // else it may have no collective at all
-      PassOn(s, step, analyzed_.async_collectives[started->second]);
+    }
+    if (part == CollectiveFusion::kStart) StartOnChannel(channel, s, step, fusion);
+  }
+
+  void StartOnChannel(const Channel& channel, int32_t s, const Step& step,
+                      const hlo::Instruction& fusion) {
+    const size_t collective = Start(s, step, fusion);
+    started_on_channel_[channel] = collective;
+    open_.insert(collective);
+    for (const int32_t storage : analyzed_.async_collectives[collective].storages) {
+      NoteInFlight(collective, storage);
     }
   }
 
   // A fusion between start and done passes the collective's arrays on. Only the links work on them.
-  void PassOn(int32_t s, const Step& step, const AsyncCollective& collective) {
+  void PassOn(int32_t s, const Step& step, size_t collective) {
     PricedStep& priced = analyzed_.priced[analyzed_.priced_at_or_after[s]];
     const auto clear = [&](hlo::InstructionIndex index, std::vector<int64_t>& bytes) {
       const absl::Span<const ValueId> values = analyzed_.flow.ValuesOf(step.instance, index);
       for (size_t leaf = 0; leaf < bytes.size(); ++leaf) {
         const int32_t storage = analyzed_.flow.StorageOf(values[leaf]);
-        const bool is_its_own =
-            std::binary_search(collective.storages.begin(), collective.storages.end(), storage);
-        if (is_its_own) bytes[leaf] = 0;
+        if (arrays_in_flight_.contains({collective, storage})) bytes[leaf] = 0;
       }
     };
     for (size_t i = 0; i < priced.instruction->operands.size(); ++i) {
@@ -231,11 +268,16 @@ class AsyncCollector {
 
   AnalyzedModule& analyzed_;
   std::vector<std::vector<CarriedValue>> carried_by_;  // by loop
-  // Indices into async_collectives: by the instance and the start, or by the instance, which is -1
-  // for a stated channel, and the channel.
+  // Indices into async_collectives: by the instance and the start, or by the channel.
   absl::flat_hash_map<std::pair<int32_t, hlo::InstructionIndex>, size_t> started_;
-  absl::flat_hash_map<std::pair<int32_t, absl::string_view>, size_t> started_on_channel_;
+  absl::flat_hash_map<Channel, size_t> started_on_channel_;
   absl::flat_hash_map<const hlo::Instruction*, absl::string_view> channel_of_;
+
+  // Of the collectives in chains of fusions: those that have started and not ended, the storages of
+  // each, and for each storage the collectives that have it. The last may have ended, too.
+  absl::flat_hash_set<size_t> open_;
+  absl::flat_hash_set<std::pair<size_t, int32_t>> arrays_in_flight_;
+  absl::flat_hash_map<int32_t, std::vector<size_t>> open_at_;
 };
 
 }  // namespace
@@ -264,7 +306,7 @@ absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(hlo::Module module
   if (!flow.ok()) return flow.status();
   analyzed->flow = *std::move(flow);
   MMZ_RETURN_IF_ERROR(CollectPricedSteps(*analyzed));
-  AsyncCollector(*analyzed).Run();
+  MMZ_RETURN_IF_ERROR(AsyncCollector(*analyzed).Run());
   return analyzed;
 }
 

@@ -79,8 +79,8 @@ absl::StatusOr<hlo::Module> ReadModule(const std::string& path);
 absl::StatusOr<hlo::Module> ParseModuleBytes(std::string bytes, const std::string& name);
 
 // Analyses a module. `path` is used in error messages. InvalidArgument if FlattenSchedule or
-// Dataflow::Analyze refuse the module, or an instruction moves or computes more than a program may
-// contain.
+// Dataflow::Analyze refuse the module, an instruction moves or computes more than a program may
+// contain, or asynchronous collectives have more than 4 million arrays.
 absl::StatusOr<std::unique_ptr<AnalyzedModule>> AnalyzeModule(hlo::Module module, std::string path,
                                                               const InPlaceHints& hints);
 
