@@ -78,6 +78,25 @@ TEST(LinearTime, TheWorkOfAFusionIsCountedOnceForAllInlinedCopies) {
   EXPECT_EQ(price.steps.front().cycles, price.steps.back().cycles);
 }
 
+// An instruction lists its operand half a million times, and has 160,000 inlined copies.
+TEST(LinearTime, ListedAliasesAreReadOnceForAllInlinedCopies) {
+  constexpr int kTimes = 400;
+  const std::string list = CommaSeparated(1 << 19, [](int) { return "\"0\""; });
+  const auto module = MustAnalyze(
+      hlo::EntryModule(
+          "%p = f32[8] parameter(0)\nROOT %r = f32[8] call(%p), to_apply=%outer",
+          absl::StrCat("%inner {\n%p = f32[8] parameter(0)\n"
+                       "ROOT %x = f32[8] custom-call(%p), custom_call_target=\"k\", "
+                       "backend_config={\"aliasing_operands\":{\"lists\":[{\"indices\":[",
+                       list, ", \"1\"]}]}}\n}\n", Caller("middle", "inner", kTimes),
+                       Caller("outer", "middle", kTimes))),
+      {{"x", {{.operand = 0, .output_leaf = 0}}}});
+  const v1::Program program = Assemble(*module, SmallHardware()).program;
+  ASSERT_EQ(program.source().instructions_size(), kTimes * kTimes);
+  EXPECT_EQ(program.source().instructions(0).aliases_size(), 1);
+  EXPECT_EQ(program.source().instructions(kTimes * kTimes - 1).aliases_size(), 1);
+}
+
 // Each result of the fusion is the end of one chain of names, at whose begin a parameter is
 // updated.
 TEST(LinearTime, ManyResultsAreBehindALongChainOfNames) {

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 
 namespace mallocmuzero {
@@ -27,12 +29,16 @@ bool IsInBufferOfResult(const AnalyzedModule& all_hbm, const PricedStep& priced,
 
 void AddSource(const AnalyzedModule& all_hbm, Assembly& assembly) {
   v1::Source& source = *assembly.program.mutable_source();
+  // The pairs that each instruction lists, which all inlined copies of it share.
+  absl::flat_hash_map<const hlo::Instruction*, std::vector<InPlacePair>> listed;
   for (const PricedStep& priced : all_hbm.priced) {
     const hlo::Instruction& instruction = *priced.instruction;
     v1::Source::Instruction& added = *source.add_instructions();
     added.set_instance(all_hbm.StepOf(priced).instance);
     added.set_shape(hlo::ShapeToStringWithoutMemory(instruction.shape));
-    for (const InPlacePair& pair : ListedPairs(instruction)) {
+    const auto [pairs, is_new] = listed.try_emplace(&instruction);
+    if (is_new) pairs->second = ListedPairs(instruction);
+    for (const InPlacePair& pair : pairs->second) {
       if (!IsInBufferOfResult(all_hbm, priced, pair, assembly.buffer_of_storage)) continue;
       v1::Source::Instruction::Alias& alias = *added.add_aliases();
       alias.set_operand(pair.operand);
