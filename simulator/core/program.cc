@@ -13,17 +13,6 @@
 namespace mallocmuzero {
 namespace {
 
-AccessKind AccessKindFromProto(v1::Access::Kind kind) {
-  switch (kind) {
-    case v1::Access::WRITE:
-      return AccessKind::kWrite;
-    case v1::Access::UPDATE:
-      return AccessKind::kUpdate;
-    default:
-      return AccessKind::kRead;
-  }
-}
-
 IndexVector<InstructionIndex, Instruction> InstructionsFromProto(const v1::Program& proto) {
   IndexVector<InstructionIndex, Instruction> instructions;
   instructions.reserve(proto.instructions_size());
@@ -145,6 +134,17 @@ InstructionKind KindFromProto(v1::Instruction::Kind kind) {
       return InstructionKind::kLoopEnd;
     default:
       return InstructionKind::kEstimated;
+  }
+}
+
+AccessKind AccessKindFromProto(v1::Access::Kind kind) {
+  switch (kind) {
+    case v1::Access::WRITE:
+      return AccessKind::kWrite;
+    case v1::Access::UPDATE:
+      return AccessKind::kUpdate;
+    default:
+      return AccessKind::kRead;
   }
 }
 

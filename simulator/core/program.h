@@ -121,6 +121,9 @@ class Program {
 // The kind of a message's instruction; kEstimated for a number that is no kind.
 InstructionKind KindFromProto(v1::Instruction::Kind kind);
 
+// The kind of a message's access; kRead for a number that is no kind.
+AccessKind AccessKindFromProto(v1::Access::Kind kind);
+
 // Reads a program file and checks it as Program::FromProto does. Error messages start with the
 // path.
 absl::StatusOr<Program> LoadProgram(const std::string& path);

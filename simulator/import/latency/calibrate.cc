@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "simulator/core/latency_table.h"
+#include "simulator/core/program.h"
 
 namespace mallocmuzero {
 namespace {
@@ -33,6 +34,7 @@ Skeleton MakeSkeleton(const v1::Program& program) {
     added.bytes_accessed = access.bytes_accessed();
     added.instruction = InstructionIndex(access.instruction());
     added.buffer = BufferIndex(access.buffer());
+    added.kind = AccessKindFromProto(access.kind());
     skeleton.accesses.push_back(added);
   }
   return skeleton;

@@ -340,6 +340,19 @@ TEST(Calibrate, CountsErrorsByHand) {
   EXPECT_NEAR(calibration->instruction_error(), 2.0 / (94 + 95), 1e-9);
 }
 
+// Without the only estimate, the roofline predicts 100 bytes written to fast memory at 50 a cycle.
+TEST(Calibrate, TheRooflineKnowsReadsFromWrites) {
+  ProgramBuilder builder;
+  builder.AddInstruction(10, {Write(builder.AddBuffer(100))});
+  const v1::Program program = builder.BuildProto();
+  const auto calibration =
+      Calibrate(program, OwnClasses(program),
+                std::vector<Placement>{MakePlacement({{0, -1}}), MakePlacement({{1, 4}})});
+  ASSERT_TRUE(calibration.ok()) << calibration.status();
+  ASSERT_EQ(calibration->placements_size(), 1);
+  EXPECT_NEAR(calibration->placements(0).predicted_cycles(), 2, 1e-9);
+}
+
 TEST(Calibrate, OnePlacementAloneSaysNothing) {
   const Twins twins = MakeTwins();
   const auto calibration = Calibrate(twins.program, twins.classes,
