@@ -26,8 +26,8 @@ struct Budget {
   // remain, padding is ignored.
   int64_t positions = 1 << 20;
 
-  // Flops of instructions with attributes, which may be long. Nested fusions may come to one of them
-  // again and again.
+  // Flops of instructions with attributes, which may be long. Nested fusions may come to one of
+  // them again and again.
   absl::flat_hash_map<const hlo::Instruction*, double> known_flops;
 };
 
