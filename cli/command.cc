@@ -1,5 +1,6 @@
 #include "cli/command.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <sstream>
@@ -15,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "base/enums.h"
 #include "base/file_io.h"
 #include "base/log.h"
@@ -50,15 +52,33 @@ std::string Version() {
   return absl::StrCat("mallocmuzero ", kVersion, " (commit ", commit, ")");
 }
 
-// Says that a word is no subcommand; "" if none is wrong. CLI11 does not name the word, and takes
-// it for no error before --help.
-std::string UnknownCommand(const CLI::App& app) {
+// Says that no command or flag has the name of a word; "" if all words have their place. CLI11
+// looks first for what is missing, which may be the flag that is mistyped, and for --help.
+std::string UnexpectedWord(const CLI::App& app, const CLI::ParseError& error) {
+  std::vector<std::string> left = app.remaining(/*recurse=*/true);
+  left.erase(std::remove(left.begin(), left.end(), "--"), left.end());
+  if (left.empty()) return "";
   const CLI::App* chosen = &app;
   while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
-  const std::vector<std::string> left = app.remaining(/*recurse=*/true);
-  if (chosen->get_require_subcommand_min() == 0 || left.empty()) return "";
-  const std::string where = chosen == &app ? "" : absl::StrCat(chosen->get_name(), ": ");
-  return absl::StrCat(where, "there is no '", left.front(), "'");
+  if (chosen->get_require_subcommand_min() > 0) {
+    const std::string where = chosen == &app ? "" : absl::StrCat(chosen->get_name(), ": ");
+    return absl::StrCat(where, "there is no '", left.front(), "'");
+  }
+  if (error.get_exit_code() == 0) return "";
+  return absl::StrCat("'", left.front(), "' was not expected");
+}
+
+// The text of an error, in the words of other errors of flags.
+std::string TextOf(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  if (error.get_name() != "ArgumentMismatch") return text;
+  const std::vector<std::string> repeated =
+      absl::StrSplit(text, ": At Most 1 required but received ");
+  if (repeated.size() == 2) {
+    return absl::StrCat(repeated[0], ": expected once, found ", repeated[1], " times");
+  }
+  return absl::StrReplaceAll(text,
+                             {{": 1 required ", ": expected "}, {" missing", ", found none"}});
 }
 
 // The name of the chosen subcommand, such as "bench replay".
@@ -73,11 +93,11 @@ std::string ChosenCommand(const CLI::App& app) {
 
 // --help and --version arrive here too, as errors with exit code 0.
 ExitCode ReportParseError(const CLI::App& app, const CLI::ParseError& error) {
-  const std::string unknown = UnknownCommand(app);
-  if (error.get_exit_code() != 0 || !unknown.empty()) {
+  const std::string unexpected = UnexpectedWord(app, error);
+  if (error.get_exit_code() != 0 || !unexpected.empty()) {
     const std::string chosen = ChosenCommand(app);
-    PrintError(absl::StrCat(unknown.empty() ? error.what() : unknown, " (mallocmuzero ", chosen,
-                            chosen.empty() ? "" : " ", "--help shows the usage)"));
+    PrintError(absl::StrCat(unexpected.empty() ? TextOf(error) : unexpected, " (mallocmuzero ",
+                            chosen, chosen.empty() ? "" : " ", "--help shows the usage)"));
     return ExitCode::kBadInput;
   }
   std::ostringstream out;

@@ -64,6 +64,16 @@ std::vector<BadInput> BadUsage() {
          return Arguments{"simulate", "--fast"};
        },
        "--fast"},
+      {"MistypedFlag",
+       [](const auto&) {
+         return Arguments{"map", "--program", "x.program", "--ouput", "x.mapping"};
+       },
+       ".--ouput. was not expected .mallocmuzero map --help"},
+      {"FlagTwice",
+       [](const auto&) {
+         return Arguments{"simulate", "--program", "x", "--limit", "3", "--limit", "4"};
+       },
+       "--limit: expected once, found 2 times"},
       {"MissingRequiredFlag",
        [](const auto&) {
          return Arguments{"import", "--all-hbm", GoodHlo()};
@@ -73,7 +83,7 @@ std::vector<BadInput> BadUsage() {
        [](const auto&) {
          return Arguments{"validate", "--mapping", "all_hbm", "--program"};
        },
-       "--program"},
+       "--program: expected FILE, found none"},
       {"SimulateNothing", [](const auto&) { return Arguments{"simulate"}; }, "--hlo and --program"},
       {"HloWithoutHardware",
        [](const auto&) {
