@@ -88,6 +88,7 @@ void AddRoutes(const HttpOptions& options, bool loopback, absl::Span<const PageF
                httplib::Server& http) {
   http.set_pre_routing_handler(
       [loopback](const httplib::Request& request, httplib::Response& response) {
+        IgnoreRanges(request);
         for (const auto& [name, value] : kHeaders) response.set_header(name, value);
         if (!loopback || NamesLoopback(request)) {
           return httplib::Server::HandlerResponse::Unhandled;

@@ -112,6 +112,19 @@ TEST_F(HttpServerTest, RefusesForeignNamesOnLoopback) {
   EXPECT_EQ(Get("/", {{"Host", "[::1]:8270"}}).status, 200);
 }
 
+// A request of 8 KiB could otherwise ask for thousands of copies of the page.
+TEST_F(HttpServerTest, AnswersInWholeWhereRangesAreAskedFor) {
+  Start();
+  for (const char* ranges : {"bytes=0-1", "bytes=0-,0-,0-"}) {
+    const httplib::Response page = Get("/", {{"Range", ranges}});
+    EXPECT_EQ(page.status, 200) << ranges;
+    EXPECT_EQ(page.body, "<p>page</p>") << ranges;
+    const httplib::Response missing = Get("/nothing", {{"Range", ranges}});
+    EXPECT_EQ(missing.status, 404) << ranges;
+    EXPECT_EQ(missing.body, R"({"error":"no such page"})") << ranges;
+  }
+}
+
 TEST_F(HttpServerTest, AnswersToNoOtherMethod) {
   Start();
   const httplib::Result result = client_->Post("/api/echo", "{}", "application/json");

@@ -55,6 +55,16 @@ TEST(MetricsServer, SaysThatItLives) {
   EXPECT_EQ(other->status, 404);
 }
 
+TEST(MetricsServer, AnswersInWholeWhereRangesAreAskedFor) {
+  const std::unique_ptr<MetricsServer> server = Listen(std::make_shared<prometheus::Registry>());
+  ASSERT_NE(server, nullptr);
+  const httplib::Result result =
+      httplib::Client("http://" + server->address()).Get("/healthz", {{"Range", "bytes=0-,0-,0-"}});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->status, 200);
+  EXPECT_EQ(result->body, "ok\n");
+}
+
 TEST(MetricsServer, SaysWhyItIsNotWell) {
   const auto server =
       MetricsServer::Listen("127.0.0.1:0", std::make_shared<prometheus::Registry>(),

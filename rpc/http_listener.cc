@@ -10,7 +10,17 @@
 
 namespace mallocmuzero {
 
-HttpListener::HttpListener() : http_(std::make_unique<httplib::Server>()) {}
+void IgnoreRanges(const httplib::Request& request) {
+  // The server owns the request and does not declare it const. It has no setting for this.
+  const_cast<httplib::Request&>(request).ranges.clear();
+}
+
+HttpListener::HttpListener() : http_(std::make_unique<httplib::Server>()) {
+  http_->set_pre_routing_handler([](const httplib::Request& request, httplib::Response&) {
+    IgnoreRanges(request);
+    return httplib::Server::HandlerResponse::Unhandled;
+  });
+}
 
 HttpListener::~HttpListener() {
   http_->stop();

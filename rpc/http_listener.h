@@ -12,9 +12,14 @@
 
 namespace httplib {
 class Server;
+struct Request;
 }  // namespace httplib
 
 namespace mallocmuzero {
+
+// Makes the server answer `request`, of a handler before routing, in whole. A header with thousands
+// of ranges would otherwise get thousands of copies of the answer, all of them in memory.
+void IgnoreRanges(const httplib::Request& request);
 
 // Serves on threads of its own from Listen on.
 class HttpListener {
@@ -26,7 +31,8 @@ class HttpListener {
   HttpListener(const HttpListener&) = delete;
   HttpListener& operator=(const HttpListener&) = delete;
 
-  // The server, whose routes and limits must be set before Listen.
+  // The server, whose routes and limits must be set before Listen. It has a handler before routing,
+  // IgnoreRanges; another one in its place calls that.
   httplib::Server& http() { return *http_; }
 
   // Begins to serve; call it once. Replaces port 0 of `address` by the port that the system chose.
