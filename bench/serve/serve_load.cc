@@ -16,6 +16,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/percentile.h"
 #include "base/random.h"
@@ -220,6 +221,9 @@ class Load {
 }  // namespace
 
 absl::StatusOr<v1::ServeBenchReport> LoadServer(const ServeLoadOptions& options) {
+  if (options.server != 0 && ResidentBytesOf(options.server) == 0) {
+    return absl::NotFoundError(absl::StrCat("no process ", options.server));
+  }
   return Load(options).Run();
 }
 

@@ -44,7 +44,8 @@ struct ServeLoadOptions {
   std::function<bool()> stop;
 };
 
-// Sends the requests and waits for all answers. Unavailable if the server does not answer.
+// Sends the requests and waits for all answers. Unavailable if the server does not answer. NotFound
+// if there is no process `server`.
 absl::StatusOr<v1::ServeBenchReport> LoadServer(const ServeLoadOptions& options);
 
 }  // namespace mallocmuzero::bench

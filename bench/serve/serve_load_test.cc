@@ -2,12 +2,15 @@
 
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <sys/types.h>
 
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
@@ -89,6 +92,14 @@ TEST(ServeLoad, CountsTheTimeThatASearchTakesBeyondItsBudgetAsOverhead) {
   const absl::StatusOr<v1::ServeBenchReport> report = LoadServer(options);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_THAT(report->overhead_p50_ms(), AllOf(Gt(0), Lt(100'000)));
+}
+
+TEST(ServeLoad, MeasuresNoProcessThatIsNotThere) {
+  const FakeServer server([](grpc::ServerContext&, v1::FoundMapping&) { return grpc::Status::OK; });
+  ServeLoadOptions options = OptionsFor(server);
+  options.server = std::numeric_limits<pid_t>::max();  // no kernel has as many processes
+  const absl::Status status = LoadServer(options).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
 }
 
 TEST(ServeLoad, EndsACallThatIsNotAnsweredWhenItIsStopped) {

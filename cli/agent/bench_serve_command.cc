@@ -17,6 +17,7 @@
 #include "base/file_io.h"
 #include "base/list_folder.h"
 #include "base/status_at.h"
+#include "base/status_macros.h"
 #include "bench/serve/serve_load.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/server_search.h"
@@ -95,14 +96,18 @@ std::string ServeBenchText(const v1::ServeBenchReport& report) {
   const auto mebibytes = [](uint64_t bytes) {
     return absl::StrCat(FormatMebibytes(static_cast<double>(bytes)), " MiB");
   };
+  // 0 if no request was answered as it was sent.
+  const auto overhead = [](double milliseconds) {
+    return milliseconds == 0 ? "" : absl::StrFormat("%.2f ms", milliseconds);
+  };
   std::vector<std::pair<std::string, std::string>> facts = {
       {"requests", absl::StrCat(report.requests())},
       {"seconds", absl::StrFormat("%.1f", report.seconds())},
       {"answers", codes},
       {"games", absl::StrCat(report.games())},
       {"simulations", absl::StrCat(report.simulations())},
-      {"overhead p50", absl::StrFormat("%.2f ms", report.overhead_p50_ms())},
-      {"overhead p99", absl::StrFormat("%.2f ms", report.overhead_p99_ms())}};
+      {"overhead p50", overhead(report.overhead_p50_ms())},
+      {"overhead p99", overhead(report.overhead_p99_ms())}};
   if (report.last_server_bytes() > 0) {
     facts.emplace_back("server's memory",
                        absl::StrCat(mebibytes(report.first_server_bytes()), " after a twentieth, ",
@@ -113,6 +118,7 @@ std::string ServeBenchText(const v1::ServeBenchReport& report) {
 
 absl::StatusOr<ExitCode> RunServeBench(const ServeBenchFlags& flags) {
   bench::ServeLoadOptions options = flags.options;
+  MMZ_RETURN_IF_ERROR(CheckServerAddress(options.address));
   const absl::StatusOr<std::shared_ptr<const Security>> security =
       LoadServerSecurity(flags.security);
   if (!security.ok()) return security.status();
@@ -128,7 +134,10 @@ absl::StatusOr<ExitCode> RunServeBench(const ServeBenchFlags& flags) {
   const InterruptGuard guard;
   options.stop = InterruptGuard::interrupted;
   const absl::StatusOr<v1::ServeBenchReport> report = bench::LoadServer(options);
-  if (!report.ok()) return report.status();
+  if (absl::IsNotFound(report.status())) {
+    return absl::NotFoundError(absl::StrCat("--server-pid: ", report.status().message()));
+  }
+  if (!report.ok()) return ServerError(options.address, report.status());
   const bool grew = static_cast<double>(report->last_server_bytes()) >
                     (1 + flags.most_growth) * static_cast<double>(report->first_server_bytes());
   const ExitCode verdict = grew ? ExitCode::kFailure : ExitCode::kSuccess;

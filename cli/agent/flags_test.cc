@@ -83,6 +83,11 @@ TEST(BenchServe, TakesNoFlagThatItWouldIgnore) {
   EXPECT_EQ(error_with("--program=p", "--budget=1s"), "");
 }
 
+TEST(BenchServe, NamesAServerThatIsNoAddress) {
+  EXPECT_EQ(EndOf({"bench", "serve", "--server=nowhere", "--program=p"}),
+            "--server: host:port expected, found 'nowhere'");
+}
+
 TEST(Dashboard, TakesNoSettingOfAConfigurationThatIsNotGiven) {
   EXPECT_THAT(ErrorOf({"dashboard", "--run=r", "--set=learner.name=l"}),
               HasSubstr("--set requires --config"));

@@ -8,6 +8,7 @@
 #include "base/compression.h"
 #include "base/file_io.h"
 #include "base/message_file.h"
+#include "base/status_macros.h"
 #include "cli/agent/run_role.h"
 #include "cluster/config_mistakes.h"
 #include "cluster/config_text.h"
@@ -33,12 +34,19 @@ absl::StatusOr<std::shared_ptr<const Security>> LoadServerSecurity(const std::st
   return Security::Load(config, std::filesystem::path(path).parent_path().string());
 }
 
+absl::Status CheckServerAddress(const std::string& address) {
+  if (ParseHostPort(address).has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--server: host:port expected, found '", address, "'"));
+}
+
+absl::Status ServerError(const std::string& address, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat("--server ", address, ": ", Reason(status)));
+}
+
 absl::StatusOr<Solution> AskServer(const ServerSearch& search, const Program& program,
                                    const SolveOptions& options) {
-  if (!ParseHostPort(search.address).has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--server: host:port expected, found '", search.address, "'"));
-  }
+  MMZ_RETURN_IF_ERROR(CheckServerAddress(search.address));
   const absl::StatusOr<std::shared_ptr<const Security>> security =
       LoadServerSecurity(search.security_file);
   if (!security.ok()) return security.status();
@@ -60,10 +68,7 @@ absl::StatusOr<Solution> AskServer(const ServerSearch& search, const Program& pr
   };
   const auto stub = v1::Mapper::NewStub(MakeChannel(search.address, **security));
   const absl::StatusOr<v1::FoundMapping> found = FindMapping(*stub, **security, request, asking);
-  if (!found.ok()) {
-    return absl::Status(found.status().code(),
-                        absl::StrCat("--server ", search.address, ": ", Reason(found.status())));
-  }
+  if (!found.ok()) return ServerError(search.address, found.status());
   absl::StatusOr<Mapping> mapping = MappingFromProto(found->mapping(), program);
   if (!mapping.ok()) return mapping.status();
   Solution solution;

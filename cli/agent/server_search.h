@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/map_command.h"
 #include "env/solvers/solve.h"
@@ -21,6 +22,12 @@ namespace mallocmuzero::cli {
 // stands for none. Errors name the file, and of a mistake in it the line and the field; several
 // mistakes are told as TellMistakes does.
 absl::StatusOr<std::shared_ptr<const Security>> LoadServerSecurity(const std::string& path);
+
+// InvalidArgument unless the value of --server is host:port.
+absl::Status CheckServerAddress(const std::string& address);
+
+// The error `status` of a call to the server at this address, which the message names.
+absl::Status ServerError(const std::string& address, const absl::Status& status);
 
 // See AgentPlayer::ask_server. If `stop` ends the search, the answer is the best mapping that came
 // before. Errors name the server.
