@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "base/status_at.h"
 #include "mallocmuzero/v1/replay.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/security.h"
@@ -42,14 +41,14 @@ absl::Status ReplayAdmin::ListIds(
     for (const std::string& id : response.stored()) take(id, true);
     for (const std::string& id : response.evicted()) take(id, false);
   }
-  return StatusAt(address_, FromGrpc(reader->Finish()));
+  return StatusOfCall(address_, FromGrpc(reader->Finish()));
 }
 
 absl::Status ReplayAdmin::SetRateLimit(const v1::RateLimit& limit) const {
   grpc::ClientContext context;
   PrepareAdminCall(context, *security_, kTimeout);
   v1::SetRateLimitResponse response;
-  return StatusAt(address_, FromGrpc(stub_->replay->SetRateLimit(&context, limit, &response)));
+  return StatusOfCall(address_, FromGrpc(stub_->replay->SetRateLimit(&context, limit, &response)));
 }
 
 absl::Status ReplayAdmin::Drain(bool draining) const {
@@ -58,7 +57,7 @@ absl::Status ReplayAdmin::Drain(bool draining) const {
   v1::DrainRequest request;
   request.set_draining(draining);
   v1::DrainResponse response;
-  return StatusAt(address_, FromGrpc(stub_->replay->Drain(&context, request, &response)));
+  return StatusOfCall(address_, FromGrpc(stub_->replay->Drain(&context, request, &response)));
 }
 
 absl::StatusOr<v1::CheckpointResponse> ReplayAdmin::Checkpoint() const {
@@ -67,7 +66,7 @@ absl::StatusOr<v1::CheckpointResponse> ReplayAdmin::Checkpoint() const {
   v1::CheckpointResponse response;
   const absl::Status status =
       FromGrpc(stub_->replay->Checkpoint(&context, v1::CheckpointRequest(), &response));
-  if (!status.ok()) return StatusAt(address_, status);
+  if (!status.ok()) return StatusOfCall(address_, status);
   return response;
 }
 
@@ -77,7 +76,7 @@ absl::StatusOr<v1::ReplayStats> ReplayAdmin::Stats() const {
   v1::ReplayStats stats;
   const absl::Status status =
       FromGrpc(stub_->replay->GetStats(&context, v1::GetStatsRequest(), &stats));
-  if (!status.ok()) return StatusAt(address_, status);
+  if (!status.ok()) return StatusOfCall(address_, status);
   return stats;
 }
 
@@ -85,8 +84,8 @@ absl::Status ReplayAdmin::Retire() const {
   grpc::ClientContext context;
   PrepareAdminCall(context, *security_, kLongTimeout);
   v1::RetireResponse response;
-  return StatusAt(address_,
-                  FromGrpc(stub_->replay->Retire(&context, v1::RetireRequest(), &response)));
+  return StatusOfCall(address_,
+                      FromGrpc(stub_->replay->Retire(&context, v1::RetireRequest(), &response)));
 }
 
 absl::Status ReplayAdmin::Export(
@@ -99,7 +98,7 @@ absl::Status ReplayAdmin::Export(
   while (taken.ok() && reader->Read(&part)) taken = take(part);
   if (!taken.ok()) context.TryCancel();
   const grpc::Status end = reader->Finish();
-  return taken.ok() ? StatusAt(address_, FromGrpc(end)) : taken;
+  return taken.ok() ? StatusOfCall(address_, FromGrpc(end)) : taken;
 }
 
 absl::StatusOr<v1::TakeOverResponse> ReplayAdmin::TakeOver(
@@ -108,7 +107,7 @@ absl::StatusOr<v1::TakeOverResponse> ReplayAdmin::TakeOver(
   PrepareAdminCall(context, *security_, kLongTimeout);
   v1::TakeOverResponse response;
   const absl::Status status = FromGrpc(stub_->replay->TakeOver(&context, request, &response));
-  if (!status.ok()) return StatusAt(address_, status);
+  if (!status.ok()) return StatusOfCall(address_, status);
   return response;
 }
 

@@ -46,4 +46,11 @@ std::string Reason(const absl::Status& status) {
   return absl::StrCat(absl::StatusCodeToString(status.code()), text.empty() ? "" : ": ", text);
 }
 
+absl::Status StatusOfCall(absl::string_view place, const absl::Status& status) {
+  if (status.ok()) return status;
+  const std::string why =
+      absl::IsUnavailable(status) ? Reason(status) : std::string(status.message());
+  return absl::Status(status.code(), absl::StrCat(place, ": ", why));
+}
+
 }  // namespace mallocmuzero

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace mallocmuzero {
 
@@ -19,6 +20,10 @@ grpc::Status ToGrpc(const absl::Status& status);
 // returns the last one. The code comes first, except for UNAVAILABLE, UNKNOWN and
 // DEADLINE_EXCEEDED, where it would add nothing.
 std::string Reason(const absl::Status& status);
+
+// The status of a call to `place`, such as an address, which comes before the message of an error.
+// Of a server that does not answer the message is the Reason.
+absl::Status StatusOfCall(absl::string_view place, const absl::Status& status);
 
 }  // namespace mallocmuzero
 

@@ -32,5 +32,16 @@ TEST(Reason, IsAFewWords) {
   EXPECT_EQ(Reason(absl::UnavailableError(std::string(158, 'x') + "\u00f6")).size(), 160);
 }
 
+TEST(StatusOfCall, SaysShortlyThatAServerDoesNotAnswer) {
+  EXPECT_EQ(StatusOfCall("host:1", absl::UnavailableError(
+                                       "failed to connect to all addresses; last error: UNKNOWN: "
+                                       "ipv4:127.0.0.1:1: Failed to connect to remote host: "
+                                       "Connection refused")),
+            absl::UnavailableError("host:1: Connection refused"));
+  EXPECT_EQ(StatusOfCall("host:1", absl::InvalidArgumentError("no shard: last error: a")),
+            absl::InvalidArgumentError("host:1: no shard: last error: a"));
+  EXPECT_TRUE(StatusOfCall("host:1", absl::OkStatus()).ok());
+}
+
 }  // namespace
 }  // namespace mallocmuzero

@@ -20,6 +20,7 @@
 #include "mallocmuzero/v1/shards.pb.h"
 #include "replay/client/membership_client.h"
 #include "replay/client/shard_roster.h"
+#include "rpc/status.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -54,8 +55,7 @@ class Members {
 
   absl::StatusOr<v1::ShardRoster> WithLearner(absl::StatusOr<v1::ShardRoster> answer) const {
     if (answer.ok()) return answer;
-    return absl::Status(answer.status().code(), absl::StrCat("the learner on ", address(), ": ",
-                                                             answer.status().message()));
+    return StatusOfCall(absl::StrCat("the learner on ", address()), answer.status());
   }
 
   const LoadedConfig& loaded_;
