@@ -16,6 +16,8 @@ constexpr double kLeastMegacycles = 1e5;  // fewer cycles would have less than t
 constexpr double kKibi = 1024.0;
 constexpr double kMebi = 1024.0 * kKibi;
 constexpr double kGibi = 1024.0 * kMebi;
+constexpr double kMinute = 60;  // seconds
+constexpr double kHour = 60 * kMinute;
 
 // Puts a comma before every third digit. `digits` may start with a sign and may have a decimal
 // point.
@@ -69,6 +71,12 @@ std::string FormatChange(double value, double reference) {
   if (reference <= 0) return "";
   const double change = value / reference - 1;
   return absl::StrCat(FormatPercent(std::abs(change), 2), change < 0 ? " below" : " above");
+}
+
+std::string FormatTime(double seconds) {
+  if (seconds < kMinute) return absl::StrCat(FormatDecimals(seconds, 1), " seconds");
+  if (seconds < 2 * kHour) return absl::StrCat(FormatDecimals(seconds / kMinute, 1), " minutes");
+  return absl::StrCat(FormatDecimals(seconds / kHour, 1), " hours");
 }
 
 std::string FormatPercent(double share, int decimals) {

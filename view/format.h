@@ -29,6 +29,9 @@ std::string FormatMebibytes(double bytes);
 // Compares `value` with a positive `reference`: "12.30 % below", "0.40 % above" or "equal to".
 std::string FormatChange(double value, double reference);
 
+// A time as "12.3 seconds", "12.3 minutes" from a minute on, or "12.3 hours" from two hours on.
+std::string FormatTime(double seconds);
+
 // A share (1 is all) as "12.3 %".
 std::string FormatPercent(double share, int decimals = 1);
 

@@ -36,6 +36,13 @@ TEST(FormatChange, SaysHowAValueComparesWithItsReference) {
   EXPECT_EQ(FormatChange(100, 100), "equal to");
 }
 
+TEST(FormatTime, ChoosesTheUnitByLength) {
+  EXPECT_EQ(FormatTime(0.84), "0.8 seconds");
+  EXPECT_EQ(FormatTime(60), "1.0 minutes");
+  EXPECT_EQ(FormatTime(7199), "120.0 minutes");
+  EXPECT_EQ(FormatTime(86400), "24.0 hours");
+}
+
 TEST(FormatPercent, TakesAShareOfOne) {
   EXPECT_EQ(FormatPercent(0.1234), "12.3 %");
   EXPECT_EQ(FormatPercent(0.1234, 2), "12.34 %");

@@ -63,8 +63,7 @@ std::string Facts(Iterations iterations) {
   const v1::TrainMetrics& last = iterations.back();
   return absl::StrCat(FormatCounted(last.iteration(), "iteration"), ", ",
                       FormatCounted(last.games(), "game"), ", ",
-                      FormatCounted(last.updates(), "update"), " in ",
-                      absl::StrFormat("%.1f minutes", Minutes(last)));
+                      FormatCounted(last.updates(), "update"), " in ", FormatTime(last.seconds()));
 }
 
 // A chart with a single line, which needs no legend.

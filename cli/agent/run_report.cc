@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/table.h"
+#include "view/format.h"
 #include "view/gains.h"
 #include "view/learning_curves.h"
 
@@ -79,7 +80,7 @@ Facts FactsOf(const v1::RunReport& report) {
     return known ? absl::StrFormat("%.4f", value) : "";
   };
   return {
-      {"time", absl::StrFormat("%.1f minutes", report.seconds() / 60)},
+      {"time", view::FormatTime(report.seconds())},
       {"iterations", FormatCount(report.iterations())},
       {"games", FormatCount(report.games())},
       {"decisions", FormatCount(report.decisions())},
