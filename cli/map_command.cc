@@ -196,9 +196,9 @@ std::string DefaultKeptText(const Baseline& baseline, const v1::MapReport& repor
 }
 
 std::string MapText(const MapFlags& flags, const Program& program, const v1::MapReport& report) {
-  const std::string spent =
-      absl::StrFormat(" in %.1f s (%u games)%s", report.seconds(), report.games(),
-                      report.interrupted() ? ", interrupted" : "");
+  const std::string spent = absl::StrCat(absl::StrFormat(" in %.1f s (", report.seconds()),
+                                         FormatCounted(report.games(), "game"), ")",
+                                         report.interrupted() ? ", interrupted" : "");
   const bool kept =
       flags.solver == solver_name::kPortfolio && report.solver() == kDefaultMappingName;
   std::string text = absl::StrCat(

@@ -55,10 +55,10 @@ void SolveProgressBar::Show(const SolveProgress& progress) {
   shown_ = true;
   const double share = std::min(1.0, absl::FDivDuration(now - start_, budget_));
   // A server does not say how many games it has played.
-  std::string text =
-      absl::StrCat(absl::StrFormat("%3.0f s, ", absl::ToDoubleSeconds(now - start_)),
-                   progress.games > 0 ? absl::StrCat(progress.games, " games, ") : "", "best ",
-                   view::FormatCycles(progress.best_cycles));
+  std::string text = absl::StrCat(
+      absl::StrFormat("%3.0f s, ", absl::ToDoubleSeconds(now - start_)),
+      progress.games > 0 ? absl::StrCat(view::FormatCounted(progress.games, "game"), ", ") : "",
+      "best ", view::FormatCycles(progress.best_cycles));
   if (reference_cycles_ > 0) {
     const double saved = 1 - progress.best_cycles / reference_cycles_;
     absl::StrAppendFormat(&text, ", %.2f %% %s than the default", 100 * std::abs(saved),

@@ -12,6 +12,7 @@ namespace mallocmuzero::cli {
 namespace {
 
 using ::testing::EndsWith;
+using ::testing::HasSubstr;
 
 TEST(InterruptGuard, NotesAHangupAsItDoesAnInterrupt) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
@@ -48,6 +49,8 @@ std::string Shown(const SolveProgress& progress) {
 TEST(SolveProgressBar, ShowsGamesOnlyIfTheyAreKnown) {
   EXPECT_THAT(Shown({.best_cycles = 1.5e6, .games = 7}),
               EndsWith(" s, 7 games, best 1.500 Mcycles, 25.00 % less than the default\n"));
+  EXPECT_THAT(Shown({.best_cycles = 1.5e6, .games = 1}), HasSubstr(" s, 1 game, best "));
+  EXPECT_THAT(Shown({.best_cycles = 1.5e6, .games = 123456}), HasSubstr(" s, 123,456 games, "));
   EXPECT_THAT(Shown({.best_cycles = 1.5e6, .games = 0}),
               EndsWith(" s, best 1.500 Mcycles, 25.00 % less than the default\n"));
 }

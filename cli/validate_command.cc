@@ -49,9 +49,9 @@ std::string ValidationText(const std::vector<Violation>& violations, const Mappi
   for (const Violation& violation : violations) {
     by_rule[Underlying(violation.rule)].push_back(&violation);
   }
-  std::string text = absl::StrCat(
-      "invalid: ", FormatCount(violations.size()),
-      violations.size() >= kMaxViolations ? " violations, more not listed\n" : " violations\n");
+  std::string text =
+      absl::StrCat("invalid: ", FormatCounted(violations.size(), "violation"),
+                   violations.size() >= kMaxViolations ? ", more not listed\n" : "\n");
   for (const auto& group : by_rule) {
     if (group.empty()) continue;
     absl::StrAppend(&text, "\n", RuleName(group.front()->rule), " (", FormatCount(group.size()),
