@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "cli/program_inputs.h"
 #include "cli/table.h"
@@ -100,12 +101,11 @@ std::string ExplainText(const v1::ExplainReport& report) {
   absl::StrAppend(&text, "\nCycles gained (negative: lost), and why\n");
   for (const v1::ExplainReport::Reason& reason : report.reasons()) {
     const std::string cycles = absl::StrFormat("%14s  ", FormatCount(reason.cycles_gained()));
-    if (reason.kind() == "tensor") {
-      absl::StrAppend(&text, cycles, Subject(reason), "\n", std::string(cycles.size(), ' '),
-                      reason.why(), "\n");
-    } else {
-      absl::StrAppend(&text, cycles, reason.why(), "\n");
-    }
+    const std::string next_line = absl::StrCat("\n", std::string(cycles.size(), ' '));
+    const std::string why =
+        absl::StrReplaceAll(reason.why(), {{"; ", absl::StrCat(";", next_line)}});
+    absl::StrAppend(&text, cycles, reason.kind() == "tensor" ? Subject(reason) + next_line : "",
+                    why, "\n");
   }
   return text;
 }

@@ -54,6 +54,8 @@ TEST_F(View, ExplainsTheDefaultAgainstEverythingInHbm) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, AllOf(HasSubstr("total of default"), HasSubstr("instead of HBM"),
                                 HasSubstr("other tensors")));
+  // Each part of a reason has a line of its own.
+  EXPECT_THAT(result.out, HasSubstr(";\n                "));
 }
 
 // The loop's copies make the default cheaper as a module than as a mapping. `simulate` and `map`
