@@ -139,11 +139,13 @@ export class Overview {
   }
 
   private updateSelect(rows: ProgramRow[]): void {
-    const names = ["mean of all programs", ...rows.map((row) => `${row.name} on ${row.hardware}`)];
-    if (this.select.options.length === names.length) return;
+    const entries = [["", "mean of all programs"],
+                     ...rows.map((row) => [`${row.hardware}\n${row.name}`, `${row.name} on ${row.hardware}`])] as [string, string][];
+    // Programs change their order with their gains. A list that is open must not.
+    const shown = new Set([...this.select.options].map((option) => option.value));
+    if (shown.size === entries.length && entries.every(([value]) => shown.has(value))) return;
     const chosen = this.select.value;
-    this.select.replaceChildren(...names.map((name, i) =>
-      make("option", { text: name, attributes: { value: i === 0 ? "" : `${rows[i - 1]!.hardware}\n${rows[i - 1]!.name}` } })));
+    this.select.replaceChildren(...entries.map(([value, text]) => make("option", { text, attributes: { value } })));
     this.select.value = chosen;
     if (this.select.selectedIndex < 0) this.select.selectedIndex = 0;
     this.select.hidden = rows.length < 2;

@@ -48,6 +48,22 @@ const picture = (page) => page.evaluate(() => {
   return hash;
 });
 
+test("the list of programs is that of a run that begins in the place of another", async () => {
+  const { page, close } = await demo.openOverview();
+  const options = page.getByLabel("Program of the curve").locator("option");
+  const before = await options.allTextContents();
+  await page.route("**/api/run", async (route) => {
+    const response = await route.fetch();
+    const run = await response.json();
+    for (const row of run.programs) row.name = `next ${row.name}`;
+    await route.fulfill({ response, json: run });
+  });
+  await polled(page, 2);
+  assert.deepEqual(await options.allTextContents(),
+    before.map((text, i) => (i === 0 ? text : `next ${text}`)));
+  await close();
+});
+
 test("the map zooms and moves by keys, wheel and drag", async () => {
   const { page, close } = await demo.openMap();
   const canvas = page.locator(".map-canvas").first();
