@@ -134,9 +134,9 @@ std::optional<v1::DashboardFinding> WhenTheBestWasFound(Iterations iterations,
   while (found > 0 && mean.best(found - 1) >= best) --found;
   const double seconds = std::max(0.0, iterations.back().seconds() - mean.seconds(found));
   const std::string when =
-      found == mean.best_size() - 1 ? "in the latest iteration"
-      : seconds < 120 ? absl::StrFormat("%.0f seconds before the latest iteration", seconds)
-                      : absl::StrFormat("%.0f minutes before the latest iteration", seconds / 60);
+      found == mean.best_size() - 1
+          ? "in the latest iteration"
+          : absl::StrCat(view::FormatTime(seconds), " before the latest iteration");
   const int programs = iterations.back().programs_size();
   const std::string saved = programs == 1
                                 ? absl::StrFormat("The best game saves %.2f %%.", best)

@@ -141,7 +141,10 @@ TEST(RunFacts, SaysWhenTheBestGamesWereFound) {
                         "iteration."));
   run[1].mutable_programs(0)->set_best_return(0.61);
   EXPECT_THAT(MakeFindings(run, MakeMeanGains(run))[1].text(),
-              HasSubstr("found 10 seconds before the latest iteration."));
+              HasSubstr("found 10.0 seconds before the latest iteration."));
+  run[2].set_seconds(run[1].seconds() + 36000);
+  EXPECT_THAT(MakeFindings(run, MakeMeanGains(run))[1].text(),
+              HasSubstr("found 10.0 hours before the latest iteration."));
 }
 
 TEST(RunFacts, SaysWhichHalfOfAnIterationIsSlower) {
