@@ -103,6 +103,7 @@ class PlacedSearch {
     absl::Status all_hbm_status = CompileStatus(all_hbm);
     const absl::Status default_status = CompileStatus(by_default);
     if (!all_hbm_status.ok() && !default_status.ok()) return all_hbm_status;
+    if (absl::IsCancelled(default_status)) return default_status;
     std::string default_path;
     if (default_status.ok()) {
       KeepProgram(by_default);

@@ -37,8 +37,9 @@ struct PlacedSearchResult {
 // refusal is reported and the search continues with less fast memory. The compiler may also refuse
 // the default, as it does for some programs that need too much scoped memory. Then the result is
 // the fastest module that was compiled. If the compiler refuses the program with everything in HBM,
-// nothing can be placed, and only the defaults under the limits are compared. All other errors are
-// returned.
+// nothing can be placed, and only the defaults under the limits are compared. A compile that does
+// not begin, such as one that is stopped while the compiler starts, is a refusal, too, unless it is
+// one of the first two. All other errors are returned.
 absl::StatusOr<PlacedSearchResult> SearchPlacements(const PlacedSearchRequest& request);
 
 }  // namespace mallocmuzero

@@ -24,6 +24,14 @@ constexpr char kLibraryFlags[] = "LIBTPU_INIT_ARGS";
 // Minimum time for a compile, even if less than this is left of the budget.
 constexpr absl::Duration kLeastTimeout = absl::Minutes(2);
 
+// The result of a program for which the compiler did not even start.
+v1::CompiledProgram NotCompiled(const absl::Status& status) {
+  v1::CompiledProgram program;
+  program.set_error_code(status.raw_code());
+  program.set_error(std::string(status.message()));
+  return program;
+}
+
 }  // namespace
 
 bool SetsScopedLimit(const xla::CompileOptionsProto& options) {
@@ -71,11 +79,17 @@ absl::StatusOr<std::vector<v1::CompiledProgram>> SearchCompiler::CompileAll(std:
   for (std::thread& thread : threads) thread.join();
   std::vector<v1::CompiledProgram> programs;
   for (absl::StatusOr<v1::CompileResponse>& response : responses) {
-    if (!response.ok()) return response.status();
+    if (!response.ok()) {
+      // A search that was stopped while the compiler started must not lose its earlier results.
+      if (!has_compiled_) return response.status();
+      programs.push_back(NotCompiled(response.status()));
+      continue;
+    }
     version_ = response->compiler().version();
     programs.push_back(std::move(*response->mutable_programs(0)));
     slowest_ = std::max(slowest_, absl::Seconds(programs.back().seconds()));
   }
+  has_compiled_ = has_compiled_ || !programs.empty();
   return programs;
 }
 

@@ -33,7 +33,8 @@ class SearchCompiler {
 
   // Compiles all jobs, each in a child process, as many in parallel as the request has threads.
   // Blocks until all are done. If the compiler refuses a job, the answer says so: see
-  // CompileStatus.
+  // CompileStatus. A compiler that does not start is an error of the first call, and an answer of
+  // later ones.
   absl::StatusOr<std::vector<v1::CompiledProgram>> CompileAll(std::vector<Job> jobs);
 
   // The longest time that a compile has taken so far.
@@ -48,6 +49,7 @@ class SearchCompiler {
   const PlacedSearchRequest& request_;
   absl::Duration slowest_;
   std::string version_;
+  bool has_compiled_ = false;  // the compiler has started in an earlier call
 };
 
 }  // namespace mallocmuzero

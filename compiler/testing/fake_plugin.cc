@@ -5,6 +5,8 @@
 //   - The topology "unknown" is refused, and the topology "abort" aborts.
 //   - The words "@refuse", "@too_large", "@abort" and "@hang" in a module cause these results. Any
 //     other module is returned unchanged.
+//   - The file that the variable FAKE_PJRT_STARTS names gets a byte for each process that starts
+//     the compiler. The compiler hangs in the third one and in later ones.
 //
 // The executable consists of the topology, a '|', and the compile options.
 
@@ -58,7 +60,19 @@ std::string AsField1(const std::string& bytes) {
   std::abort();
 }
 
+// Hangs in processes that are not the first two.
+void CountStart() {
+  const char* path = std::getenv("FAKE_PJRT_STARTS");
+  if (path == nullptr) return;
+  std::FILE* file = std::fopen(path, "a");
+  std::fputc('.', file);
+  std::fflush(file);
+  while (std::ftell(file) > 2) sleep(1000);
+  std::fclose(file);
+}
+
 PJRT_Error* CreateTopology(PJRT_TopologyDescription_Create_Args* args) {
+  CountStart();
   const std::string name(args->topology_name, args->topology_name_size);
   if (name == "unknown") {
     return new PJRT_Error{PJRT_Error_Code_NOT_FOUND, "no such topology\n\nknown: a, b"};

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -11,20 +12,22 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/testing/await.h"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {
 namespace {
 
+using mallocmuzero::testing::Await;
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using Arguments = std::vector<std::string>;
 
 constexpr char kFake[] = MALLOCMUZERO_BINARY_DIR "/testing/fake_pjrt_plugin.so";
 constexpr char kName[] = "tpu_v6e/graph_attention_3x256_b32x256";
 
-class Placed : public testing::Test {
+class Placed : public ::testing::Test {
  protected:
   void SetUp() override {
     const RunResult imported =
@@ -158,6 +161,25 @@ TEST_F(Placed, OptimizeKeepsTheDefaultOfAProgramThatCannotBePlaced) {
   EXPECT_THAT(report["notes"][0].get<std::string>(), HasSubstr("Unimplemented DMA"));
   EXPECT_EQ(report["rounds"].size(), 0);
   EXPECT_GT(report["scoped_limits"].size(), 0);
+  EXPECT_TRUE(std::filesystem::exists(folder_.Path("found/executable.bin")));
+}
+
+TEST_F(Placed, OptimizeKeepsItsResultIfItIsStoppedWhileTheCompilerStarts) {
+  const std::string starts = folder_.Write("starts", "");
+  setenv("FAKE_PJRT", "needs_assignment", 1);
+  setenv("FAKE_PJRT_STARTS", starts.c_str(), 1);
+  RunningMallocmuzero optimize({"optimize", "--hlo", all_hbm_, "--chip", "tpu_v6e", "--libtpu",
+                                kFake, "--output", folder_.Path("found"), "--json"});
+  unsetenv("FAKE_PJRT_STARTS");
+  unsetenv("FAKE_PJRT");
+  // The first two compiles are done, and the compiler starts for another limit of scoped memory.
+  ASSERT_TRUE(Await([&] { return ReadAll(starts).size() > 2; }));
+  optimize.Signal(SIGTERM);
+  const RunResult result = optimize.Wait();
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = json::parse(result.out);
+  EXPECT_EQ(report["interrupted"], true);
+  EXPECT_GT(report["default_cycles"], 0);
   EXPECT_TRUE(std::filesystem::exists(folder_.Path("found/executable.bin")));
 }
 
