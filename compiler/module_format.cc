@@ -40,7 +40,7 @@ absl::StatusOr<std::string> ModuleFormat(absl::string_view bytes, absl::string_v
   if (absl::StartsWith(text, "HloModule")) {
     return absl::InvalidArgumentError(
         absl::StrCat(name,
-                     ": is HLO text, which the compiler does not accept: a serialized "
+                     ": is HLO text, which the compiler does not accept: a serialised "
                      "HloModuleProto or StableHLO expected"));
   }
   for (const absl::string_view beginning : kTextBeginnings) {
@@ -48,7 +48,7 @@ absl::StatusOr<std::string> ModuleFormat(absl::string_view bytes, absl::string_v
   }
   if (IsHloModule(bytes)) return "hlo";
   return absl::InvalidArgumentError(
-      absl::StrCat(name, ": a serialized HloModuleProto or StableHLO expected, found neither"));
+      absl::StrCat(name, ": a serialised HloModuleProto or StableHLO expected, found neither"));
 }
 
 }  // namespace mallocmuzero

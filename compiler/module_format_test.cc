@@ -33,7 +33,7 @@ TEST(ModuleFormat, KnowsASerializedModule) {
 
 TEST(ModuleFormat, SaysWhatIsRightInsteadOfHloText) {
   EXPECT_THAT(Format("HloModule jit_f, is_scheduled=true"),
-              HasSubstr("file: is HLO text, which the compiler does not accept: a serialized "
+              HasSubstr("file: is HLO text, which the compiler does not accept: a serialised "
                         "HloModuleProto or StableHLO expected"));
 }
 
@@ -41,7 +41,7 @@ TEST(ModuleFormat, RefusesAnythingElse) {
   for (const std::string& bytes :
        {std::string(), std::string("hello"), std::string("\x0A\x03jit")}) {
     EXPECT_THAT(Format(bytes),
-                HasSubstr("file: a serialized HloModuleProto or StableHLO expected"));
+                HasSubstr("file: a serialised HloModuleProto or StableHLO expected"));
   }
 }
 

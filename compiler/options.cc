@@ -51,7 +51,7 @@ absl::StatusOr<xla::CompileOptionsProto> ParseCompileOptions(absl::string_view b
   if (bytes.empty() || !ParseBytes(bytes, options) || !options.has_executable_build_options()) {
     return absl::InvalidArgumentError(
         absl::StrCat(name,
-                     ": a serialized xla.CompileOptionsProto expected, such as jax's "
+                     ": a serialised xla.CompileOptionsProto expected, such as jax's "
                      "CompileOptions.SerializeAsString()"));
   }
   return options;

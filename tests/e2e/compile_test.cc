@@ -153,7 +153,7 @@ TEST(Compile, RefusesBadInput) {
   expect(Arguments(good, {"--module", "x", "--text", "x"}), "different files");
   expect(Arguments(good, {"--module", "x", "--text", "./x"}), "different files");
   expect(Arguments(good, {"--compile-options", folder.Write("o.pb", "no options")}),
-         "o.pb: a serialized xla.CompileOptionsProto expected");
+         "o.pb: a serialised xla.CompileOptionsProto expected");
   expect({"compile", "--hlo", good, "--chip", "tpu_v9", "--libtpu", kFake}, "not for tpu_v9");
   expect({"compile", "--hlo", good, "--chip", "tpu_v6e", "--libtpu", "/no/libtpu.so"},
          "/no/libtpu.so: no such file");
