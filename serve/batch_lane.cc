@@ -1,10 +1,11 @@
 #include "serve/batch_lane.h"
-#include "base/size32.h"
 
 #include <algorithm>
 #include <cassert>
 #include <exception>
 #include <utility>
+
+#include "base/size32.h"
 
 namespace mallocmuzero {
 namespace {
