@@ -1,5 +1,4 @@
 #include "serve/mapping_search.h"
-#include "base/steady_clock.h"
 
 #include <atomic>
 #include <memory>
@@ -7,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "base/steady_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "serve/testing/requests.h"

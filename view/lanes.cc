@@ -1,8 +1,9 @@
 #include "view/lanes.h"
-#include "base/size32.h"
 
 #include <algorithm>
 #include <array>
+
+#include "base/size32.h"
 
 namespace mallocmuzero::view {
 

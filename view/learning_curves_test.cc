@@ -1,14 +1,14 @@
 #include "view/learning_curves.h"
-#include "base/testing/index_matching.h"
-#include "view/gains.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "view/gains.h"
 #include "view/testing/xml.h"
 
 namespace mallocmuzero::view {

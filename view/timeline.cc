@@ -1,8 +1,9 @@
 #include "view/timeline.h"
-#include "base/enums.h"
 
 #include <algorithm>
 #include <cstddef>
+
+#include "base/enums.h"
 
 namespace mallocmuzero::view {
 
