@@ -144,55 +144,65 @@ absl::StatusOr<ExitCode> RunServeBench(const ServeBenchFlags& flags) {
   return flags.json ? PrintJson(*report, verdict) : PrintText(ServeBenchText(*report), verdict);
 }
 
+// The requests that clients send.
+void AddRequestFlags(CLI::App& command, ServeBenchFlags& flags) {
+  auto* messages =
+      command
+          .add_option("--messages", flags.messages,
+                      "A folder whose files are requests (FindMappingRequest, binary).")
+          ->type_name("FOLDER");
+  auto* programs = command
+                       .add_option("--program", flags.programs,
+                                   "A program file for which to make requests. May be repeated.")
+                       ->type_name("FILE");
+  messages->excludes(programs);
+  command.add_option("--solver", flags.solver, "The solver of --program.")
+      ->type_name("NAME")
+      ->needs(programs);
+  command
+      .add_option("--budget", flags.budget,
+                  "The time of each search of --program. The default is 10s.")
+      ->type_name("TIME")
+      ->needs(programs);
+}
+
+// How many requests there are, and how they are sent.
+void AddLoadFlags(CLI::App& command, ServeBenchFlags& flags) {
+  bench::ServeLoadOptions& options = flags.options;
+  command
+      .add_option("--clients", options.clients,
+                  "The number of clients, which send requests at the same time.")
+      ->type_name("N")
+      ->check(WholeNumber(1, 1024))
+      ->capture_default_str();
+  command.add_option("--requests", options.requests, "The number of requests of all clients.")
+      ->type_name("N")
+      ->check(WholeNumber(1))
+      ->capture_default_str();
+  command.add_option("--timeout", flags.timeout, "The most time of a call. The default is none.")
+      ->type_name("TIME");
+  command.add_flag("--mutate", options.mutate,
+                   "Sends one request in three with changed bytes and one cut short.");
+  command.add_option("--seed", options.seed, "The seed of the changes. The default is 0.")
+      ->check(WholeNumber(0));
+}
+
 }  // namespace
 
 void AddBenchServeCommand(CLI::App& parent, CommandBody& body) {
   CLI::App* command = AddSubcommand(parent, "serve");
   const auto flags = std::make_shared<ServeBenchFlags>();
-  bench::ServeLoadOptions& options = flags->options;
-  command->add_option("--server", options.address, "The address of the server.")
+  command->add_option("--server", flags->options.address, "The address of the server.")
       ->type_name("HOST:PORT")
       ->required();
   command
       ->add_option("--server-security", flags->security,
                    "The certificates and the token for --server (Security, text).")
       ->type_name("FILE");
-  auto* messages =
-      command
-          ->add_option("--messages", flags->messages,
-                       "A folder whose files are requests (FindMappingRequest, binary).")
-          ->type_name("FOLDER");
-  auto* programs = command
-                       ->add_option("--program", flags->programs,
-                                    "A program file for which to make requests. May be repeated.")
-                       ->type_name("FILE");
-  messages->excludes(programs);
-  command->add_option("--solver", flags->solver, "The solver of --program.")
-      ->type_name("NAME")
-      ->needs(programs);
+  AddRequestFlags(*command, *flags);
+  AddLoadFlags(*command, *flags);
   command
-      ->add_option("--budget", flags->budget,
-                   "The time of each search of --program. The default is 10s.")
-      ->type_name("TIME")
-      ->needs(programs);
-  command
-      ->add_option("--clients", options.clients,
-                   "The number of clients, which send requests at the same time.")
-      ->type_name("N")
-      ->check(WholeNumber(1, 1024))
-      ->capture_default_str();
-  command->add_option("--requests", options.requests, "The number of requests of all clients.")
-      ->type_name("N")
-      ->check(WholeNumber(1))
-      ->capture_default_str();
-  command->add_option("--timeout", flags->timeout, "The most time of a call. The default is none.")
-      ->type_name("TIME");
-  command->add_flag("--mutate", options.mutate,
-                    "Sends one request in three with changed bytes and one cut short.");
-  command->add_option("--seed", options.seed, "The seed of the changes. The default is 0.")
-      ->check(WholeNumber(0));
-  command
-      ->add_option("--server-pid", options.server,
+      ->add_option("--server-pid", flags->options.server,
                    "The process of the server, whose memory is measured.")
       ->type_name("PID")
       ->check(WholeNumber(1, std::numeric_limits<pid_t>::max()));

@@ -232,72 +232,86 @@ absl::StatusOr<ExitCode> RunTrain(const TrainFlags& flags) {
   return flags.json ? PrintJson(report) : PrintText(TrainText(report));
 }
 
+// What is trained, where, and for how long.
+void AddRunFlags(CLI::App& command, TrainFlags& flags) {
+  AddProgramSetFlags(command, "train on", flags.programs);
+  command
+      .add_option("--output", flags.output,
+                  "The folder of the run: its checkpoints, metrics and mappings.")
+      ->type_name("RUN")
+      ->required();
+  command
+      .add_option("--budget", flags.budget,
+                  "Training ends after this time, such as 10m. By default it ends at Ctrl-C.")
+      ->type_name("TIME");
+  command
+      .add_option(
+          "--iterations", flags.iterations,
+          "Training ends after this number of iterations. Iterations before a --resume count too.")
+      ->check(WholeNumber(1));
+}
+
+// Where the settings and the first weights come from.
+void AddSettingFlags(CLI::App& command, TrainFlags& flags) {
+  CLI::Option* resume = command.add_flag("--resume", flags.resume, "Continues the run in RUN.");
+  CLI::Option* config =
+      command.add_option("--config", flags.config, "The settings of a new run (TrainConfig).")
+          ->type_name("FILE");
+  command
+      .add_option("--set", flags.settings,
+                  "Sets one setting of the run, such as search.simulations=8. May be repeated. "
+                  "docs/training.md lists all settings.")
+      ->type_name("FIELD=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::Option* network = flags.network_option =
+      command
+          .add_option("--network", flags.network,
+                      "The size of the networks: tiny, small or base. The default is tiny.")
+          ->excludes(config);
+  command
+      .add_option("--from", flags.from,
+                  "The checkpoint whose networks a new run trains further. By default a run "
+                  "starts with untrained networks.")
+      ->type_name("CHECKPOINT")
+      ->excludes(network)
+      ->excludes(resume);
+}
+
+// How the run uses this machine.
+void AddMachineFlags(CLI::App& command, TrainFlags& flags) {
+  command.add_option("--device", flags.device,
+                     "The device that trains: cpu, cuda, or auto, which takes a GPU if there is "
+                     "one. The default is auto.");
+  flags.demonstrations_option =
+      command
+          .add_option("--demonstrations", flags.demonstrations,
+                      "Solvers get this number of seconds for each program to play games that the "
+                      "run learns from first. The default is 0.")
+          ->check(ZeroOrMore());
+  flags.threads_option = command
+                             .add_option("--threads", flags.threads,
+                                         "The number of threads that play and learn. Runs with 1 "
+                                         "are repeatable. The default is one thread per core.")
+                             ->check(WholeNumber(0, kMostThreads));
+  flags.seed_option =
+      command.add_option("--seed", flags.seed, "The seed of all random choices. The default is 0.")
+          ->check(WholeNumber(0));
+  command
+      .add_option("--metrics", flags.metrics_address,
+                  "Serves metrics for Prometheus at this address, such as 127.0.0.1:9464. By "
+                  "default none are served.")
+      ->type_name("HOST:PORT");
+}
+
 }  // namespace
 
 void AddTrainCommand(CLI::App& app, CommandBody& body) {
   CLI::App* command = AddSubcommand(app, "train");
   const auto flags = std::make_shared<TrainFlags>();
-  AddProgramSetFlags(*command, "train on", flags->programs);
-  command
-      ->add_option("--output", flags->output,
-                   "The folder of the run: its checkpoints, metrics and mappings.")
-      ->type_name("RUN")
-      ->required();
-  command
-      ->add_option("--budget", flags->budget,
-                   "Training ends after this time, such as 10m. By default it ends at Ctrl-C.")
-      ->type_name("TIME");
-  command
-      ->add_option(
-          "--iterations", flags->iterations,
-          "Training ends after this number of iterations. Iterations before a --resume count too.")
-      ->check(WholeNumber(1));
-  CLI::Option* resume = command->add_flag("--resume", flags->resume, "Continues the run in RUN.");
-  CLI::Option* config =
-      command->add_option("--config", flags->config, "The settings of a new run (TrainConfig).")
-          ->type_name("FILE");
-  command
-      ->add_option("--set", flags->settings,
-                   "Sets one setting of the run, such as search.simulations=8. May be repeated. "
-                   "docs/training.md lists all settings.")
-      ->type_name("FIELD=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  CLI::Option* network = flags->network_option =
-      command
-          ->add_option("--network", flags->network,
-                       "The size of the networks: tiny, small or base. The default is tiny.")
-          ->excludes(config);
-  command
-      ->add_option("--from", flags->from,
-                   "The checkpoint whose networks a new run trains further. By default a run "
-                   "starts with untrained networks.")
-      ->type_name("CHECKPOINT")
-      ->excludes(network)
-      ->excludes(resume);
-  command->add_option("--device", flags->device,
-                      "The device that trains: cpu, cuda, or auto, which takes a GPU if there is "
-                      "one. The default is auto.");
-  flags->demonstrations_option =
-      command
-          ->add_option("--demonstrations", flags->demonstrations,
-                       "Solvers get this number of seconds for each program to play games that the "
-                       "run learns from first. The default is 0.")
-          ->check(ZeroOrMore());
-  flags->threads_option = command
-                              ->add_option("--threads", flags->threads,
-                                           "The number of threads that play and learn. Runs with 1 "
-                                           "are repeatable. The default is one thread per core.")
-                              ->check(WholeNumber(0, kMostThreads));
-  flags->seed_option =
-      command
-          ->add_option("--seed", flags->seed, "The seed of all random choices. The default is 0.")
-          ->check(WholeNumber(0));
-  command
-      ->add_option("--metrics", flags->metrics_address,
-                   "Serves metrics for Prometheus at this address, such as 127.0.0.1:9464. By "
-                   "default none are served.")
-      ->type_name("HOST:PORT");
+  AddRunFlags(*command, *flags);
+  AddSettingFlags(*command, *flags);
+  AddMachineFlags(*command, *flags);
   AddJsonFlag(*command, "TrainReport", flags->json);
   command->footer("Ctrl-C saves the run and ends it; --resume goes on.");
   command->callback([flags, &body] { body.run = [flags] { return RunTrain(*flags); }; });
