@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/size32.h"
+#include "cli/choice_flag.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
@@ -140,19 +141,21 @@ void AddBenchGameCommand(CLI::App& bench, CommandBody& body) {
   command
       ->add_option("--games", flags->games,
                    "The number of games in total. Programs and players share them evenly.")
-      ->type_name("COUNT")
+      ->type_name("N")
       ->check(WholeNumber(1))
       ->required();
-  command
-      ->add_option("--player", flags->player,
-                   "The player of the games. The player all stands for each of the others in turn.")
-      ->check(CLI::IsMember({"random", "eager", "adversarial", kAllPlayers}))
-      ->capture_default_str();
+  TakeOneOf(
+      *command
+           ->add_option(
+               "--player", flags->player,
+               "The player of the games. The player all stands for each of the others in turn.")
+           ->capture_default_str(),
+      {"random", "eager", "adversarial", kAllPlayers});
   command->add_flag("--check", flags->check,
                     "Compares every return with the simulator, and has the validator check a "
                     "sample of the mappings.");
   command->add_option("--seed", flags->seed, "The seed of the players' random choices.")
-      ->type_name("NUMBER")
+      ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
   AddJsonFlag(*command, "GameBenchReport", flags->json);

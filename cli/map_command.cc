@@ -313,6 +313,7 @@ CLI::App* AddMap(CLI::App& app, const std::shared_ptr<MapFlags>& flags) {
       ->type_name("N")
       ->check(WholeNumber(1, kMostThreads));
   command->add_option("--seed", flags->seed, "The seed of all random choices. The default is 0.")
+      ->type_name("N")
       ->check(WholeNumber(0));
   command->add_option("--output", flags->output, "The mapping file to write.")
       ->type_name("FILE")

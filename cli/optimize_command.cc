@@ -306,6 +306,7 @@ void AddOptimizeCommand(CLI::App& app, CommandBody& body) {
       ->type_name("N")
       ->check(WholeNumber(1, kMostThreads));
   command->add_option("--seed", flags->seed, "The seed of all random choices. The default is 0.")
+      ->type_name("N")
       ->check(WholeNumber(0));
   AddJsonFlag(*command, "OptimizeReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunOptimize(*flags); }; });

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "base/status_macros.h"
+#include "cli/choice_flag.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
@@ -109,12 +110,11 @@ void AddOverridesCommand(CLI::App& app, CommandBody& body) {
                    "file keeps the default.")
       ->type_name("FILE")
       ->required();
-  command
-      ->add_option("--scope", flags->scope,
-                   "With values the options ask for whole values. With uses they also ask for "
-                   "single uses of a value. The default is values.")
-      ->type_name("values|uses")
-      ->check(CLI::IsMember({"values", "uses"}));
+  TakeOneOf(*command->add_option(
+                "--scope", flags->scope,
+                "With values the options ask for whole values. With uses they also ask for "
+                "single uses of a value. The default is values."),
+            {"values", "uses"});
   AddJsonFlag(*command, "OverridesReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunOverrides(*flags); }; });
 }

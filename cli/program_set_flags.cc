@@ -51,12 +51,13 @@ void AddProgramSetFlags(CLI::App& command, const std::string& verb, ProgramSetFl
   CLI::Option* workloads =
       command
           .add_option("--workloads", flags.workloads, "The folder of the programs to " + verb + ".")
-          ->type_name("DIR")
+          ->type_name("FOLDER")
           ->excludes(program);
   command
-      .add_option("--split", flags.split,
-                  "Takes only the programs of DIR that DIR/split.csv gives this split. By default "
-                  "all programs are taken.")
+      .add_option(
+          "--split", flags.split,
+          "Takes only the programs of FOLDER that FOLDER/split.csv gives this split. By default "
+          "all programs are taken.")
       ->type_name("train|validation|test")
       ->needs(workloads);
   command

@@ -10,6 +10,7 @@
 #include "bench/networks/learner_bench.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/device_flag.h"
+#include "cli/choice_flag.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
@@ -54,26 +55,26 @@ void AddBenchLearnerCommand(CLI::App& parent, CommandBody& body) {
   CLI::App* command = AddSubcommand(parent, "learner");
   const auto flags = std::make_shared<LearnerBenchFlags>();
   bench::LearnerBenchOptions& options = flags->options;
-  command->add_option("--network", options.network, "The size of the network.")
-      ->check(CLI::IsMember({"tiny", "small", "base"}))
-      ->capture_default_str();
+  TakeOneOf(*command->add_option("--network", options.network, "The size of the network.")
+                 ->capture_default_str(),
+            {"tiny", "small", "base"});
   AddDeviceFlag(*command, options.device);
   command->add_flag("--mixed-precision", options.mixed_precision,
                     "Computes dynamics and prediction in bfloat16.");
   command->add_option("--rows", options.rows, "The number of rows of one update.")
-      ->type_name("COUNT")
+      ->type_name("N")
       ->check(WholeNumber(1, 1U << 16))
       ->capture_default_str();
   command
       ->add_option("--unroll-steps", options.unroll_steps,
                    "The number of steps that are unrolled from each row.")
-      ->type_name("COUNT")
+      ->type_name("N")
       ->check(WholeNumber(1, 64))
       ->capture_default_str();
   command->add_flag("--consistency", options.consistency,
                     "Trains the consistency of latent states, too.");
   command->add_option("--threads", options.threads, "The number of threads of LibTorch on the CPU.")
-      ->type_name("COUNT")
+      ->type_name("N")
       ->check(WholeNumber(1, 1024))
       ->capture_default_str();
   command->add_option("--seconds", options.seconds, "The time of the measurement.")

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "bench/networks/play_bench.h"
 #include "cli/agent/commands.h"
+#include "cli/choice_flag.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/number_flag.h"
@@ -86,11 +87,12 @@ void AddBenchPlayCommand(CLI::App& parent, CommandBody& body) {
               "--checkpoint", flags->checkpoint,
               "The checkpoint of the network that plays. By default an untrained network plays.")
           ->type_name("FILE");
-  command->add_option("--network", flags->network, "The size of the untrained network.")
-      ->check(CLI::IsMember({"tiny", "small", "base"}))
-      ->capture_default_str()
-      ->excludes(checkpoint);
+  TakeOneOf(*command->add_option("--network", flags->network, "The size of the untrained network.")
+                 ->capture_default_str()
+                 ->excludes(checkpoint),
+            {"tiny", "small", "base"});
   command->add_option("--seed", flags->seed, "The seed of the untrained network's weights.")
+      ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str()
       ->excludes(checkpoint);
@@ -98,6 +100,7 @@ void AddBenchPlayCommand(CLI::App& parent, CommandBody& body) {
       ->add_option("--simulations", flags->simulations,
                    "The search makes this number of simulations for each decision. With 0 the "
                    "policy alone decides.")
+      ->type_name("N")
       ->check(WholeNumber(0, 1U << 16))
       ->capture_default_str();
   AddJsonFlag(*command, "PlayBenchReport", flags->json);

@@ -10,6 +10,7 @@
 #include "base/status_macros.h"
 #include "bench/replay/replay_bench.h"
 #include "cli/agent/commands.h"
+#include "cli/choice_flag.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
@@ -67,20 +68,20 @@ void AddBenchReplayCommand(CLI::App& parent, CommandBody& body) {
   command
       ->add_option("--clients", flags->options.clients,
                    "The number of client processes. Each inserts first and samples afterwards.")
-      ->type_name("COUNT")
+      ->type_name("N")
       ->check(WholeNumber(1, 1024))
       ->capture_default_str();
-  command
-      ->add_option("--mode", flags->options.mode,
-                   "The shard's mode: items of durable outlive the process, items of durable_sync "
-                   "also outlive a power cut.")
-      ->check(CLI::IsMember({bench::kMemoryMode, bench::kDurableMode, bench::kDurableSyncMode}))
-      ->capture_default_str();
+  TakeOneOf(*command
+                 ->add_option("--mode", flags->options.mode,
+                              "The shard's mode: items of durable outlive the process, items of "
+                              "durable_sync also outlive a power cut.")
+                 ->capture_default_str(),
+            {bench::kMemoryMode, bench::kDurableMode, bench::kDurableSyncMode});
   command
       ->add_option("--items", flags->options.items,
                    "The number of items that the shard stores before the measurement. The default "
                    "is 800 MB of items, or 100,000 items if they are small.")
-      ->type_name("COUNT")
+      ->type_name("N")
       ->check(WholeNumber(1, 100'000'000));
   command
       ->add_option("--seconds", flags->options.seconds,

@@ -12,6 +12,7 @@
 #include "bench/networks/search_speed.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/device_flag.h"
+#include "cli/choice_flag.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
@@ -123,7 +124,7 @@ absl::StatusOr<ExitCode> RunSearch(const SearchFlags& flags) {
 CLI::Option* AddCount(CLI::App& command, const std::string& flag, uint32_t& count,
                       const CLI::Validator& range, const std::string& description) {
   return command.add_option(flag, count, description)
-      ->type_name("COUNT")
+      ->type_name("N")
       ->check(range)
       ->capture_default_str();
 }
@@ -134,12 +135,13 @@ void AddBenchSearchCommand(CLI::App& parent, CommandBody& body) {
   const CLI::Validator large = WholeNumber(1, 1U << 20);
   CLI::App* command = AddSubcommand(parent, "search");
   const auto flags = std::make_shared<SearchFlags>();
-  command
-      ->add_option(
-          "--network", flags->network,
-          "The size of the network. The size of reference is given by the next three flags.")
-      ->check(CLI::IsMember({kReference, "tiny", "small", "base"}))
-      ->capture_default_str();
+  TakeOneOf(
+      *command
+           ->add_option(
+               "--network", flags->network,
+               "The size of the network. The size of reference is given by the next three flags.")
+           ->capture_default_str(),
+      {kReference, "tiny", "small", "base"});
   const std::array<CLI::Option*, 3> sizes = {
       AddCount(*command, "--hidden", flags->hidden, WholeNumber(2, 4096),
                "The number of floats in a hidden state of the reference network."),
@@ -154,11 +156,11 @@ void AddBenchSearchCommand(CLI::App& parent, CommandBody& body) {
            "The number of searches that run in step on one thread.");
   AddCount(*command, "--threads", flags->threads, WholeNumber(1, 1024),
            "The number of threads. Each has its own batch.");
-  command
-      ->add_option("--precision", flags->precision,
-                   "The number format in which the network computes.")
-      ->check(CLI::IsMember({"fp32", "bf16"}))
-      ->capture_default_str();
+  TakeOneOf(*command
+                 ->add_option("--precision", flags->precision,
+                              "The number format in which the network computes.")
+                 ->capture_default_str(),
+            {"fp32", "bf16"});
   AddDeviceFlag(*command, flags->device);
   command->add_option("--seconds", flags->seconds, "The time of each of the three measurements.")
       ->type_name("SECONDS")

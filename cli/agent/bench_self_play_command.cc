@@ -10,6 +10,7 @@
 #include "bench/networks/self_play_bench.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/device_flag.h"
+#include "cli/choice_flag.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
@@ -60,34 +61,38 @@ void AddBenchSelfPlayCommand(CLI::App& parent, CommandBody& body) {
       ->add_option("--program", flags->options.program, "The program file, which `import` wrote.")
       ->type_name("FILE")
       ->required();
-  command->add_option("--network", flags->options.network, "The size of the network.")
-      ->check(CLI::IsMember({"tiny", "small", "base"}))
-      ->capture_default_str();
-  command
-      ->add_option("--precision", flags->options.precision,
-                   "The number format in which the network computes.")
-      ->check(CLI::IsMember({"fp32", "bf16"}))
-      ->capture_default_str();
+  TakeOneOf(*command->add_option("--network", flags->options.network, "The size of the network.")
+                 ->capture_default_str(),
+            {"tiny", "small", "base"});
+  TakeOneOf(*command
+                 ->add_option("--precision", flags->options.precision,
+                              "The number format in which the network computes.")
+                 ->capture_default_str(),
+            {"fp32", "bf16"});
   AddDeviceFlag(*command, flags->options.device);
   command
       ->add_option("--simulations", flags->options.simulations,
                    "The number of simulations in one search.")
+      ->type_name("N")
       ->check(large)
       ->capture_default_str();
   command
       ->add_option("--batch", flags->options.batch,
                    "The number of games that run in step on one thread.")
+      ->type_name("N")
       ->check(large)
       ->capture_default_str();
   command
       ->add_option("--threads", flags->options.threads,
                    "The number of threads. Each plays its own games.")
+      ->type_name("N")
       ->check(WholeNumber(1, 1024))
       ->capture_default_str();
   command
       ->add_option(
           "--seconds", flags->options.seconds,
           "The time of self-play, and again of each of the three measurements of the search.")
+      ->type_name("SECONDS")
       ->capture_default_str();
   AddJsonFlag(*command, "SelfPlayBenchReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunSelfPlay(*flags); }; });

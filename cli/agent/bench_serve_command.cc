@@ -184,6 +184,7 @@ void AddLoadFlags(CLI::App& command, ServeBenchFlags& flags) {
   command.add_flag("--mutate", options.mutate,
                    "Sends one request in three with changed bytes and one cut short.");
   command.add_option("--seed", options.seed, "The seed of the changes. The default is 0.")
+      ->type_name("N")
       ->check(WholeNumber(0));
 }
 

@@ -85,7 +85,7 @@ void AddBenchValuesCommand(CLI::App& parent, CommandBody& body) {
   command
       ->add_option("--games", flags->options.games,
                    "The number of games for each program and each way of exploring.")
-      ->type_name("COUNT")
+      ->type_name("N")
       ->check(WholeNumber(2, 4096))
       ->capture_default_str();
   command
@@ -96,11 +96,11 @@ void AddBenchValuesCommand(CLI::App& parent, CommandBody& body) {
       ->check(NumberBetween(1e-9, 1))
       ->capture_default_str();
   command->add_option("--threads", flags->options.threads, "The number of threads that play.")
-      ->type_name("COUNT")
+      ->type_name("N")
       ->check(WholeNumber(1, 1024))
       ->capture_default_str();
   command->add_option("--seed", flags->options.seed, "The seed of all random choices.")
-      ->type_name("NUMBER")
+      ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
   AddJsonFlag(*command, "ValueBenchReport", flags->json);

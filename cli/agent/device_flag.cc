@@ -1,11 +1,13 @@
 #include "cli/agent/device_flag.h"
 
+#include "cli/choice_flag.h"
+
 namespace mallocmuzero::cli {
 
 void AddDeviceFlag(CLI::App& command, std::string& device) {
-  command.add_option("--device", device, "The device that computes the network.")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str();
+  TakeOneOf(*command.add_option("--device", device, "The device that computes the network.")
+                 ->capture_default_str(),
+            {"cpu", "cuda"});
 }
 
 }  // namespace mallocmuzero::cli

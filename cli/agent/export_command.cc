@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "cli/agent/commands.h"
+#include "cli/choice_flag.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/number_flag.h"
@@ -77,28 +78,28 @@ void AddExportCommand(CLI::App& app, CommandBody& body) {
           "an S3 API, such as s3://bucket/runs/1/checkpoint.")
       ->type_name("FILE")
       ->required();
-  command->add_option("--format", options.format, "The format of the networks.")
-      ->check(CLI::IsMember({std::string(kOnnxFormat), std::string(kTorchScriptFormat)}))
-      ->required();
+  TakeOneOf(
+      *command->add_option("--format", options.format, "The format of the networks.")->required(),
+      {std::string(kOnnxFormat), std::string(kTorchScriptFormat)});
   command
       ->add_option("--output", options.output,
                    "The folder to write. It must not exist, or be empty. Or a new name in storage "
                    "with an S3 API, such as s3://bucket/exports/1.")
-      ->type_name("DIR")
+      ->type_name("FOLDER")
       ->required();
   auto* programs =
       command
           ->add_option("--sample-programs", flags->programs,
                        "Programs, or folders of programs. Decisions of their games are recorded in "
                        "the export, with what the networks give for them.")
-          ->type_name("FILE_OR_DIR");
+          ->type_name("PATH");
   command->add_option("--samples", options.samples, "The number of recorded decisions.")
-      ->type_name("COUNT")
+      ->type_name("N")
       ->check(WholeNumber(1, 10000))
       ->capture_default_str()
       ->needs(programs);
   command->add_option("--seed", options.seed, "The seed of the actions in the recorded games.")
-      ->type_name("NUMBER")
+      ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str()
       ->needs(programs);
@@ -122,7 +123,7 @@ void AddFetchCommand(CLI::App& app, CommandBody& body) {
   command
       ->add_option("--output", flags->output,
                    "The folder to write. It must not exist, or be empty.")
-      ->type_name("DIR")
+      ->type_name("FOLDER")
       ->required();
   AddJsonFlag(*command, "ExportReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunFetch(*flags); }; });

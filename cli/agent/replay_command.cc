@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/run_role.h"
+#include "cli/choice_flag.h"
 #include "cli/command_table.h"
 #include "cluster/config_mistakes.h"
 #include "cluster/config_text.h"
@@ -141,12 +142,10 @@ void AddReplayCommand(CLI::App& app, CommandBody& body) {
   auto* checkpoint =
       command->add_flag("--checkpoint", flags->checkpoint,
                         "Writes a consistent copy of the data beside them and prints its path.");
-  auto* drain = command
-                    ->add_option("--drain", flags->drain,
-                                 "With on the shard refuses inserts from now on and still serves "
-                                 "draws. With off it accepts inserts again.")
-                    ->type_name("on|off")
-                    ->check(CLI::IsMember({"on", "off"}));
+  auto* drain = command->add_option("--drain", flags->drain,
+                                    "With on the shard refuses inserts from now on and still "
+                                    "serves draws. With off it accepts inserts again.");
+  TakeOneOf(*drain, {"on", "off"});
   auto* limit =
       command
           ->add_option("--rate-limit", flags->rate_limit,

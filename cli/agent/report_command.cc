@@ -79,7 +79,7 @@ void AddReportCommand(CLI::App& app, CommandBody& body) {
       ->add_option(
           "--output", flags->output,
           "The folder that report.md, returns.svg, losses.svg and speed.svg are written to.")
-      ->type_name("DIR")
+      ->type_name("FOLDER")
       ->required();
   AddJsonFlag(*command, "RunReport", flags->json);
   command->callback([flags, &body] { body.run = [flags] { return RunReportCommand(*flags); }; });

@@ -20,6 +20,7 @@
 #include "base/status_at.h"
 #include "base/steady_clock.h"
 #include "base/stop_signal.h"
+#include "cli/choice_flag.h"
 #include "cluster/config_overrides.h"
 #include "cluster/peer_log.h"
 #include "metrics/metrics_server.h"
@@ -167,15 +168,13 @@ void AddSetOption(CLI::App& command, ConfigFlags& flags) {
 }
 
 void AddLogFormatOption(CLI::App& command) {
-  command
-      .add_option_function<std::string>(
-          "--log-format",
-          [](const std::string& format) {
-            SetLogFormat(format == "json" ? LogFormat::kJson : LogFormat::kText);
-          },
-          "The form of the log: text, or json with one object a line. The default is text.")
-      ->type_name("text|json")
-      ->check(CLI::IsMember({"text", "json"}));
+  CLI::Option* option = command.add_option_function<std::string>(
+      "--log-format",
+      [](const std::string& format) {
+        SetLogFormat(format == "json" ? LogFormat::kJson : LogFormat::kText);
+      },
+      "The form of the log: text, or json with one object a line. The default is text.");
+  TakeOneOf(*option, {"text", "json"});
 }
 
 absl::StatusOr<std::string> NthAddress(const std::string& address, uint32_t index,

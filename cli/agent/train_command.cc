@@ -248,6 +248,7 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
       .add_option(
           "--iterations", flags.iterations,
           "Training ends after this number of iterations. Iterations before a --resume count too.")
+      ->type_name("N")
       ->check(WholeNumber(1));
 }
 
@@ -268,6 +269,7 @@ void AddSettingFlags(CLI::App& command, TrainFlags& flags) {
       command
           .add_option("--network", flags.network,
                       "The size of the networks: tiny, small or base. The default is tiny.")
+          ->type_name("tiny|small|base")
           ->excludes(config);
   command
       .add_option("--from", flags.from,
@@ -280,22 +282,27 @@ void AddSettingFlags(CLI::App& command, TrainFlags& flags) {
 
 // How the run uses this machine.
 void AddMachineFlags(CLI::App& command, TrainFlags& flags) {
-  command.add_option("--device", flags.device,
-                     "The device that trains: cpu, cuda, or auto, which takes a GPU if there is "
-                     "one. The default is auto.");
+  command
+      .add_option("--device", flags.device,
+                  "The device that trains: cpu, cuda, or auto, which takes a GPU if there is "
+                  "one. The default is auto.")
+      ->type_name("cpu|cuda|auto");
   flags.demonstrations_option =
       command
           .add_option("--demonstrations", flags.demonstrations,
                       "Solvers get this number of seconds for each program to play games that the "
                       "run learns from first. The default is 0.")
+          ->type_name("SECONDS")
           ->check(ZeroOrMore());
   flags.threads_option = command
                              .add_option("--threads", flags.threads,
                                          "The number of threads that play and learn. Runs with 1 "
                                          "are repeatable. The default is one thread per core.")
+                             ->type_name("N")
                              ->check(WholeNumber(0, kMostThreads));
   flags.seed_option =
       command.add_option("--seed", flags.seed, "The seed of all random choices. The default is 0.")
+          ->type_name("N")
           ->check(WholeNumber(0));
   command
       .add_option("--metrics", flags.metrics_address,

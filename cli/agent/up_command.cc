@@ -237,7 +237,7 @@ void AddUpCommand(CLI::App& app, CommandBody& body) {
       ->add_option("--logs", flags->logs,
                    "The folder of the log files, one for each process. The default is the folder "
                    "logs beside FILE.")
-      ->type_name("DIR");
+      ->type_name("FOLDER");
   command
       ->add_option("--status-every", flags->status_interval,
                    "Prints a line about the cluster's state each time this time has passed. The "
