@@ -3,7 +3,9 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 
@@ -21,7 +23,12 @@ void AddMappingFlag(CLI::App& command, std::string& name_or_path) {
 absl::StatusOr<Mapping> LoadMappingByName(const std::string& name_or_path, const Program& program) {
   if (name_or_path == kAllHbmMappingName) return AllHbmMapping(program);
   if (name_or_path == kDefaultMappingName) return BaselineMapping(program);
-  return LoadMapping(name_or_path, program);
+  absl::StatusOr<Mapping> mapping = LoadMapping(name_or_path, program);
+  if (!absl::IsNotFound(mapping.status())) return mapping;
+  // It may be a mistyped name.
+  return absl::NotFoundError(absl::StrCat(mapping.status().message(), "; a mapping file, ",
+                                          kAllHbmMappingName, " or ", kDefaultMappingName,
+                                          " expected"));
 }
 
 }  // namespace mallocmuzero::cli

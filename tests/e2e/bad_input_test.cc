@@ -203,7 +203,7 @@ std::vector<BadInput> BadMessages() {
        [=](const auto& f) { return validate(f, f.Write("typo.textproto", "header {\n  mess")); },
        "typo\\.textproto"},
       {"MissingMapping", [=](const auto& f) { return validate(f, f.Path("none.mapping")); },
-       "none\\.mapping"},
+       "none\\.mapping: .*; a mapping file, all_hbm or default expected"},
       {"MappingOfAnotherProgram",
        [=](const auto& f) {
          return validate(f, f.Write("other.textproto",
