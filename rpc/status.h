@@ -22,7 +22,7 @@ grpc::Status ToGrpc(const absl::Status& status);
 std::string Reason(const absl::Status& status);
 
 // The status of a call to `place`, such as an address, which comes before the message of an error.
-// Of a server that does not answer the message is the Reason.
+// If the server does not answer, the Reason takes the place of the message.
 absl::Status StatusOfCall(absl::string_view place, const absl::Status& status);
 
 }  // namespace mallocmuzero

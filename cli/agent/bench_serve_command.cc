@@ -144,7 +144,7 @@ absl::StatusOr<ExitCode> RunServeBench(const ServeBenchFlags& flags) {
   return flags.json ? PrintJson(*report, verdict) : PrintText(ServeBenchText(*report), verdict);
 }
 
-// The requests that clients send.
+// Adds the flags of the requests that clients send.
 void AddRequestFlags(CLI::App& command, ServeBenchFlags& flags) {
   auto* messages =
       command
@@ -166,7 +166,7 @@ void AddRequestFlags(CLI::App& command, ServeBenchFlags& flags) {
       ->needs(programs);
 }
 
-// How many requests there are, and how they are sent.
+// Adds the flags that say how many requests there are, and how they are sent.
 void AddLoadFlags(CLI::App& command, ServeBenchFlags& flags) {
   bench::ServeLoadOptions& options = flags.options;
   command

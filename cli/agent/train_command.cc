@@ -232,7 +232,7 @@ absl::StatusOr<ExitCode> RunTrain(const TrainFlags& flags) {
   return flags.json ? PrintJson(report) : PrintText(TrainText(report));
 }
 
-// What is trained, where, and for how long.
+// Adds the flags of the programs, the folder and the length of a run.
 void AddRunFlags(CLI::App& command, TrainFlags& flags) {
   AddProgramSetFlags(command, "train on", flags.programs);
   command
@@ -252,7 +252,7 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
       ->check(WholeNumber(1));
 }
 
-// Where the settings and the first weights come from.
+// Adds the flags of the settings and of the first weights.
 void AddSettingFlags(CLI::App& command, TrainFlags& flags) {
   CLI::Option* resume = command.add_flag("--resume", flags.resume, "Continues the run in RUN.");
   CLI::Option* config =
@@ -280,7 +280,7 @@ void AddSettingFlags(CLI::App& command, TrainFlags& flags) {
       ->excludes(resume);
 }
 
-// How the run uses this machine.
+// Adds the flags that say how the run uses this machine.
 void AddMachineFlags(CLI::App& command, TrainFlags& flags) {
   command
       .add_option("--device", flags.device,
