@@ -46,6 +46,17 @@ function showAs(shown: Element, wanted: Element): void {
   else if (shown.textContent !== wanted.textContent) shown.textContent = wanted.textContent;
 }
 
+// Gives `select` these options, and keeps what is chosen if it is one of them. Nothing changes if it has them in another
+// order: programs change their order with their gains, and a list that is open must not.
+export function showOptions(select: HTMLSelectElement, entries: readonly (readonly [value: string, text: string])[]): void {
+  const shown = new Set([...select.options].map((option) => option.value));
+  if (shown.size === entries.length && entries.every(([value]) => shown.has(value))) return;
+  const chosen = select.value;
+  select.replaceChildren(...entries.map(([value, text]) => make("option", { text, attributes: { value } })));
+  select.value = chosen;
+  if (select.selectedIndex < 0) select.selectedIndex = 0;
+}
+
 export function byId<T extends HTMLElement>(id: string): T {
   return document.getElementById(id) as T;
 }

@@ -1,6 +1,6 @@
 // The second view: the memory map of a program under one mapping, and under another to compare.
 import { ask, type MemoryMap, type Program, type Run, type Version } from "./api";
-import { make } from "./dom";
+import { make, showOptions } from "./dom";
 import { formatBytes, formatChipTime, formatClock, formatCount, formatCycles, formatGain, formatPercent, formatShort } from "./format";
 import { attachInput, kKeys, type MapActions } from "./map_input";
 import { MapModel } from "./map_model";
@@ -125,9 +125,7 @@ export class MapView {
   private updatePrograms(run: Run, chip: string, name: string): void {
     const drawn = run.programs.filter((row) => row.no_map === "");
     const wanted = mapAddress(chip, name);
-    if (this.programs.options.length !== drawn.length) {
-      this.programs.replaceChildren(...drawn.map((row) => option(mapAddress(row.hardware, row.name), `${row.name} · ${row.hardware}`)));
-    }
+    showOptions(this.programs, drawn.map((row) => [mapAddress(row.hardware, row.name), `${row.name} · ${row.hardware}`] as const));
     this.programs.value = wanted;
   }
 

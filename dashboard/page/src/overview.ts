@@ -1,7 +1,7 @@
 // The first view: whether the run learns, what blocks it, how fast it is, and its programs.
 import { ask, type CurveName, type Finding, type Gains, type ProgramRow, type Run } from "./api";
 import { Chart, type Line } from "./charts";
-import { make, showChildren } from "./dom";
+import { make, showChildren, showOptions } from "./dom";
 import { formatCount, formatClock, formatDuration, formatGain, formatPercent, formatShort, toNumbers } from "./format";
 import { mapAddress } from "./routes";
 
@@ -139,15 +139,8 @@ export class Overview {
   }
 
   private updateSelect(rows: ProgramRow[]): void {
-    const entries = [["", "mean of all programs"],
-                     ...rows.map((row) => [`${row.hardware}\n${row.name}`, `${row.name} on ${row.hardware}`])] as [string, string][];
-    // Programs change their order with their gains. A list that is open must not.
-    const shown = new Set([...this.select.options].map((option) => option.value));
-    if (shown.size === entries.length && entries.every(([value]) => shown.has(value))) return;
-    const chosen = this.select.value;
-    this.select.replaceChildren(...entries.map(([value, text]) => make("option", { text, attributes: { value } })));
-    this.select.value = chosen;
-    if (this.select.selectedIndex < 0) this.select.selectedIndex = 0;
+    showOptions(this.select, [["", "mean of all programs"],
+      ...rows.map((row) => [`${row.hardware}\n${row.name}`, `${row.name} on ${row.hardware}`] as const)]);
     this.select.hidden = rows.length < 2;
   }
 

@@ -6,7 +6,7 @@ import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { drawn, kHostile, kLarge, mapOf, nextFrame, serve, useDemo } from "./dashboard.mjs";
+import { drawn, kHostile, kLarge, mapOf, nextFrame, polled, serve, useDemo } from "./dashboard.mjs";
 
 const kSizes = [[375, 812], [768, 1024], [1440, 900], [3840, 2160]];
 const kLongestFrameMs = 50;
@@ -48,10 +48,13 @@ const picture = (page) => page.evaluate(() => {
   return hash;
 });
 
-test("the list of programs is that of a run that begins in the place of another", async () => {
+test("the lists of programs are those of a run that begins in the place of another", async () => {
   const { page, close } = await demo.openOverview();
-  const options = page.getByLabel("Program of the curve").locator("option");
-  const before = await options.allTextContents();
+  const kCurve = "select[aria-label='Program of the curve']";
+  const texts = (select) => page.locator(`${select} option`).allTextContents();
+  const [mean, ...before] = await texts(kCurve);
+  await page.goto(demo.address + mapOf(kLarge));
+  await drawn(page, "map");
   await page.route("**/api/run", async (route) => {
     const response = await route.fetch();
     const run = await response.json();
@@ -59,8 +62,11 @@ test("the list of programs is that of a run that begins in the place of another"
     await route.fulfill({ response, json: run });
   });
   await polled(page, 2);
-  assert.deepEqual(await options.allTextContents(),
-    before.map((text, i) => (i === 0 ? text : `next ${text}`)));
+  const after = before.map((text) => `next ${text}`);
+  assert.deepEqual(await texts("select.program"), after.map((text) => text.replace(" on ", " · ")));
+  await page.getByRole("link", { name: "Overview" }).click();
+  await polled(page, 2);
+  assert.deepEqual(await texts(kCurve), [mean, ...after]);
   await close();
 });
 
