@@ -152,6 +152,7 @@ TEST(Dashboard, TakesProgramsOfFiles) {
   const std::string file = RunDirectory::Open(DemoRun())->ProgramPath("small", kLargeProgram);
   const auto dashboard = OpenDashboard({.run = path, .programs = {file}});
   const auto run = Ask<v1::DashboardRun>(*dashboard, {.path = "run"});
+  EXPECT_EQ(run.programs_size(), 2);
   for (const v1::DashboardProgramRow& row : run.programs()) {
     EXPECT_EQ(row.no_map().empty(), row.name() == kLargeProgram);
   }

@@ -212,7 +212,9 @@ TEST_F(ThreeInstructions, HostileNamesAreEscapedAndShortened) {
 TEST_F(ThreeInstructions, AddressesOutsideTheMemoryStayInThePicture) {
   mapping_.intervals[1].offset = int64_t{1} << 60;
   const Element picture = Draw();
-  for (const Element* rect : picture.Find("g", "memory").front()->Find("rect")) {
+  const std::vector<const Element*> rects = picture.Find("g", "memory").front()->Find("rect");
+  EXPECT_FALSE(rects.empty());
+  for (const Element* rect : rects) {
     EXPECT_GE(rect->Number("y"), FrameOf(picture).y - 1);
   }
 }
