@@ -87,11 +87,7 @@ void DescribeLoops(const Program& program, v1::DashboardProgram& to) {
     described.set_end(loop.end.number());
     described.set_trip_count(static_cast<double>(loop.trip_count));
     described.set_trip_count_known(proto.trip_count_known());
-    uint32_t depth = 0;
-    for (LoopIndex parent = loop.parent; parent >= 0; parent = program.loops()[parent].parent) {
-      ++depth;
-    }
-    described.set_depth(depth);
+    described.set_depth(view::DepthOf(program, loop));
   }
 }
 

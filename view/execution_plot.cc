@@ -25,13 +25,6 @@ constexpr size_t kTooltipBytes = 60'000;  // bytes of SVG with tooltips, for eac
 constexpr size_t kLongestStandingName = 15;
 constexpr double kStandingNameHeight = 60;  // room for a name written upwards, pixels
 
-int DepthOf(const Program& program, const Loop& loop) {
-  int depth = 0;
-  for (LoopIndex parent = loop.parent; parent >= 0; parent = program.loops()[parent].parent)
-    ++depth;
-  return depth;
-}
-
 // A wait just before an instruction.
 struct Stall {
   InstructionIndex instruction;

@@ -47,6 +47,14 @@ std::vector<CopyBar> CopiesOf(const Mapping& mapping, const Trace& trace, const 
   return bars;
 }
 
+int DepthOf(const Program& program, const Loop& loop) {
+  int depth = 0;
+  for (LoopIndex parent = loop.parent; parent >= 0; parent = program.loops()[parent].parent) {
+    ++depth;
+  }
+  return depth;
+}
+
 BandwidthUse UseWhileRunning(const TraceStep& step, double hbm_bytes_per_cycle) {
   BandwidthUse use;
   const double bytes = step.cycles * hbm_bytes_per_cycle;

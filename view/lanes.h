@@ -38,6 +38,9 @@ struct CopyBar {
 std::vector<CopyBar> CopiesOf(const Mapping& mapping, const Trace& trace, const Timeline& timeline,
                               CopyDirection direction);
 
+// The number of loops around a loop.
+int DepthOf(const Program& program, const Loop& loop);
+
 // Shares of the HBM bandwidth, 0 to 1, together at most 1.
 struct BandwidthUse {
   double own = 0;     // of the instruction's own accesses
