@@ -20,6 +20,7 @@ from typing import Any
 import corpus
 from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.processes import with_this_process
 from protocol_plan import Run
 from protocol_records import Record
 
@@ -47,7 +48,10 @@ class StoppedError(Exception):
 
 
 class Runner:
-    """Does runs; several threads may call `record`. `stop` ends all that are running."""
+    """Does runs; several threads may call `record`. `stop` ends all that are running.
+
+    A run also ends with the thread that called `record`, even if this process is killed.
+    """
 
     def __init__(self, workloads: pathlib.Path, child: Sequence[str] = CHILD) -> None:
         """`workloads` has the registry of programs; `child` is the command of a run."""
@@ -107,7 +111,7 @@ class Runner:
     def _do(self, run: Run, cores: Sequence[int], folder: pathlib.Path) -> tuple[str | None, float]:
         """Returns why the run failed, or None, and its processor seconds."""
         errors = folder / "errors.txt"
-        command = [*self._child, str(folder / "outcome.json")]
+        command = with_this_process([*self._child, str(folder / "outcome.json")])
         with errors.open("w", encoding="utf-8") as stream:
             with self._lock:
                 if self._stopped:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import select
+import signal
+import subprocess
+import sys
 import threading
 import time
 from typing import Any
@@ -166,6 +170,40 @@ def test_a_stopped_run_has_no_record(runner: Runner, tmp_path: pathlib.Path) -> 
     assert len(jobs(tmp_path)) == 1
     with pytest.raises(StoppedError):
         runner.record(run_of(), CORES)
+
+
+# A run whose process says its id in a pipe, and keeps the pipe open until it ends.
+_LONG_RUN = """
+import os, pathlib, signal, sys, threading
+from protocol_plan import EVERYTHING, Entry, Run
+from protocol_runner import Runner, do_all
+
+pipe, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+child = "import os, signal; pipe = open({pipe!r}, 'w'); print(os.getpid(), file=pipe, flush=True); "
+child += "signal.pause()"
+runner = Runner(folder, [sys.executable, "-c", child.format(pipe=pipe)])
+run = Run(Entry("tpu_v6e", "p", "f", "test", True), EVERYTHING, 0, 60.0)
+do_all([run], [sorted(os.sched_getaffinity(0))[:1]], runner, print)
+"""
+
+
+def test_a_run_ends_with_a_killed_command(tmp_path: pathlib.Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    with (
+        subprocess.Popen(
+            [sys.executable, "-c", _LONG_RUN, pipe, tmp_path], env=environment
+        ) as command,
+        pipe.open(encoding="utf-8") as words,
+    ):
+        process = int(words.readline())
+        command.kill()
+        command.wait()
+        ended = bool(select.select([words], [], [], 30.0)[0])
+    if not ended:
+        os.kill(process, signal.SIGKILL)
+    assert ended
 
 
 def test_workers_share_the_runs(runner: Runner, tmp_path: pathlib.Path) -> None:
