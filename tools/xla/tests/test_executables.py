@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 from typing import Any
 
@@ -25,7 +26,7 @@ from mallocmuzero_xla.executables import Executables
 from mallocmuzero_xla.lowering import trace
 from mallocmuzero_xla.place_search import Found
 from mallocmuzero_xla.placed_loading import load_placed
-from mallocmuzero_xla.placed_payload import module_of_text
+from mallocmuzero_xla.placed_payload import check_entry, module_of_text
 
 if HAS_JAX:
     import jax
@@ -97,3 +98,30 @@ def test_a_text_is_read_as_the_module_that_it_was() -> None:
     assert b"add" in again
     with pytest.raises(CaptureError, match="jax cannot read the compiled module"):
         module_of_text("ENTRY %main {")
+
+
+# What jaxlib 0.10.2 writes before it raises an error.
+TRACE = """E1127 14:34:22.920232    5920 status_macros.cc:58] INTERNAL: RET_CHECK failure (h.cc:390)
+*** Begin stack trace ***
+\t
+\tPyObject_Vectorcall
+*** End stack trace ***
+
+"""
+
+
+def test_a_module_that_jax_cannot_read_is_no_trace_on_stderr(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    class Compiled:
+        def runtime_executable(self) -> Compiled:
+            return self
+
+        def hlo_modules(self) -> Any:
+            os.write(2, f"a line of another thread\n{TRACE}and one more\n".encode())
+            raise RuntimeError("INTERNAL: RET_CHECK failure (hlo.cc:390)")
+
+    check_entry(Compiled(), b"")
+    os.write(2, b"afterwards\n")
+    lines = capfd.readouterr().err.splitlines()
+    assert lines == ["a line of another thread", "and one more", "afterwards"]

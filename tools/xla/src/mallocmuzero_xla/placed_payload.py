@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mallocmuzero_xla.errors import CaptureError, PlacedError, in_one_line
+from mallocmuzero_xla.native_traces import without_native_traces
 
 # The name of the runtime in jaxlib's message, and the last position where it may begin.
 _IFRT = b"pjrt_ifrt"
@@ -171,7 +172,8 @@ def check_entry(compiled: Any, module: bytes) -> None:
     from jaxlib import _hlo
 
     try:
-        own = compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto()
+        with without_native_traces():
+            own = compiled.runtime_executable().hlo_modules()[0].as_serialized_hlo_module_proto()
         wanted = _hlo.XlaComputation(own).program_shape()
     except Exception:  # jaxlib has bugs in modules with asynchronous slices
         return
