@@ -12,7 +12,7 @@ import sys
 import pytest
 
 from mallocmuzero_xla.binary_path import binary_version
-from mallocmuzero_xla.processes import run_with_this_process
+from mallocmuzero_xla.processes import end_with, run_with_this_process
 
 # A fake binary that says its id in a pipe, and keeps the pipe open until it ends.
 _BINARY = """#!{python}
@@ -100,3 +100,11 @@ def test_command_that_is_not_there_is_named_in_the_last_line() -> None:
     found = run_with_this_process(["/absent/mallocmuzero"])
     assert found.returncode == 1
     assert "No such file or directory" in found.stderr.splitlines()[-1]
+
+
+def test_a_fork_whose_parent_has_ended_ends() -> None:
+    fork = os.fork()
+    if fork == 0:
+        end_with(os.getpid())  # as if it had another parent now
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(fork, 0)[1]) == 1

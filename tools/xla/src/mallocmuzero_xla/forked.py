@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import select
 import signal
 import sys
 from collections.abc import Callable, Iterator
 
+from mallocmuzero_xla.processes import end_with
+
 _POLL_SECONDS = 0.02
-_PR_SET_PDEATHSIG = 1
 
 # Begins the line that says which exception ended the function.
 _RAISED = b"<-raised "
@@ -32,8 +32,10 @@ class Forked:
         self.error: str | None = None
         self._closed = False
         self._pipe, write = os.pipe()
+        parent = os.getpid()
         self._child = os.fork()
         if self._child == 0:
+            end_with(parent)
             _run_and_exit(body, write)
         os.close(write)
 
@@ -72,7 +74,6 @@ class Forked:
 
 
 def _run_and_exit(body: Callable[[], None], write: int) -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     os.dup2(write, 1)
     os.dup2(write, 2)
     with contextlib.suppress(OSError):  # the fork has the only other end of the pipe

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 
-# Becomes the command that follows the parent's id. Linux then kills the process when the thread
-# that started it ends (PR_SET_PDEATHSIG), which may have happened before. A function that runs
-# between fork and exec (preexec_fn) might hang: jax and libtpu have threads. Python ignores
-# SIGPIPE and SIGXFSZ, but no other command expects that.
+_PR_SET_PDEATHSIG = 1
+
+# Becomes the command that follows the parent's id. It does what `end_with` does, without this
+# package. A function that runs between fork and exec (preexec_fn) might hang: jax and libtpu have
+# threads. Python ignores SIGPIPE and SIGXFSZ, but no other command expects that.
 _BECOME = """
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -19,6 +22,16 @@ for number in (signal.SIGPIPE, signal.SIGXFSZ):
 if os.getppid() == int(sys.argv[1]):
     os.execv(sys.argv[2], sys.argv[2:])
 """
+
+
+def end_with(parent: int) -> None:
+    """Ends this process, a fork, with the thread of the process `parent` that made it.
+
+    Linux kills it then. That thread may have ended before this call.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def with_this_process(command: Sequence[str]) -> list[str]:

@@ -10,7 +10,6 @@ worker.py starts it; jobs and answers are those of compile_child.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import pathlib
@@ -25,6 +24,7 @@ from typing import Any
 from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.hlo_text import strip_source_locations
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.processes import end_with
 from mallocmuzero_xla.readable import readable_text
 
 _MODULE_SUFFIX = "-TLP-hlo.txt"
@@ -39,7 +39,6 @@ _DUMP_FLAGS = (
 )
 _ERROR, _TEXT = "error.txt", "compiled.txt"
 _POLL_SECONDS = 0.005
-_PR_SET_PDEATHSIG = 1
 
 
 def run_trial(job: dict[str, Any]) -> dict[str, Any]:
@@ -48,8 +47,10 @@ def run_trial(job: dict[str, Any]) -> dict[str, Any]:
     folder = pathlib.Path(job["dump"])
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    parent = os.getpid()
     child = os.fork()
     if child == 0:
+        end_with(parent)  # no compile may outlive it
         _compile(job, folder)
     try:
         error, lost = _wait(child, folder)
@@ -69,8 +70,6 @@ def run_trial(job: dict[str, Any]) -> dict[str, Any]:
 
 def _compile(job: dict[str, Any], folder: pathlib.Path) -> None:
     """The forked process: compiles until it is killed, or leaves an error or the whole text."""
-    # This process ends with its parent: no compile may outlive it.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     dump = str(folder)
     if len(dump.split()) > 1:  # as below a TMPDIR with a space, which would end the flag
         os.chdir(folder)
