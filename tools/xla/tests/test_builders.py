@@ -137,6 +137,8 @@ def test_package_without_programs_is_a_usage_error(tmp_path: pathlib.Path) -> No
         ("def build(): raise ValueError('no weights')", "a_model.py:build: ValueError: no weights"),
         ("def build(:", "a_model.py: SyntaxError"),
         ("import not_there", "a_model.py: ModuleNotFoundError"),
+        ("import sys; sys.exit(0)", r"a_model.py: ends the process \(sys.exit\(0\)\): guard"),
+        ("def build(): exit()", r"a_model.py:build: ends the process \(sys.exit\(None\)\)"),
     ],
 )
 def test_what_a_users_model_raises_is_one_line(

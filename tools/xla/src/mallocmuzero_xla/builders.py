@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import importlib
 import importlib.util
 import pathlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -40,10 +41,8 @@ def build_function(reference: str) -> BuiltFunction:
         raise UsageError(f"{module_name}: a folder; expected a file such as model.py, or a module")
     if not callable(builder):
         raise UsageError(f"{module_name} has no function {function_name!r}")
-    try:
+    with _errors_of(reference):
         built = builder()
-    except Exception as error:
-        raise UsageError(f"{reference}: {in_one_line(error)}") from error
     return _checked(built, reference)
 
 
@@ -56,7 +55,9 @@ def build_registered(registry: str, name: str, chip: Chip) -> BuiltFunction:
     if program is None:
         raise UsageError(f"{registry}: no program {name!r}")
     sharded = getattr(program, "sharding", None) is not None
-    built = program.build_over(chip_devices(chip)) if sharded else program.build()
+    devices = chip_devices(chip) if sharded else []
+    with _errors_of(f"{registry}:{name}"):
+        built = program.build_over(devices) if sharded else program.build()
     built = _checked(built, f"{registry}:{name}")
     donated = tuple(program.donate_argnums)
     jit_options = {**({"donate_argnums": donated} if donated else {}), **built.jit_options}
@@ -89,10 +90,8 @@ def _import_module(name: str) -> ModuleType:
 
 
 def _imported(name: str) -> ModuleType:
-    try:
+    with _errors_of(f"cannot import {name!r}"):
         return importlib.import_module(name)
-    except Exception as error:
-        raise UsageError(f"cannot import {name!r}: {in_one_line(error)}") from error
 
 
 def _import_file(path: pathlib.Path) -> ModuleType:
@@ -104,11 +103,23 @@ def _import_file(path: pathlib.Path) -> ModuleType:
         raise UsageError(f"{path}: not a Python source file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[path.stem] = module
-    try:
+    with _errors_of(str(path)):
         spec.loader.exec_module(module)
-    except Exception as error:
-        raise UsageError(f"{path}: {in_one_line(error)}") from error
     return module
+
+
+@contextlib.contextmanager
+def _errors_of(source: str) -> Iterator[None]:
+    """Raises UsageError, which begins with `source`, for what the user's code raises."""
+    try:
+        yield
+    except SystemExit as error:  # a script; the command would end as if it had done its work
+        raise UsageError(
+            f"{source}: ends the process (sys.exit({error.code!r})): guard what a script does by "
+            f'`if __name__ == "__main__":`'
+        ) from error
+    except Exception as error:
+        raise UsageError(f"{source}: {in_one_line(error)}") from error
 
 
 def _prepend_to_path(folder: pathlib.Path) -> None:
