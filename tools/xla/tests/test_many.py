@@ -158,8 +158,17 @@ def test_interrupt_before_an_answer_is_no_result(
 
 
 @pytest.mark.parametrize(
-    "functions", [{"a/b": (None, ())}, {"a": (None,)}, {"": (None, ())}, {"a": abs}]
+    ("functions", "message"),
+    [
+        ({"a/b": (None, ())}, "'a/b': expected a name for a file"),
+        ({"": (None, ())}, "'': expected a name for a file"),
+        ({1: (None, ())}, "1: expected a name for a file"),
+        ({"a": (None,)}, r"'a': expected \(fn, args\) or"),
+        ({"a": abs}, r"'a': expected \(fn, args\) or"),
+        ({"a": (None, "xy")}, "'a': args must be a tuple, not str"),
+        ({"a": (None, (), None)}, "'a': options must be a dictionary, not NoneType"),
+    ],
 )
-def test_entries_of_something_else_are_refused(functions: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="expected a file name, and"):
+def test_entries_of_something_else_are_refused(functions: dict[Any, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         optimize_many(functions)

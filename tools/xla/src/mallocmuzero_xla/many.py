@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mallocmuzero_xla.budget import Budget, parse_duration
@@ -78,24 +78,18 @@ def optimize_many(
     Raises UsageError if a name cannot be that of a file, or an entry is something else.
     """
     whole = Budget(parse_duration(budget))
-    for name, entry in functions.items():
-        whole_entry = isinstance(entry, tuple | list) and len(entry) in (2, 3)
-        if not name or pathlib.Path(name).name != name or not whole_entry:
-            raise UsageError(
-                f"{name!r}: expected a file name, and (fn, args) or (fn, args, options)"
-            )
+    entries = {name: _checked(name, entry) for name, entry in functions.items()}
     many = OptimizedMany({}, {})
     interrupted = False
-    for index, (name, entry) in enumerate(functions.items()):
+    for index, (name, (fn, args, jit_options)) in enumerate(entries.items()):
         if interrupted:
             many.failures[name] = "not searched: Ctrl-C came before"
             continue
-        share = whole.remaining() / (len(functions) - index)
+        share = whole.remaining() / (len(entries) - index)
         if share < 1:
             many.failures[name] = "the budget is spent: grant more, or call again to go on"
             continue
-        fn, args, jit_options = (*entry, {})[:3]
-        granted = Budget(share, asked=whole.seconds / len(functions))
+        granted = Budget(share, asked=whole.seconds / len(entries))
         tell = _prefixed(name, on_progress) if on_progress else None
         try:
             found = optimize(fn, *args, budget=granted, on_progress=tell, **options, **jit_options)
@@ -115,6 +109,23 @@ def optimize_many(
             else:
                 many.failures[name] = found.summary()
     return many
+
+
+def _checked(name: Any, entry: Any) -> tuple[Any, Sequence[Any], Mapping[str, Any]]:
+    """Returns function, arguments and jit options; raises UsageError for anything else."""
+    if not isinstance(name, str) or not name or pathlib.Path(name).name != name:
+        raise UsageError(f"{name!r}: expected a name for a file")
+    if not isinstance(entry, tuple | list) or len(entry) not in (2, 3):
+        raise UsageError(f"{name!r}: expected (fn, args) or (fn, args, options)")
+    fn, args, jit_options = (*entry, {})[:3]
+    if not isinstance(args, tuple | list):
+        # An array would become one argument for each of its rows.
+        raise UsageError(f"{name!r}: args must be a tuple, not {type(args).__name__}")
+    if not isinstance(jit_options, Mapping):
+        raise UsageError(
+            f"{name!r}: options must be a dictionary, not {type(jit_options).__name__}"
+        )
+    return fn, args, jit_options
 
 
 def _prefixed(name: str, tell: Callable[[str], None]) -> Callable[[str], None]:
