@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import pathlib
 import re
 from collections.abc import Callable
@@ -37,6 +39,20 @@ def test_verify_prints_one_object_and_writes_an_option_a_line(
     report = json.loads(capsys.readouterr().out)
     assert report["optimized_cycles"] == 960
     assert report["options"] == {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
+    expected = "xla_tpu_msa_tensor_overrides=overrides { a }\n"
+    assert output.read_text(encoding="utf-8") == expected
+
+
+def test_options_are_written_also_if_nobody_reads_the_report(
+    world: World, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    output = tmp_path / "o.options"
+    pipe = os.fdopen(write, "w", encoding="utf-8")
+    with monkeypatch.context() as patch, contextlib.suppress(BrokenPipeError), pipe:
+        patch.setattr("sys.stdout", pipe)
+        assert verify(world, "--function", "m:f", "--json", "--output", str(output)) == 2
     expected = "xla_tpu_msa_tensor_overrides=overrides { a }\n"
     assert output.read_text(encoding="utf-8") == expected
 

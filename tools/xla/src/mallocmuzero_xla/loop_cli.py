@@ -273,22 +273,35 @@ def _report(
     An undecided search writes no options and leaves an existing file as it is.
     """
     verified = Verified.from_json(report)
-    if arguments.json:
-        print(json.dumps(report), flush=True)
-    else:
-        print(describe(verified, report.get("from_cache", False)), file=sys.stderr)
+    output = arguments.output
+    try:
+        # First, because a reader of the report may have gone, and the search took long.
+        kept = None if output is None else _write(output, verified, save)
+    finally:
+        if arguments.json:
+            print(json.dumps(report), flush=True)
+        else:
+            print(describe(verified, report.get("from_cache", False)), file=sys.stderr)
+    if verified.undecided and output is not None:
+        print(f"mallocmuzero-xla: {output} not written", file=sys.stderr)
+    if kept is not None:
+        print(
+            f"mallocmuzero-xla: {output}: no options; those that were there are in {kept}",
+            file=sys.stderr,
+        )
+    return 1 if verified.undecided else 0
+
+
+def _write(
+    output: pathlib.Path, verified: Verified, save: Callable[[pathlib.Path], None] | None
+) -> pathlib.Path | None:
+    """Writes the artefact or the options, unless the search is undecided.
+
+    Returns the file of earlier options that an empty answer has replaced, if there were any.
+    """
     if verified.undecided:
-        if arguments.output is not None:
-            print(f"mallocmuzero-xla: {arguments.output} not written", file=sys.stderr)
-        return 1
-    if arguments.output is not None and save is not None and arguments.output.suffix == SUFFIX:
-        save(arguments.output)
-    elif arguments.output is not None:
-        kept = write_options(arguments.output, verified.options)
-        if kept is not None:
-            print(
-                f"mallocmuzero-xla: {arguments.output}: no options; those that were there are in "
-                f"{kept}",
-                file=sys.stderr,
-            )
-    return 0
+        return None
+    if save is None or output.suffix != SUFFIX:
+        return write_options(output, verified.options)
+    save(output)
+    return None
