@@ -51,6 +51,19 @@ def test_chip_is_not_guessed(monkeypatch: pytest.MonkeyPatch, platform: str, kin
         chip_here()
 
 
+def test_a_machine_whose_devices_jax_cannot_use_is_a_usage_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def devices() -> None:
+        raise RuntimeError("Unable to initialize backend 'tpu':\nThe TPU is already in use")
+
+    on_cpu(monkeypatch)
+    monkeypatch.setattr(jax, "devices", devices)
+    expected = r"jax finds no device here \(RuntimeError: .* in use\): name the chip .*tpu_v6e"
+    with pytest.raises(UsageError, match=expected):
+        chip_here()
+
+
 def test_topology_of_another_chip_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
     from jax.experimental import topologies
 

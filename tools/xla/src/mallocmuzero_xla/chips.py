@@ -7,7 +7,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from mallocmuzero_xla.environment import prepare_environment
-from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.errors import UsageError, in_one_line
 
 if TYPE_CHECKING:
     import jax
@@ -96,7 +96,13 @@ def chip_here() -> str:
     prepare_environment()
     import jax
 
-    device = jax.devices()[0]
+    try:
+        device = jax.devices()[0]
+    except RuntimeError as error:  # another process has the TPU, or JAX_PLATFORMS names none here
+        raise UsageError(
+            f"no chip named, and jax finds no device here ({in_one_line(error)}): name the chip to "
+            f"compile for, one of {', '.join(CHIPS)}"
+        ) from error
     name = chip_of_kind(device.device_kind) if device.platform == "tpu" else None
     if name is None:
         raise UsageError(
