@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import pathlib
 
 import pytest
 
 from mallocmuzero_xla import cli, environment
+from mallocmuzero_xla.errors import MissingCompilerError
 
 NAME = "TPU_ACCELERATOR_TYPE"
 
@@ -69,3 +71,14 @@ def test_type_that_the_user_sets_stays() -> None:
     os.environ[NAME] = "v5litepod-8"
     environment.prepare_environment()
     assert os.environ[NAME] == "v5litepod-8"
+
+
+def test_a_package_without_a_version_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def version(name: str) -> str:
+        if name == "libtpu":  # installed as libtpu-nightly
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "1"
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    with pytest.raises(MissingCompilerError, match=r"libtpu is not installed .* pip install"):
+        environment.compiler_versions()

@@ -85,7 +85,13 @@ def child_environment() -> dict[str, str]:
 def compiler_versions() -> dict[str, str]:
     """Returns the versions of the packages that affect the result of a compile."""
     require_compiler()
-    return {name: importlib.metadata.version(name) for name in ("jax", "jaxlib", "libtpu")}
+    try:
+        return {name: importlib.metadata.version(name) for name in ("jax", "jaxlib", "libtpu")}
+    except importlib.metadata.PackageNotFoundError as error:  # as with a package of another name
+        raise MissingCompilerError(
+            f"{error.name} is not installed as a package of this name, so its version is unknown: "
+            f"run `pip install {error.name}`"
+        ) from error
 
 
 def versions_of(platform: str) -> dict[str, str]:
