@@ -214,6 +214,14 @@ def test_shapes_become_arrays_and_static_arguments_stay() -> None:
     assert static == "a"
 
 
+@pytest.mark.parametrize("value", [1.5, 2, 1j])
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_filled_shapes_have_weak_types_as_they_say(value: Any, shape: tuple[int, ...]) -> None:
+    wanted = jax.eval_shape(lambda: jnp.broadcast_to(value, shape))
+    (found,) = filled((wanted,))
+    assert jax.typeof(found) == jax.typeof(jnp.broadcast_to(value, shape))
+
+
 @pytest.mark.parametrize(
     ("name", "message"),
     [

@@ -88,8 +88,8 @@ def _check_artefact(path: pathlib.Path) -> None:
 def filled(args: tuple[Any, ...], static: int | tuple[int, ...] = ()) -> tuple[Any, ...]:
     """Returns the arguments with arrays in the place of shapes, and copies of arrays.
 
-    Floating-point values are normal random numbers; all others are 0. Arrays have the shardings of
-    their shapes. Raises UsageError if a shape is sharded over devices that only compile.
+    Floating-point values are normal random numbers, or 0.5 if their type is weak; all others are 0.
+    Arrays have the shardings of their shapes. Raises UsageError if a shape is sharded over devices that only compile.
     """
     import jax
     import jax.numpy as jnp
@@ -102,7 +102,7 @@ def filled(args: tuple[Any, ...], static: int | tuple[int, ...] = ()) -> tuple[A
                 "an argument is sharded over devices of a topology, which only compile: build its "
                 "mesh from jax.devices() to measure"
             )
-        return _maker(leaf.shape, leaf.dtype, leaf.sharding)()
+        return _maker(leaf.shape, leaf.dtype, leaf.weak_type, leaf.sharding)()
 
     kept = {static} if isinstance(static, int) else set(static)
     return tuple(
@@ -111,13 +111,17 @@ def filled(args: tuple[Any, ...], static: int | tuple[int, ...] = ()) -> tuple[A
 
 
 @functools.cache
-def _maker(shape: tuple[int, ...], dtype: Any, sharding: Any) -> Callable[[], Any]:
+def _maker(shape: tuple[int, ...], dtype: Any, weak: bool, sharding: Any) -> Callable[[], Any]:
     """Returns a function that makes an array, each part on its own device if it is sharded."""
     import jax
     import jax.numpy as jnp
 
     def make() -> Any:
-        if jnp.issubdtype(dtype, jnp.floating):
+        floating = jnp.issubdtype(dtype, jnp.floating)
+        if weak:  # as that of a Python number; with a strong type it would be another program
+            zero = 0j if jnp.issubdtype(dtype, jnp.complexfloating) else 0
+            return jnp.broadcast_to(0.5 if floating else zero, shape)
+        if floating:
             return jax.random.normal(jax.random.key(0), shape, dtype)
         return jnp.zeros(shape, dtype)
 
