@@ -93,6 +93,11 @@ def test_donated_arguments_are_made_for_each_call() -> None:
     assert all(seconds > 0 for seconds in measured.artefact_seconds)
 
 
+def test_arrays_that_the_function_deletes_are_refused() -> None:
+    with pytest.raises(UsageError, match="donates its arguments: give a function that makes them"):
+        measure(lambda x: x + 1, [jnp.ones(8)], [], rounds=5, donate_argnums=0)
+
+
 def test_results_of_the_same_arguments_are_compared() -> None:
     numbers = np.random.default_rng(0)
 
@@ -204,6 +209,20 @@ def test_command_fills_shapes_and_writes_times(
     assert cli.main([*line, "--output", str(output)]) == 1  # an artefact of another step
     assert "nothing was compared" in capsys.readouterr().err
     assert len(json.loads(output.read_text(encoding="utf-8"))["default_seconds"]) == 5
+
+
+def test_a_function_that_fails_is_one_line(
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(cli, "require_compiler", lambda: None)
+    model = tmp_path / "failing_model.py"
+    model.write_text("def build():\n    return (lambda x: x.absent), (1.0,)\n", encoding="utf-8")
+    artefact_of(step, *inputs()).save(tmp_path / "a.json")
+    assert cli.main(["measure", str(tmp_path / "a.json"), f"{model}:build"]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith(f"mallocmuzero-xla: {model}:build does not run: AttributeError: ")
 
 
 def test_shapes_become_arrays_and_static_arguments_stay() -> None:

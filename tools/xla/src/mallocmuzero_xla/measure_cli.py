@@ -14,7 +14,7 @@ from mallocmuzero_xla.applying import registry_in
 from mallocmuzero_xla.artefact import is_folder, load_artefact
 from mallocmuzero_xla.builders import build_function
 from mallocmuzero_xla.command import add_artefact, add_function, add_json, whole_number
-from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 from mallocmuzero_xla.lowering import compile_only_sharding
 from mallocmuzero_xla.measuring import measure
 from mallocmuzero_xla.options_file import check_output
@@ -26,8 +26,8 @@ def add_measure(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "measure",
         help="time a function with and without an artefact, on this machine's devices",
         description="Times the default and the artefact on this machine's devices, in turns.",
-        epilog="Exit status: 0 if both were timed, 1 if the artefact did not fit, 2 for wrong "
-        "usage.",
+        epilog="Exit status: 0 if both were timed, 1 if the artefact did not fit or the function "
+        "failed, 2 for wrong usage.",
     )
     add_artefact(command)
     add_function(command)
@@ -60,14 +60,19 @@ def _run_measure(arguments: argparse.Namespace) -> int:
         check_output(arguments.output)
     _check_artefact(arguments.artefact)
     built = build_function(arguments.function)
-    measured = measure(
-        built.fn,
-        lambda: filled(built.args, built.jit_options.get("static_argnums", ())),
-        arguments.artefact,
-        rounds=arguments.rounds,
-        warm_up=arguments.warm_up,
-        **built.jit_options,
-    )
+    try:
+        measured = measure(
+            built.fn,
+            lambda: filled(built.args, built.jit_options.get("static_argnums", ())),
+            arguments.artefact,
+            rounds=arguments.rounds,
+            warm_up=arguments.warm_up,
+            **built.jit_options,
+        )
+    except CaptureError:
+        raise
+    except Exception as error:  # of the function, of jax.jit, or of the device, such as no memory
+        raise CaptureError(f"{arguments.function} does not run: {in_one_line(error)}") from error
     if arguments.output is not None:
         measured.save(arguments.output)
     if arguments.json:
@@ -89,7 +94,8 @@ def filled(args: tuple[Any, ...], static: int | tuple[int, ...] = ()) -> tuple[A
     """Returns the arguments with arrays in the place of shapes, and copies of arrays.
 
     Floating-point values are normal random numbers, or 0.5 if their type is weak; all others are 0.
-    Arrays have the shardings of their shapes. Raises UsageError if a shape is sharded over devices that only compile.
+    Arrays have the shardings of their shapes. Raises UsageError if a shape is sharded over devices
+    that only compile.
     """
     import jax
     import jax.numpy as jnp

@@ -103,7 +103,7 @@ def measure(
         calls: calls for one time, for functions of microseconds; 1 if arguments are donated.
         jit_options: keyword arguments of jax.jit.
 
-    Raises UsageError for other numbers.
+    Raises UsageError for other numbers, and if `fn` has deleted arrays that were given.
     """
     for name, value, least in (("rounds", rounds, 5), ("warm_up", warm_up, 1), ("calls", calls, 1)):
         if value < least:
@@ -114,13 +114,26 @@ def measure(
     plain, tuned = jit_of(fn, jit_options), apply(fn, artefact, **jit_options)
     difference = 0.0
     for _ in range(warm_up):
-        difference = _difference_of_calls(plain, tuned, make())
+        difference = _difference_of_calls(plain, tuned, made := make())
+        if made is args:
+            _require_arrays(made)
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(rounds):
         pair = [(plain, times[0]), (tuned, times[1])]
         for function, found in pair if number % 2 else reversed(pair):
             found.append(_seconds(function, make, calls))
     return _compared(times, tuned, difference)
+
+
+def _require_arrays(args: Sequence[Any]) -> None:
+    """Raises UsageError if a call has deleted an array that further calls need."""
+    import jax
+
+    arrays = [leaf for leaf in jax.tree.leaves(args) if isinstance(leaf, jax.Array)]
+    if any(array.is_deleted() for array in arrays):
+        raise UsageError(
+            "the function donates its arguments: give a function that makes them for each call"
+        )
 
 
 def _compared(times: tuple[list[float], list[float]], tuned: Any, difference: float) -> Measured:
