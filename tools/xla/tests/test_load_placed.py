@@ -249,6 +249,24 @@ def test_other_arguments_are_run_by_the_function_and_warned_of_once(
     assert call(threes(), threes()).tolist() == [9.0] * 4
 
 
+@pytest.mark.parametrize("weak", [True, False])
+def test_number_of_another_kind_is_that_of_the_function(path: pathlib.Path, weak: bool) -> None:
+    half = jax.ShapeDtypeStruct((4,), jnp.bfloat16)
+    python, strong = 3.0, jnp.float32(3.0)
+    placed, other = (python, strong) if weak else (strong, python)
+    swapped(add, multiply, (half, placed)).write(path)
+    call, alone = load_placed(path, add), load_placed(path)
+    x = jnp.ones((4,), jnp.bfloat16)
+    assert call(x, placed).tolist() == [3.0] * 4
+    kinds = "an array, placed with that of a Python number"
+    kinds = kinds if weak else "a Python number, placed with that of an array"
+    with pytest.warns(FallbackWarning, match=f"array argument 1 has the type of {kinds}"):
+        found = call(x, other)
+    assert found.tolist() == [4.0] * 4
+    assert found.dtype == add(x, other).dtype
+    assert call(x, placed).tolist() == alone(x, other).tolist() == [3.0] * 4
+
+
 def test_too_few_arguments_are_the_functions_own_error(path: pathlib.Path) -> None:
     placed_add(path)
     call = load_placed(path, add)

@@ -27,7 +27,7 @@ from mallocmuzero_xla.errors import (
     UsageError,
     in_one_line,
 )
-from mallocmuzero_xla.fingerprint import fingerprint_of_module
+from mallocmuzero_xla.fingerprint import fingerprint_of_module, text_without_empty_conversions
 from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES
 
 
@@ -185,6 +185,11 @@ def text_of(lowered: Any) -> str:
     from jax._src.interpreters import mlir
 
     return str(mlir.module_to_string(lowered._lowering._hlo, enable_debug_info=False))
+
+
+def plain_text_of(lowered: Any) -> str:
+    """Returns the StableHLO of a jax.stages.Lowered, without what the compiler drops at once."""
+    return text_without_empty_conversions(lowered._lowering._hlo)
 
 
 def fingerprint_of(lowered: Any) -> str:

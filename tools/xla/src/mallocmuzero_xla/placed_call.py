@@ -10,6 +10,7 @@ from typing import Any
 
 from mallocmuzero_xla.artefact import Artefact
 from mallocmuzero_xla.errors import FallbackWarning, PlacedError
+from mallocmuzero_xla.lowering import plain_text_of
 from mallocmuzero_xla.placed_payload import LoadedCall
 from mallocmuzero_xla.tracing import is_traced
 
@@ -27,11 +28,12 @@ _ANY_ARGUMENTS = inspect.signature(lambda *args, **kwargs: (args, kwargs))
 class PlacedCall:
     """A callable with the signature of the placed function.
 
-    It runs the function itself, through jax.jit, if shapes, trees, shardings or static arguments
-    differ from those it was placed with, or within a transformation of jax, or under another
-    setting of jax (_SETTINGS) than it was loaded under. The first time it gives a FallbackWarning
-    with the reason. Without a function it raises PlacedError instead, and settings do not matter.
-    Under jax.disable_jit the function runs line by line, without a warning.
+    It runs the function itself, through jax.jit, if shapes, types, trees, shardings or static
+    arguments differ from those it was placed with, or within a transformation of jax, or under
+    another setting of jax (_SETTINGS) than it was loaded under. The first time it gives a
+    FallbackWarning with the reason. Without a function it raises PlacedError instead, and settings
+    and weak types do not matter. Under jax.disable_jit the function runs line by line, without a
+    warning.
 
     Attributes:
         compiled: the placed executable as a jax.stages.Compiled; None if it could not be loaded.
@@ -58,6 +60,9 @@ class PlacedCall:
         else:
             self.__signature__ = _ANY_ARGUMENTS
         self._static = loaded.static if loaded else {}
+        self._loaded = loaded
+        self._weak = loaded.weak if loaded else ()
+        self._same_program = {self._weak: True}  # by the weak types of calls
         self._parameters = {parameter: index for index, parameter in enumerate(parameters)}
         self._wanted = frozenset(range(arguments))
         self._jitted = jitted
@@ -73,6 +78,8 @@ class PlacedCall:
             return self._jitted(*args, **kwargs)
         try:
             dynamic = self._dynamic(args, kwargs) if kwargs or self._static else args
+            if self._jitted is not None:
+                self._check_weak_types(dynamic)
             return self.compiled(*dynamic)
         except (TypeError, ValueError, _OtherArgumentsError) as error:
             # jax raises this before it runs anything, so no argument has been donated.
@@ -118,6 +125,48 @@ class PlacedCall:
             message = f"{self.__name__}: {reason}; runs as jax.jit compiles it"
             warnings.warn(message, FallbackWarning, stacklevel=depth + 1)
 
+    def _check_weak_types(self, dynamic: Sequence[Any]) -> None:
+        """Raises _OtherArgumentsError if the weak types of a call make another program.
+
+        The executable would take the arguments, but the function's results may have other types.
+        Trees of another size are left to jax.
+        """
+        import jax
+
+        found = tuple(_is_weak(leaf) for leaf in jax.tree.leaves(dynamic))
+        if len(found) != len(self._weak) or self._is_same_program(found):
+            return
+        place = next(at for at, weak in enumerate(self._weak) if weak != found[at])
+        number, array = "a Python number", "an array"
+        given, wanted = (number, array) if found[place] else (array, number)
+        raise _OtherArgumentsError(
+            f"array argument {place} has the type of {given}, placed with that of {wanted}"
+        )
+
+    def _is_same_program(self, weak: tuple[bool, ...]) -> bool:
+        """Whether the function is the same program under other weak types; it is traced once."""
+        known = self._same_program.get(weak)
+        if known is None:
+            try:
+                known = self._traced(weak) == self._traced(self._weak)
+            except Exception:  # jax.jit raises its own error in the call
+                known = False
+            self._same_program[weak] = known
+        return known
+
+    def _traced(self, weak: tuple[bool, ...]) -> str:
+        """Returns the StableHLO of the function under some weak types."""
+        import jax
+
+        assert self._loaded is not None
+        leaves = [
+            jax.ShapeDtypeStruct(info.shape, info.dtype, weak_type=each)
+            for info, each in zip(self._loaded.infos, weak, strict=True)
+        ]
+        args, kwargs = self._loaded.arguments(leaves)
+        jitted: Any = self._jitted
+        return plain_text_of(jitted.lower(*args, **kwargs))
+
     def _dynamic(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Returns the arguments that are not static, in order of position."""
         slots = dict(enumerate(args))
@@ -142,6 +191,14 @@ def _settings() -> tuple[Any, ...]:
     import jax
 
     return tuple(getattr(jax.config, name, None) for name in _SETTINGS)
+
+
+def _is_weak(leaf: Any) -> bool:
+    """Whether an argument has a weak type, as a Python number and what is computed of it."""
+    import jax
+
+    kind = leaf if isinstance(leaf, jax.Array) else jax.typeof(leaf)
+    return bool(getattr(kind, "weak_type", False))
 
 
 class _OtherArgumentsError(Exception):

@@ -132,23 +132,19 @@ def _check_function(header: PlacedHeader, loaded: LoadedCall, jitted: Any) -> No
     """Raises PlacedError unless `jitted` lowers to the same module as the placed function."""
     import jax
 
-    infos, tree = jax.tree.flatten(loaded.compiled.args_info)
     shardings = jax.tree.leaves(loaded.compiled.input_shardings, is_leaf=lambda leaf: leaf is None)
     leaves = [
         jax.ShapeDtypeStruct(
             info.shape,
             info.dtype,
-            weak_type=bool(info._aval.weak_type),
+            weak_type=weak,
             sharding=sharding if recorded["given"] else None,
         )
-        for info, sharding, recorded in zip(infos, shardings, header.inputs, strict=True)
+        for info, weak, sharding, recorded in zip(
+            loaded.infos, loaded.weak, shardings, header.inputs, strict=True
+        )
     ]
-    dynamic, kwargs = tree.unflatten(leaves)
-    rest = iter(dynamic)
-    args = [
-        loaded.static[index] if index in loaded.static else next(rest)
-        for index in range(header.arguments)
-    ]
+    args, kwargs = loaded.arguments(leaves)
     try:
         lowered = jitted.lower(*args, **kwargs)
         found = text_sha256(lowered)

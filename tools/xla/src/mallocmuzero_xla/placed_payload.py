@@ -37,6 +37,28 @@ class LoadedCall:
     compiled: Any
     static: dict[int, Any]
 
+    @property
+    def infos(self) -> list[Any]:
+        """Returns what jax knows of each array argument: shape, dtype, weak type, donation."""
+        import jax
+
+        return list(jax.tree.leaves(self.compiled.args_info))
+
+    @property
+    def weak(self) -> tuple[bool, ...]:
+        """Returns of each array argument whether its type is weak, as that of a Python number."""
+        return tuple(bool(info._aval.weak_type) for info in self.infos)
+
+    def arguments(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Returns arguments of the function by position and by name: `leaves` and static ones."""
+        import jax
+
+        dynamic, named = jax.tree.structure(self.compiled.args_info).unflatten(leaves)
+        rest = iter(dynamic)
+        count = len(dynamic) + len(self.static)
+        every = [self.static[at] if at in self.static else next(rest) for at in range(count)]
+        return every, named
+
 
 def pack_call(compiled: Any, executable: bytes, static: Mapping[int, Any]) -> bytes:
     """Returns `compiled`, a jax.stages.Compiled, with `executable` as its executable.
