@@ -225,6 +225,20 @@ def test_arguments_on_other_devices_are_run_by_the_function(path: pathlib.Path) 
         assert call(x, x).tolist() == [6.0] * 4
 
 
+def test_default_device_of_a_call_is_that_of_the_function(path: pathlib.Path) -> None:
+    placed_add(path)
+    call, (here, other, *_) = load_placed(path, add), jax.devices()
+    with jax.default_device(here):
+        assert call(threes(), threes()).tolist() == [9.0] * 4
+    with jax.default_device(other):
+        x = jax.device_put(threes(), here)
+        assert call(x, x).tolist() == [9.0] * 4
+        with pytest.warns(FallbackWarning, match="under another default device than it was placed"):
+            found = call(threes(), threes())
+    assert found.tolist() == [6.0] * 4
+    assert found.devices() == {other}
+
+
 @pytest.mark.parametrize(
     ("args", "reason"),
     [

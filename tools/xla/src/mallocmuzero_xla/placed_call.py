@@ -30,10 +30,10 @@ class PlacedCall:
 
     It runs the function itself, through jax.jit, if shapes, types, trees, shardings or static
     arguments differ from those it was placed with, or within a transformation of jax, or under
-    another setting of jax (_SETTINGS) than it was loaded under. The first time it gives a
-    FallbackWarning with the reason. Without a function it raises PlacedError instead, and settings
-    and weak types do not matter. Under jax.disable_jit the function runs line by line, without a
-    warning.
+    another setting of jax (_SETTINGS) than it was loaded under, or with arguments that belong on
+    another device. The first time it gives a FallbackWarning with the reason. Without a function it
+    raises PlacedError instead, and settings and weak types do not matter. Under jax.disable_jit the
+    function runs line by line, without a warning.
 
     Attributes:
         compiled: the placed executable as a jax.stages.Compiled; None if it could not be loaded.
@@ -76,6 +76,9 @@ class PlacedCall:
             return self._jitted(*args, **kwargs)
         if self._jitted is not None and self._other_settings():
             return self._jitted(*args, **kwargs)
+        if self._jitted is not None and self._belongs_elsewhere((args, kwargs)):
+            self.fall_back("called under another default device than it was placed for")
+            return self._jitted(*args, **kwargs)
         try:
             dynamic = self._dynamic(args, kwargs) if kwargs or self._static else args
             if self._jitted is not None:
@@ -111,6 +114,21 @@ class PlacedCall:
         name = next(words for words, loaded, here in pairs if loaded != here)
         self.fall_back(f"called under another {name} than it was loaded under", depth=3)
         return True
+
+    def _belongs_elsewhere(self, arguments: Any) -> bool:
+        """Whether jax.jit would run the function on another device, by its default device.
+
+        Only arguments that are committed to no device go there.
+        """
+        import jax
+
+        chosen = jax.config.jax_default_device
+        if chosen is None or self._loaded is None or len(self._loaded.devices) > 1:
+            return False
+        default = jax.devices(chosen)[0] if isinstance(chosen, str) else chosen
+        if default in self._loaded.devices:
+            return False
+        return not any(getattr(leaf, "committed", False) for leaf in jax.tree.leaves(arguments))
 
     def fall_back(self, reason: str, depth: int = 2) -> None:
         """Records the reason for a fallback; warns once, or raises PlacedError without a function.

@@ -32,10 +32,12 @@ class LoadedCall:
     Attributes:
         compiled: a jax.stages.Compiled that takes the arguments that are not static.
         static: the static arguments of its compile, by position.
+        devices: those that it runs on.
     """
 
     compiled: Any
     static: dict[int, Any]
+    devices: tuple[Any, ...]
 
     @property
     def infos(self) -> list[Any]:
@@ -130,7 +132,7 @@ def load_call(call: bytes, devices: Sequence[Any]) -> LoadedCall:
     except Exception as error:  # pickle and the runtime raise several unrelated types
         raise PlacedError(f"cannot be loaded: {in_one_line(error)}") from error
     _check_layouts(compiled._executable)
-    return LoadedCall(compiled, parts["static"])
+    return LoadedCall(compiled, parts["static"], tuple(devices))
 
 
 def _check_layouts(executable: Any) -> None:
