@@ -116,6 +116,45 @@ def test_executable_that_is_not_beside_its_artefact_exits_1(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"compiler_options": {"xla_a": "false"}}, "jax.jit sets xla_a, to which the artefact has"),
+        ({}, "its executable was compiled without the option xla_a=true"),
+        ({"own_options": {"xla_a": "false"}}, "compiled without the option xla_a=true"),
+        ({"own_options": {"xla_a": "true"}}, None),
+    ],
+)
+def test_option_of_jit_that_apply_does_not_overrule_is_said(
+    check: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    change: dict[str, object],
+    message: str | None,
+) -> None:
+    program = dataclasses.replace(PROGRAM, base_options={"xla_a": True})
+    monkeypatch.setattr(checking, "lower", lambda *_: program)
+    monkeypatch.setattr(checking, "executable_problems", lambda *_: [])
+    executable = None if "compiler_options" in change else Executable("a.placed", "0")
+    without: dict[str, object] = {"compiler_options": {}, "executable": executable}
+    assert check(**{**without, **change}) == (0 if message is None else 1)
+    assert (message or "a.json: fits") in capsys.readouterr().err
+
+
+def test_binary_is_looked_for_before_a_compile(
+    check: Callable[..., int],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def compiles(*_: object) -> None:
+        raise AssertionError("compiled")
+
+    monkeypatch.setattr("mallocmuzero_xla.trial_compiler.TrialCompiler.compile", compiles)
+    monkeypatch.setenv("MALLOCMUZERO_BINARY", "/absent")
+    assert check("--compile") == 2
+    assert "no such executable" in capsys.readouterr().err
+
+
 def test_missing_artefact_exits_2(
     check: Callable[..., int], tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,9 +39,20 @@ def problems(artefact: Artefact, built: BuiltFunction, compiles: bool = False) -
         compiler_versions(),
     )
     found = list(misfits(artefact, target))
+    found += _other_options(artefact, program)
     if compiles and not found and artefact.executable is None:
         found += _compile_problems(artefact, program)
     return found
+
+
+def _other_options(artefact: Artefact, program: LoweredProgram) -> list[str]:
+    """Returns which options that jax.jit sets keep `apply` from using the artefact."""
+    for name, value in sorted(program.own_options.items()):
+        if artefact.compiler_options.get(name, value) != value:
+            return [f"jax.jit sets {name}, to which the artefact has another value"]
+        if artefact.executable is not None and artefact.own_options.get(name) != value:
+            return [f"its executable was compiled without the option {name}={value}"]
+    return []
 
 
 def executable_problems(artefact: Artefact, folder: pathlib.Path) -> list[str]:
@@ -54,6 +65,7 @@ def executable_problems(artefact: Artefact, folder: pathlib.Path) -> list[str]:
 
 
 def _compile_problems(artefact: Artefact, program: LoweredProgram) -> list[str]:
+    binary = Binary()  # before minutes of compiling, if there is none
     with TrialCompiler(find_chip(artefact.chip, artefact.topology)) as compiler:
         program.write(compiler.lowered)
         try:
@@ -61,7 +73,7 @@ def _compile_problems(artefact: Artefact, program: LoweredProgram) -> list[str]:
             text = compiler.compile(options, Budget())
         except CaptureError as error:
             return [f"does not compile with the options: {error}"]
-    cycles, expected = Binary().module_cycles(text, artefact.chip), artefact.expected_cycles
+    cycles, expected = binary.module_cycles(text, artefact.chip), artefact.expected_cycles
     if abs(cycles / expected - 1.0) <= _TOLERANCE:
         return []
     return [f"takes {cycles / 1e6:,.3f} Mcycles with the options, expected {expected / 1e6:,.3f}"]
