@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import os
 import pathlib
+import subprocess
 import sys
 import time
 import types
@@ -16,6 +17,7 @@ from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.scratch import ScratchFolder
 from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 # A process of trial compiles whose compiler writes what libtpu writes, or fails, as the options
@@ -83,8 +85,8 @@ def test_trial_compile_takes_the_placement_and_ends_the_compile(
     text = compiler.compile_trial(options(tmp_path, "places"), Budget())
     assert text.startswith("HloModule placed by --the_users_own=1 --xla_jf_dump_to=")
     assert gone(tmp_path / "pid")
-    left = sorted(path.name for path in compiler.lowered.parent.iterdir())
-    assert left == ["lowered.json", "trial_0.hlo"]
+    left = {path.name for path in compiler.lowered.parent.iterdir()} - {"lock"}
+    assert left == {"lowered.json", "trial_0.hlo"}
 
 
 def test_compiler_that_writes_no_placement_is_left_to_finish(
@@ -150,11 +152,41 @@ def test_files_are_in_memory_only_where_there_is_room(
 ) -> None:
     memory = tmp_path / "memory"
     memory.mkdir()
-    monkeypatch.setattr("mallocmuzero_xla.trial_compiler._TMPFS", memory)
+    monkeypatch.setattr("mallocmuzero_xla.scratch._TMPFS", memory)
     usage = types.SimpleNamespace(free=free)
     monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
     with TrialCompiler(CHIPS["tpu_v4i"]) as compiler:
         assert (memory in compiler.lowered.parents) == (free > 1 << 30)
+    assert list(memory.iterdir()) == []
+
+
+# Makes a folder, says so, and waits until it is killed.
+OTHER = """
+import pathlib, signal, sys
+from mallocmuzero_xla import scratch
+scratch._TMPFS, scratch._TMPFS_BYTES = pathlib.Path(sys.argv[1]), 0
+folder = scratch.ScratchFolder()
+(folder.path / "dump").touch()
+print(folder.path, flush=True)
+signal.pause()
+"""
+
+
+def test_files_of_killed_searches_are_removed_and_those_of_others_stay(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mallocmuzero_xla.scratch._TMPFS", tmp_path)
+    (tmp_path / "mallocmuzero-xla-new").mkdir()  # its process has not locked it yet
+    command = [sys.executable, "-c", OTHER, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        folder = pathlib.Path(other.stdout.readline().strip())
+        ScratchFolder().close()
+        assert (folder / "dump").is_file()
+        other.kill()
+        other.wait()
+    ScratchFolder().close()
+    assert [path.name for path in tmp_path.iterdir()] == ["mallocmuzero-xla-new"]
 
 
 def test_trial_compiles_of_two_threads_run_at_once(

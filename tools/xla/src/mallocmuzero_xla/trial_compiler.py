@@ -8,8 +8,6 @@ import math
 import os
 import pathlib
 import queue
-import shutil
-import tempfile
 import threading
 from types import TracebackType
 from typing import Any
@@ -19,13 +17,9 @@ from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.errors import CompileError, WorkerLostError
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.scratch import ScratchFolder
 from mallocmuzero_xla.store import read_text
 from mallocmuzero_xla.worker import Worker
-
-# Files of compiles are in memory if there is room: the texts and dumps of a large program, for each
-# process. A container often has 64 MiB there.
-_TMPFS = pathlib.Path("/dev/shm")
-_TMPFS_BYTES = 1 << 30
 
 # A trial compile keeps one core busy. More at once gain little: lists chosen together cannot learn
 # from each other.
@@ -89,7 +83,7 @@ class TrialCompiler:
         """
         self._chip = chip
         self._timeout = timeout
-        self._scratch = tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-", dir=_in_memory())
+        self._scratch = ScratchFolder()
         self.lowered = self._path("lowered.json")
         self.width = width
         self._lanes = [
@@ -127,7 +121,7 @@ class TrialCompiler:
         """Ends the processes and removes temporary files."""
         for lane in (*self._lanes, *self._compiling):
             lane.worker.close()
-        self._scratch.cleanup()
+        self._scratch.close()
 
     @property
     def base_options(self) -> dict[str, bool | int | float | str]:
@@ -217,14 +211,7 @@ class TrialCompiler:
             return lane.worker.run(job, limit)
 
     def _path(self, name: str) -> pathlib.Path:
-        return pathlib.Path(self._scratch.name) / name
-
-
-def _in_memory() -> pathlib.Path | None:
-    """Returns a folder in memory for files; None if there is none, or too little room."""
-    if not os.access(_TMPFS, os.W_OK) or shutil.disk_usage(_TMPFS).free < _TMPFS_BYTES:
-        return None
-    return _TMPFS
+        return self._scratch.path / name
 
 
 def _idle(lanes: list[_Lane]) -> queue.LifoQueue[_Lane]:
