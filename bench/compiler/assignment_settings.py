@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import argparse
 import pathlib
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from statistics import mean
 from typing import Any
 
 import corpus
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.command import run_command
 from mallocmuzero_xla.errors import CompileError, WorkerLostError
 from mallocmuzero_xla.overrides import options_of
 from mallocmuzero_xla.settings import assignment_settings, setting_kinds
@@ -95,19 +97,27 @@ def covering_order(records: list[dict[str, Any]]) -> Iterator[str]:
         yield f"{mean(covered):6.1%} {found}"
 
 
-def main() -> None:
-    """Measures all captures, then prints the table and the order for settings.py."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures all captures, then prints the table and the order for settings.py.
+
+    Returns 0, 1 on failure, 2 on bad usage.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=pathlib.Path)
     corpus.add_arguments(parser)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
+    return run_command("assignment_settings.py", lambda: _measure(arguments))
+
+
+def _measure(arguments: argparse.Namespace) -> int:
     entries = list(corpus.chosen(arguments))
     records = corpus.record_each(iter(entries), arguments.output, try_settings)
     print(table(records))
     train = {(entry.chip, entry.name) for entry in entries if entry.split == "train"}
     of_train = (record for record in records if (record["chip"], record["program"]) in train)
     print("", *covering_order(list(of_train)), sep="\n")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

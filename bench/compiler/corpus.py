@@ -98,6 +98,7 @@ def record_each(
     measures a program if there are records of other versions.
     """
     progress = LoopProgress()
+    output.parent.mkdir(parents=True, exist_ok=True)  # before minutes of measuring
     records = _read(output)
     done = {(record["chip"], record["program"]) for record in records}
     for entry in entries:

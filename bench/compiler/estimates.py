@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import argparse
 import pathlib
+import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import corpus
@@ -19,6 +21,7 @@ from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.capture import lower_job
 from mallocmuzero_xla.chips import find_chip
+from mallocmuzero_xla.command import run_command
 from mallocmuzero_xla.errors import CompileError, WorkerLostError
 from mallocmuzero_xla.estimates import Estimates
 from mallocmuzero_xla.store import SUFFIX, read_text
@@ -103,19 +106,27 @@ def table(records: list[dict[str, Any]]) -> str:
     return "\n".join(rows)
 
 
-def main() -> None:
-    """Checks the chosen programs, then prints the table."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Checks the chosen programs, then prints the table.
+
+    Returns 0, 1 on failure, 2 on bad usage.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=pathlib.Path)
     corpus.add_arguments(parser)
     parser.add_argument("--captures", action="store_true", help="write about captured texts")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
+    return run_command("estimates.py", lambda: _check(arguments))
+
+
+def _check(arguments: argparse.Namespace) -> int:
     if arguments.captures:
         lines = [check_captures(entry) for entry in corpus.chosen(arguments)]
         arguments.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        return
+        return 0
     print(table(corpus.record_each(corpus.chosen(arguments), arguments.output, check)))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

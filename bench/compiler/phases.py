@@ -9,11 +9,13 @@ second run continues where the first stopped. Times are those of processors.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import pathlib
 import resource
+import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import corpus
@@ -21,6 +23,7 @@ from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.capture import lower_job
 from mallocmuzero_xla.chips import Chip, find_chip
+from mallocmuzero_xla.command import run_command
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.estimates import Estimates, estimates_by_name
 from mallocmuzero_xla.phased_compiler import PhasedCompiler
@@ -115,10 +118,11 @@ def _children_seconds() -> float:
     total = usage.ru_utime + usage.ru_stime
     for task in pathlib.Path("/proc/self/task").iterdir():
         for child in (task / "children").read_text(encoding="ascii").split():
-            stat = pathlib.Path("/proc", child, "stat").read_text(encoding="utf-8")
-            # Fields 14 to 17 of the line; the name before them may have spaces.
-            ticks = stat.rpartition(")")[2].split()[11:15]
-            total += sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+            with contextlib.suppress(OSError):  # it has just ended
+                stat = pathlib.Path("/proc", child, "stat").read_text(encoding="utf-8")
+                # Fields 14 to 17 of the line; the name before them may have spaces.
+                ticks = stat.rpartition(")")[2].split()[11:15]
+                total += sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
     return total
 
 
@@ -157,18 +161,26 @@ def table(records: list[dict[str, Any]]) -> str:
     return "\n".join([*rows, "", *unequal])
 
 
-def main() -> None:
-    """Checks the chosen programs, then prints the table."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Checks the chosen programs, then prints the table.
+
+    Returns 0, 1 on failure, 2 on bad usage.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=pathlib.Path)
     parser.add_argument("--split", default="", help="only programs of this split")
     corpus.add_arguments(parser)
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
+    return run_command("phases.py", lambda: _check(arguments))
+
+
+def _check(arguments: argparse.Namespace) -> int:
     entries = (
         each for each in corpus.chosen(arguments) if each.split == (arguments.split or each.split)
     )
     print(table(corpus.record_each(entries, arguments.output, check)))
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -17,8 +17,9 @@ import functools
 import json
 import pathlib
 import statistics
-import subprocess
+import sys
 import tempfile
+from collections.abc import Sequence
 from typing import Any
 
 import corpus
@@ -26,9 +27,11 @@ from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.capture import lower_job
 from mallocmuzero_xla.chips import find_chip
+from mallocmuzero_xla.command import run_command
 from mallocmuzero_xla.environment import compiler_library
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.processes import run_with_this_process
 from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 BEGIN = "<!-- table of bench/compiler/placed.py: begin -->"
@@ -67,8 +70,7 @@ def lowered_arguments(entry: corpus.Entry, folder: pathlib.Path) -> list[str]:
 
 def run_binary(*words: str) -> str:
     """Returns the output of a command; raises CaptureError with its last line of errors."""
-    line = [str(find_binary()), *words]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    done = run_with_this_process([str(find_binary()), *words])
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines()
         raise CaptureError((lines or [f"{words[0]}: ended with status {done.returncode}"])[-1])
@@ -270,8 +272,11 @@ def write_table(document: pathlib.Path) -> None:
     document.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
 
 
-def main() -> None:
-    """Measures the corpus, then writes the table."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures the corpus, then writes the table.
+
+    Returns 0, 1 on failure, 2 on bad usage.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -281,7 +286,11 @@ def main() -> None:
     parser.add_argument("--budget", default="5m", help="of each program; default: 5m")
     parser.add_argument("--rounds", type=int, default=6, help="of each program; default: 6")
     parser.add_argument("--table", action="store_true", help="write the table and measure nothing")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
+    return run_command("placed.py", lambda: _measure_and_write(arguments))
+
+
+def _measure_and_write(arguments: argparse.Namespace) -> int:
     if arguments.defaults:
         corpus.record_each(corpus.chosen(arguments), DEFAULTS, measure_default)
     elif not arguments.table:
@@ -289,7 +298,8 @@ def main() -> None:
         one = functools.partial(measure, arguments=arguments)
         corpus.record_each(corpus.chosen(arguments), output, one)
     write_table(corpus.ROOT / "docs/placed.md")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -10,19 +10,21 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from typing import Any
 
 import corpus
 from mallocmuzero_xla.binary_path import find_binary
+from mallocmuzero_xla.command import run_command
+from mallocmuzero_xla.processes import run_with_this_process
 
 
 def run(*words: str | pathlib.Path) -> dict[str, Any]:
     """Returns the JSON output of a command; raises RuntimeError with its errors."""
     line = [str(word) for word in (find_binary(), *words, "--json")]
-    done = subprocess.run(line, capture_output=True, text=True, check=False)
+    done = run_with_this_process(line)
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())
     report: dict[str, Any] = json.loads(done.stdout)
@@ -44,12 +46,16 @@ def round_trip(entry: corpus.Entry, budget: str, folder: pathlib.Path) -> str:
     return f"{report['arrays_in_fast_memory']} arrays, {report.get('copies_in', 0)} copies in"
 
 
-def main() -> None:
-    """Places all programs of the corpus."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Places all programs; returns 0, 1 if one fails or there is none, 2 on bad usage."""
     parser = argparse.ArgumentParser(description=__doc__)
     corpus.add_arguments(parser)
     parser.add_argument("--budget", default="1s", help="of local search; default: 1s")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
+    return run_command("round_trips.py", lambda: _place_all(arguments))
+
+
+def _place_all(arguments: argparse.Namespace) -> int:
     failures = programs = 0
     for entry in corpus.chosen(arguments):
         programs += 1
@@ -61,8 +67,8 @@ def main() -> None:
                 result = f"FAILED: {error}"
         print(f"{entry.chip}/{entry.name}: {result}", flush=True)
     print(f"{programs - failures} of {programs} programs placed as mapped")
-    sys.exit(1 if failures or not programs else 0)
+    return 1 if failures or not programs else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -10,13 +10,16 @@ from __future__ import annotations
 import argparse
 import functools
 import pathlib
+import sys
 import tempfile
+from collections.abc import Sequence
 from statistics import mean
 from typing import Any
 
 import corpus
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.command import run_command
 from mallocmuzero_xla.joint_search import JointSearch
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.progress import LoopProgress
@@ -70,16 +73,24 @@ def table(records: list[dict[str, Any]]) -> str:
     return "\n".join(rows)
 
 
-def main() -> None:
-    """Measures all captures, then prints the table."""
+def main(argv: Sequence[str] | None = None) -> int:
+    """Measures all captures, then prints the table.
+
+    Returns 0, 1 on failure, 2 on bad usage.
+    """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=pathlib.Path)
     corpus.add_arguments(parser)
     parser.add_argument("--seconds", type=float, default=300.0, help="for the limits of a program")
-    arguments = parser.parse_args()
-    measure = functools.partial(try_limits, seconds=arguments.seconds)
-    print(table(corpus.record_each(corpus.chosen(arguments), arguments.output, measure)))
+    arguments = parser.parse_args(argv)
+
+    def run() -> int:
+        measure = functools.partial(try_limits, seconds=arguments.seconds)
+        print(table(corpus.record_each(corpus.chosen(arguments), arguments.output, measure)))
+        return 0
+
+    return run_command("scoped_limits.py", run)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -7,8 +7,14 @@ import json
 import pathlib
 from typing import Any
 
+import assignment_settings
 import corpus
+import estimates
+import phases
+import placed
 import pytest
+import round_trips
+import scoped_limits
 from mallocmuzero_xla.errors import CaptureError, UsageError
 
 VERSIONS = {"jax": "1", "libtpu": "2"}
@@ -46,6 +52,43 @@ def test_programs_with_a_record_are_not_measured_again(tmp_path: pathlib.Path) -
     records = corpus.record_each(iter(entries), output, measure_and_tell)
     assert asked == ["broken", "b"]
     assert [record["program"] for record in records] == names(output) == ["a", "b"]
+
+
+def test_the_folder_of_records_is_made_before_a_program_is_measured(
+    tmp_path: pathlib.Path,
+) -> None:
+    output = tmp_path / "new" / "r.jsonl"
+
+    def measure_and_look(found: corpus.Entry) -> dict[str, Any]:
+        assert output.parent.is_dir()
+        return measure(found)
+
+    corpus.record_each(iter([entry("a")]), output, measure_and_look)
+    assert names(output) == ["a"]
+
+
+COMMANDS = {
+    "assignment_settings": assignment_settings.main,
+    "estimates": estimates.main,
+    "phases": phases.main,
+    "placed": placed.main,
+    "round_trips": round_trips.main,
+    "scoped_limits": scoped_limits.main,
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_missing_binary_is_one_line(
+    name: str,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("MALLOCMUZERO_BINARY", str(tmp_path / "absent"))
+    words = [] if name in ("placed", "round_trips") else [str(tmp_path / "r.jsonl")]
+    assert COMMANDS[name](words) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{name}.py: MALLOCMUZERO_BINARY=")
 
 
 def test_half_a_line_of_a_killed_run_is_dropped(tmp_path: pathlib.Path) -> None:
