@@ -92,5 +92,5 @@ def test_searches_without_a_seed_are_those_of_seed_0(make_world: MakeWorld) -> N
 
 
 def test_a_seed_below_0_is_refused() -> None:
-    with pytest.raises(UsageError, match="seed is -1: expected 0 or more"):
+    with pytest.raises(UsageError, match="seed is -1: expected 0 to 1000000000000"):
         run(seed=-1)

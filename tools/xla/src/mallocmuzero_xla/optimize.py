@@ -43,6 +43,9 @@ from mallocmuzero_xla.variants import standard_variants
 from mallocmuzero_xla.verified import Verified
 from mallocmuzero_xla.version import VERSION
 
+# The binary has seeds of 64 bits, and placed modules take a million for each of these.
+MOST_SEED = 10**12
+
 
 @dataclasses.dataclass(frozen=True)
 class Optimized:
@@ -174,7 +177,7 @@ def optimize(
             executables.
         placed: whether the result may be a placed executable, as `place` makes them, if that is
             faster than all options. The budget is then for both.
-        seed: of the searches for mappings, 0 or more. The samples are the same for all seeds. Two
+        seed: of the searches for mappings, 0 to MOST_SEED. The samples are the same for all seeds. Two
             searches of one seed may differ, because each step ends by the clock. The cache does not
             tell seeds apart.
         server: host:port of a `mallocmuzero serve` that searches for mappings; all compiles stay
@@ -193,8 +196,8 @@ def optimize(
         CaptureError: the function does not compile.
     """
     granted = budget if isinstance(budget, Budget) else Budget(parse_duration(budget))
-    if seed < 0:
-        raise UsageError(f"seed is {seed}: expected 0 or more")
+    if not 0 <= seed <= MOST_SEED:
+        raise UsageError(f"seed is {seed}: expected 0 to {MOST_SEED}")
     target = chosen_chip(chip, topology)
     if server is None and server_security is not None:
         raise UsageError("server_security goes with server: the address of a `mallocmuzero serve`")
