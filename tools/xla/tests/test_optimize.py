@@ -7,6 +7,7 @@ import gc
 import json
 import os
 import pathlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from conftest import World, lower_to
 
 from mallocmuzero_xla.artefact import load_artefact
-from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.optimize import Optimized, load_options, optimize
 from mallocmuzero_xla.outcome import describe
@@ -189,6 +190,21 @@ def test_folders_of_killed_searches_are_removed_after_a_day(
     os.utime(old, (0, 0))
     run()
     assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_error_of_a_search_begins_a_line_of_its_own(
+    world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def search(run: Any, *_: object) -> None:
+        run._progress.status("a line that changes")
+        raise CaptureError("failed")
+
+    monkeypatch.setattr("mallocmuzero_xla.progress._can_redraw", lambda: True)
+    # The package has a function of this module's name, which hides it.
+    monkeypatch.setattr(sys.modules["mallocmuzero_xla.optimize"]._Run, "_search", search)
+    with pytest.raises(CaptureError):
+        optimize(lambda: None, budget="60s")
+    assert capsys.readouterr().err == "\ra line that changes\n"
 
 
 def test_larger_budget_searches_again_and_keeps_the_better(world: World) -> None:

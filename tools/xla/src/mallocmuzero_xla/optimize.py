@@ -293,8 +293,10 @@ class _Run:
         known = cached.verified if cached is not None else None
         if earlier is None:
             earlier = self._from_cache(options, known)
-        verified = self._search(dataclasses.replace(scope, earlier=earlier))
-        self._progress.close()
+        try:
+            verified = self._search(dataclasses.replace(scope, earlier=earlier))
+        finally:
+            self._progress.close()
         best, searched = verified, self._budget.seconds
         # If neither has a result, the report is about the later search.
         if known and known.improves and known.optimized_cycles <= verified.optimized_cycles:
