@@ -24,7 +24,7 @@ from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.command import run_command
 from mallocmuzero_xla.lowering import lower
 from mallocmuzero_xla.optimize import optimize
-from mallocmuzero_xla.store import read_text
+from mallocmuzero_xla.store import folder_of, read_text
 from placed import run_binary
 
 _REGISTRY = pathlib.Path(__file__).resolve().parents[2] / "workloads" / "zoo"
@@ -81,7 +81,7 @@ def measure(name: str, chip_name: str, budget: str, placed: bool, cache: pathlib
     )
     assert found.default_cycles is not None
     program = lower(built.fn, built.args, chip, built.jit_options)
-    texts = cache / "captures" / chip.name / program.sha256
+    texts = folder_of(cache / "captures" / chip.name, program)
     links = collective_cycles(read_text(texts / "default.hlo.zst"), chip.name)
     return Row(name, found.default_cycles, found.optimized_cycles, links)
 

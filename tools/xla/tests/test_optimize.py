@@ -192,6 +192,18 @@ def test_folders_of_killed_searches_are_removed_after_a_day(
     assert (old.exists(), new.exists()) == (False, True)
 
 
+def test_searches_under_other_flags_leave_the_texts_of_each_other(
+    world: World, cache: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(budget="30s")
+    (first,) = (cache / "captures").rglob("sample_0.hlo.zst")
+    monkeypatch.setenv("LIBTPU_INIT_ARGS", "--xla_some_flag=1")
+    assert not run(budget="30s").from_cache
+    texts = set((cache / "captures").rglob("sample_0.hlo.zst"))
+    assert first in texts
+    assert len(texts) == 2
+
+
 def test_error_of_a_search_begins_a_line_of_its_own(
     world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

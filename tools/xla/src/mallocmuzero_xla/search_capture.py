@@ -17,7 +17,7 @@ from mallocmuzero_xla.planning import sample_seconds
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.runner import Limits, Subject
 from mallocmuzero_xla.saved_capture import SavedCapture, open_capture
-from mallocmuzero_xla.store import CaptureStore
+from mallocmuzero_xla.store import CaptureStore, folder_of
 from mallocmuzero_xla.trial_compiler import compiles_at_once
 from mallocmuzero_xla.variants import ALL_HBM, DEFAULT, Variant
 
@@ -33,7 +33,8 @@ class Resources:
 
     Attributes:
         chip: the chip that the program is compiled for.
-        captures: folder of the captured texts; each program and limit has a folder in it.
+        captures: folder of the captured texts; each program and limit has a folder in it
+            (store.folder_of).
         binary: prices texts and searches for mappings.
         budget: of the whole search.
         progress: shows what happens.
@@ -54,7 +55,7 @@ def capture_for_search(
     Texts of earlier captures are reused. Raises CaptureError if the program does not compile with
     everything in HBM, which mappings are relative to, or by default.
     """
-    folder = resources.captures / program.sha256
+    folder = folder_of(resources.captures, program)
     with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
         lowered = pathlib.Path(scratch) / "lowered.json"
         program.write(lowered)

@@ -31,7 +31,7 @@ from mallocmuzero_xla.scoped_limit import OPTION, with_options
 from mallocmuzero_xla.search_capture import Resources, capture_for_search
 from mallocmuzero_xla.search_steps import Candidate, Kind, Step
 from mallocmuzero_xla.settings import assignment_settings
-from mallocmuzero_xla.store import CaptureStore
+from mallocmuzero_xla.store import CaptureStore, folder_of
 from mallocmuzero_xla.strategy import OVERTIME
 from mallocmuzero_xla.trial_compiler import (
     TrialCompiler,
@@ -236,7 +236,7 @@ class StepRunner:
         if candidate.settings:
             return None
         program = with_options(self._program, self.options(candidate))
-        folder = self._resources.captures / program.sha256
+        folder = folder_of(self._resources.captures, program)
         store = CaptureStore(folder, program.function, self._chip)
         store.begin(program)
         return store

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import pathlib
@@ -175,6 +176,19 @@ class CaptureStore:
         failures = {**there["failures"], **own["failures"]}
         left = {name: entry for name, entry in failures.items() if name not in variants}
         self._record = {**own, "variants": variants, "failures": left}
+
+
+def folder_of(captures: pathlib.Path, program: LoweredProgram) -> pathlib.Path:
+    """Returns the folder of a program's texts in `captures`, a folder of a cache.
+
+    Variables that reach the compiler have a folder of their own: searches with and without a flag
+    may run at once, and would remove the texts of each other.
+    """
+    settings = recorded_settings()
+    if not settings:
+        return captures / program.sha256
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+    return captures / f"{program.sha256}-{digest}"
 
 
 def read_text(path: pathlib.Path) -> str:
