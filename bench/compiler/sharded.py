@@ -22,6 +22,7 @@ from capture_zoo import chip_of
 from mallocmuzero_xla.builders import build_registered, load_registry
 from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.command import run_command
+from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import lower
 from mallocmuzero_xla.optimize import optimize
 from mallocmuzero_xla.store import folder_of, read_text
@@ -97,12 +98,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = command.parse_args(argv)
 
     def run() -> int:
-        for name, program in load_registry(str(_REGISTRY)).items():
-            wanted = program.family in _FAMILIES and fnmatch.fnmatchcase(name, arguments.only)
-            if wanted and arguments.chip in program.chips:
-                cache = arguments.cache.resolve()
-                row = measure(name, arguments.chip, arguments.budget, arguments.placed, cache)
-                print(row.text(), flush=True)
+        names = [
+            name
+            for name, program in load_registry(str(_REGISTRY)).items()
+            if program.family in _FAMILIES
+            and fnmatch.fnmatchcase(name, arguments.only)
+            and arguments.chip in program.chips
+        ]
+        if not names:
+            raise UsageError(f"no program is for {arguments.chip} and matches {arguments.only}")
+        for name in names:
+            cache = arguments.cache.resolve()
+            row = measure(name, arguments.chip, arguments.budget, arguments.placed, cache)
+            print(row.text(), flush=True)
         return 0
 
     return run_command("sharded.py", run)
