@@ -11,7 +11,7 @@ from conftest import VERSIONS
 
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.store import RECORD, CaptureStore
+from mallocmuzero_xla.store import RECORD, CaptureStore, stem_of
 from mallocmuzero_xla.variants import Variant
 
 PROGRAM = LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "1" * 64)
@@ -84,3 +84,13 @@ def test_text_that_another_process_has_removed_is_no_error(
     monkeypatch.setattr(pathlib.Path, "glob", removed_meanwhile)
     store(tmp_path).begin(dataclasses.replace(PROGRAM, sha256="2" * 64))
     assert recorded(tmp_path) == (set(), set())
+
+
+@pytest.mark.parametrize(
+    ("function", "stem"), [("step", "step"), ("<lambda> a/b", "_lambda__a_b"), ("", "function")]
+)
+def test_names_of_files_begin_with_that_of_the_function(function: str, stem: str) -> None:
+    assert stem_of(dataclasses.replace(PROGRAM, function=function)) == stem
+    longest = stem_of(dataclasses.replace(PROGRAM, function="f" * 300))
+    # While a file is written, its name has 40 bytes more at most.
+    assert len(f"{longest}-{'0' * 64}-own-limit-own-assignment-placed.json") + 40 < 256

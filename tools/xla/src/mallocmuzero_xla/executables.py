@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import pathlib
-import re
 import threading
 from collections.abc import Mapping
 from typing import Any
@@ -15,6 +14,7 @@ from mallocmuzero_xla.lowering import Traced
 from mallocmuzero_xla.place_search import Found
 from mallocmuzero_xla.placed_packing import pack
 from mallocmuzero_xla.placed_payload import check_entry, raw_executable
+from mallocmuzero_xla.store import stem_of
 
 
 class Executables:
@@ -27,8 +27,8 @@ class Executables:
         self._traced = traced
         self._chip = chip
         self._own = dict(compiler_options)
-        name = re.sub(r"[^A-Za-z0-9_.]", "_", traced.program.function) or "function"
-        self._stem = cache / "placed" / chip.name / f"{name}-{traced.program.sha256}"
+        program = traced.program
+        self._stem = cache / "placed" / chip.name / f"{stem_of(program)}-{program.sha256}"
         self._lock = threading.Lock()  # guards _compiled and _error
         self._compiled: Any = None
         self._error: CaptureError | None = None

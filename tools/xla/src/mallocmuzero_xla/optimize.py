@@ -177,9 +177,9 @@ def optimize(
             executables.
         placed: whether the result may be a placed executable, as `place` makes them, if that is
             faster than all options. The budget is then for both.
-        seed: of the searches for mappings, 0 to MOST_SEED. The samples are the same for all seeds. Two
-            searches of one seed may differ, because each step ends by the clock. The cache does not
-            tell seeds apart.
+        seed: of the searches for mappings, 0 to MOST_SEED. The samples are the same for all
+            seeds. Two searches of one seed may differ, because each step ends by the clock. The
+            cache does not tell seeds apart.
         server: host:port of a `mallocmuzero serve` that searches for mappings; all compiles stay
             in this process. None: this machine searches.
         server_security: a file that names the certificates and the token for the server.

@@ -14,14 +14,13 @@ import json
 import os
 import pathlib
 import re
-import sys
 
 from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.options_file import require_folder
-from mallocmuzero_xla.store import write_atomically
+from mallocmuzero_xla.store import say_not_used, stem_of, write_atomically
 from mallocmuzero_xla.verified import Verified
 
 _FORMAT = 1
@@ -90,8 +89,7 @@ class OptionsCache:
         allowed: Allowed,
     ) -> None:
         """Reads and writes below `folder`. Only chips with shared VMEM have limits to choose."""
-        name = re.sub(r"[^A-Za-z0-9_.]", "_", program.function) or "function"
-        self._name = name
+        self._name = name = stem_of(program)
         self._version = program.sha256
         self._folder = folder / "options" / chip.name
         kept = "-own-limit" if not allowed.limits and chip.shared_vmem_kib is not None else ""
@@ -111,7 +109,7 @@ class OptionsCache:
         if not self._path.is_file():
             others = self._folder.glob(f"{self._name}-*.json")
             if warn_of_stale and any(self._version not in path.name for path in others):
-                _warn(
+                say_not_used(
                     f"{self._name}: the cached options are for a function of this name with other "
                     f"code, shapes or jit options"
                 )
@@ -121,7 +119,7 @@ class OptionsCache:
             stale = [name for name, value in self._key.items() if entry[name] != value]
             if stale:
                 if warn_of_stale:
-                    _warn(
+                    say_not_used(
                         f"{self._name}: the cached options were found with {stale[0]} "
                         f"{entry[stale[0]]}, here are {self._key[stale[0]]}"
                     )
@@ -129,7 +127,7 @@ class OptionsCache:
             verified = Verified.from_json(entry["verified"])
             return CachedOptions(verified, float(entry["budget_seconds"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            _warn(f"{self._path}: damaged ({error!r})")
+            say_not_used(f"{self._path}: damaged ({error!r})")
             return None
 
     def earlier(self) -> Verified | None:
@@ -157,7 +155,7 @@ class OptionsCache:
         try:
             write_atomically(self._path, json.dumps(entry, indent=1).encode("utf-8"))
         except OSError as error:
-            _warn(f"{self._path}: not written ({error})")
+            say_not_used(f"{self._path}: not written ({error})")
 
 
 def _changed(path: pathlib.Path) -> float:
@@ -165,7 +163,3 @@ def _changed(path: pathlib.Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
-
-
-def _warn(problem: str) -> None:
-    print(f"mallocmuzero-xla: {problem}; not used", file=sys.stderr)

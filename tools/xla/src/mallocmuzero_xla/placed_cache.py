@@ -9,15 +9,13 @@ import base64
 import dataclasses
 import json
 import pathlib
-import re
-import sys
 from typing import Any
 
 from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.place_search import Found, SearchLimits
-from mallocmuzero_xla.store import write_atomically
+from mallocmuzero_xla.store import say_not_used, stem_of, write_atomically
 
 _FORMAT = 2
 
@@ -26,8 +24,7 @@ class PlacedCache:
     """The entry of one function on one chip; problems with it are reported on stderr."""
 
     def __init__(self, program: LoweredProgram, chip: Chip, folder: pathlib.Path) -> None:
-        name = re.sub(r"[^A-Za-z0-9_.]", "_", program.function) or "function"
-        self._path = folder / "placed" / chip.name / f"{name}-{program.sha256}.json"
+        self._path = folder / "placed" / chip.name / f"{stem_of(program)}-{program.sha256}.json"
         self._key = {
             "format": _FORMAT,
             "versions": compiler_versions(),
@@ -77,7 +74,7 @@ class PlacedCache:
         try:
             write_atomically(self._path, json.dumps(fresh).encode("utf-8"))
         except OSError as error:
-            _warn(f"{self._path}: not written ({error})")
+            say_not_used(f"{self._path}: not written ({error})")
         return dataclasses.replace(found, report={"from_cache": False, **found.report})
 
     def _read(self) -> dict[str, Any] | None:
@@ -88,12 +85,14 @@ class PlacedCache:
             stale = [name for name, value in self._key.items() if entry[name] != value]
             if stale:
                 name = stale[0]
-                _warn(f"{self._path}: made with {name} {entry[name]}, here are {self._key[name]}")
+                say_not_used(
+                    f"{self._path}: made with {name} {entry[name]}, here are {self._key[name]}"
+                )
                 return None
             _found(entry)
             float(entry["seconds"]), entry["rounds"], bool(entry["scoped_limit"])
         except (OSError, ValueError, KeyError, TypeError) as error:
-            _warn(f"{self._path}: damaged ({error!r})")
+            say_not_used(f"{self._path}: damaged ({error!r})")
             return None
         return entry
 
@@ -103,7 +102,3 @@ def _found(entry: dict[str, Any]) -> Found:
     float(report["optimized_cycles"])
     parts = (base64.b64decode(entry[name], validate=True) for name in ("executable", "module"))
     return Found(report, *parts)
-
-
-def _warn(problem: str) -> None:
-    print(f"mallocmuzero-xla: {problem}; not used", file=sys.stderr)

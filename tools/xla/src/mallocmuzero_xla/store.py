@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import stat
+import sys
 import threading
 from typing import Any
 
@@ -24,6 +26,9 @@ RECORD = "capture.json"
 SUFFIX = ".hlo.zst"
 
 _ZSTD_LEVEL = 19
+
+# Of a name of 255 bytes, hashes and suffixes take up to 150.
+_LONGEST_STEM = 100
 
 
 class CaptureStore:
@@ -176,6 +181,16 @@ class CaptureStore:
         failures = {**there["failures"], **own["failures"]}
         left = {name: entry for name, entry in failures.items() if name not in variants}
         self._record = {**own, "variants": variants, "failures": left}
+
+
+def stem_of(program: LoweredProgram) -> str:
+    """Returns what the names of a program's files in a cache begin with."""
+    return re.sub(r"[^A-Za-z0-9_.]", "_", program.function)[:_LONGEST_STEM] or "function"
+
+
+def say_not_used(problem: str) -> None:
+    """Says on stderr why something in a cache is not used."""
+    print(f"mallocmuzero-xla: {problem}; not used", file=sys.stderr)
 
 
 def folder_of(captures: pathlib.Path, program: LoweredProgram) -> pathlib.Path:
