@@ -59,6 +59,38 @@ def add_verify(commands: Commands) -> None:
         "captured function with them, and keeps those that help.",
         epilog=_EXIT_STATUS,
     )
+    _add_inputs(command)
+    add_budget(command)
+    command.add_argument(
+        "--budget-compiles",
+        type=whole_number,
+        metavar="N",
+        help="The largest number of whole compiles. By default the budget is the only limit.",
+    )
+    command.add_argument(
+        "--max-trial-compiles",
+        type=whole_number,
+        metavar="N",
+        help="The largest number of trial compiles. By default the budget is the only limit.",
+    )
+    command.add_argument(
+        "--no-solve",
+        action="store_true",
+        help="Keeps the mapping after a refit of the latency table. By default `map` searches "
+        "again.",
+    )
+    add_json(command)
+    command.add_argument(
+        "--output",
+        type=pathlib.Path,
+        metavar="FILE",
+        help="Writes the compiler options to this file, name=value a line.",
+    )
+    command.set_defaults(run=_run_verify)
+
+
+def _add_inputs(command: argparse.ArgumentParser) -> None:
+    """Adds the capture, the mapping, and the function that they are of."""
     command.add_argument(
         "--capture",
         required=True,
@@ -97,33 +129,6 @@ def add_verify(commands: Commands) -> None:
         metavar="NAME",
         help="The name in the registry. The default is the name of the folder of --capture.",
     )
-    add_budget(command)
-    command.add_argument(
-        "--budget-compiles",
-        type=whole_number,
-        metavar="N",
-        help="The largest number of whole compiles. By default the budget is the only limit.",
-    )
-    command.add_argument(
-        "--max-trial-compiles",
-        type=whole_number,
-        metavar="N",
-        help="The largest number of trial compiles. By default the budget is the only limit.",
-    )
-    command.add_argument(
-        "--no-solve",
-        action="store_true",
-        help="Keeps the mapping after a refit of the latency table. By default `map` searches "
-        "again.",
-    )
-    add_json(command)
-    command.add_argument(
-        "--output",
-        type=pathlib.Path,
-        metavar="FILE",
-        help="Writes the compiler options to this file, name=value a line.",
-    )
-    command.set_defaults(run=_run_verify)
 
 
 def add_optimize(commands: Commands) -> None:
@@ -138,6 +143,20 @@ def add_optimize(commands: Commands) -> None:
     add_function(command)
     add_chip(command)
     add_topology(command)
+    _add_search(command)
+    add_json(command)
+    command.add_argument(
+        "--output",
+        type=pathlib.Path,
+        metavar="FILE",
+        help="Writes the result to this file: an artefact for `apply` if its name ends in .json, "
+        "otherwise the compiler options, name=value a line.",
+    )
+    command.set_defaults(run=_run_optimize)
+
+
+def _add_search(command: argparse.ArgumentParser) -> None:
+    """Adds what a search may do, and where it begins."""
     command.add_argument(
         "--samples",
         type=whole_number,
@@ -182,15 +201,6 @@ def add_optimize(commands: Commands) -> None:
         help="Also tries placed executables. If one is the result, it goes beside the file of "
         "--output, as NAME.placed.",
     )
-    add_json(command)
-    command.add_argument(
-        "--output",
-        type=pathlib.Path,
-        metavar="FILE",
-        help="Writes the result to this file: an artefact for `apply` if its name ends in .json, "
-        "otherwise the compiler options, name=value a line.",
-    )
-    command.set_defaults(run=_run_optimize)
 
 
 def _run_verify(arguments: argparse.Namespace) -> int:
