@@ -10,6 +10,7 @@ import pytest
 from conftest import VERSIONS
 
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.store import RECORD, CaptureStore, stem_of
 from mallocmuzero_xla.variants import Variant
@@ -84,6 +85,13 @@ def test_text_that_another_process_has_removed_is_no_error(
     monkeypatch.setattr(pathlib.Path, "glob", removed_meanwhile)
     store(tmp_path).begin(dataclasses.replace(PROGRAM, sha256="2" * 64))
     assert recorded(tmp_path) == (set(), set())
+
+
+@pytest.mark.parametrize("content", ["[]", "null", '{"variants": []}', "{}"])
+def test_record_of_something_else_is_a_usage_error(tmp_path: pathlib.Path, content: str) -> None:
+    (tmp_path / RECORD).write_text(content, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"capture\.json: not a record of captured texts: remove"):
+        store(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,11 @@ class CaptureStore:
             record = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise UsageError(f"{path}: not JSON ({error}): remove it to capture anew") from error
+        parts = ("variants", "failures")
+        if not isinstance(record, dict) or not all(
+            isinstance(record.get(name), dict) for name in parts
+        ):
+            raise UsageError(f"{path}: not a record of captured texts: remove it to capture anew")
         if any(record.get(name) != value for name, value in self._head.items()):
             return self._empty_record()
         self._known = set(record["variants"])
