@@ -100,7 +100,7 @@ def test_a_text_is_read_as_the_module_that_it_was() -> None:
         module_of_text("ENTRY %main {")
 
 
-# What jaxlib 0.10.2 writes before it raises an error.
+# jaxlib 0.10.2 writes this before it raises an error.
 TRACE = """E1127 14:34:22.920232    5920 status_macros.cc:58] INTERNAL: RET_CHECK failure (h.cc:390)
 *** Begin stack trace ***
 \t

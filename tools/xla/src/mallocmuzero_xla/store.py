@@ -27,7 +27,7 @@ SUFFIX = ".hlo.zst"
 
 _ZSTD_LEVEL = 19
 
-# Of a name of 255 bytes, hashes and suffixes take up to 150.
+# A name has 255 bytes at most, and hashes and suffixes take up to 150 of them.
 _LONGEST_STEM = 100
 
 
