@@ -204,6 +204,12 @@ def test_searches_under_other_flags_leave_the_texts_of_each_other(
     assert len(texts) == 2
 
 
+def test_function_without_work_is_a_usage_error(make_world: MakeWorld) -> None:
+    make_world(default=0, promised={}, cycles={})
+    with pytest.raises(UsageError, match="step takes no cycles by the compiler's estimates"):
+        run()
+
+
 def test_error_of_a_search_begins_a_line_of_its_own(
     world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -264,6 +264,13 @@ def test_binary_that_the_system_kills_is_no_interrupt(
         run()
 
 
+def test_function_without_work_is_a_usage_error(fake: FakeSearch) -> None:
+    nothing = {"default_cycles": 0.0, "optimized_cycles": 0.0, "rounds": []}
+    fake.plan(output_of(add, shapes()), report=nothing)
+    with pytest.raises(UsageError, match="add takes no cycles by the compiler's estimates"):
+        run()
+
+
 def test_module_that_is_called_otherwise_is_refused(fake: FakeSearch) -> None:
     executable, _ = output_of(multiply, shapes())
     other = (jax.ShapeDtypeStruct((8,), jnp.float32),) * 2

@@ -21,6 +21,7 @@ from mallocmuzero_xla.errors import (
 from mallocmuzero_xla.estimates import Estimates
 from mallocmuzero_xla.outcome import counted
 from mallocmuzero_xla.overrides import Item, options_of
+from mallocmuzero_xla.price import require_cycles
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.saved_capture import SavedCapture
 from mallocmuzero_xla.search import Judge, OverrideSearch
@@ -151,6 +152,7 @@ class Loop:
         capture = self._plan.capture
         default = capture.read(DEFAULT)
         price = self._binary.module_price(default, capture.chip)
+        require_cycles(capture.program, price.total)
         result = Verified(price.total, price.total, price.total)
         result.default_price = result.optimized_price = price
         result.followed_share = self._followed_share(default)

@@ -18,6 +18,7 @@ from mallocmuzero_xla.planning import (
     round_seconds,
     suggested_budget,
 )
+from mallocmuzero_xla.price import require_cycles
 from mallocmuzero_xla.scoped_limit import limit_in_force
 from mallocmuzero_xla.search_capture import Resources
 from mallocmuzero_xla.search_steps import (
@@ -248,6 +249,7 @@ class JointSearch:
                 case Kind.COMPILE if self._default() is None:
                     # The default has all the time that it needs: without it there is no answer.
                     cycles, seconds = runner.compile(step.candidate, in_budget=False)
+                    require_cycles(self._program.function, cycles)
                 case Kind.COMPILE:
                     cycles, seconds, estimated = runner.estimate(step.candidate)
                 case Kind.START:
@@ -282,10 +284,7 @@ class JointSearch:
 
     def _words(self, step: Step) -> str:
         """Returns what a step makes, in words."""
-        further = {
-            Kind.PLACED: ", placed",
-            Kind.START: ", with what an earlier search has found",
-        }
+        further = {Kind.PLACED: ", placed", Kind.START: ", with what an earlier search has found"}
         return f"{self._runner.words(step.candidate)}{further.get(step.kind, '')}"
 
     def _failed(self, step: Step, error: CaptureError | OSError) -> None:

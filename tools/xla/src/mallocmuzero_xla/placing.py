@@ -25,6 +25,7 @@ from mallocmuzero_xla.placed_file import PlacedFile
 from mallocmuzero_xla.placed_loading import call_of
 from mallocmuzero_xla.placed_packing import pack
 from mallocmuzero_xla.placed_payload import check_entry, raw_executable
+from mallocmuzero_xla.price import require_cycles
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.trial_compiler import TrialCompiler
 from mallocmuzero_xla.version import VERSION
@@ -129,6 +130,7 @@ def place(
             found = search(
                 binary, traced.program, target, limits, pathlib.Path(scratch), shown.note
             )
+        require_cycles(traced.program.function, found.cycles)
         check_entry(compiled, found.module)
         found = cache.keep(found, limits)
     file = pack(traced, compiled, found.executable, target.name, found.report)

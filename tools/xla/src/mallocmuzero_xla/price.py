@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
+from mallocmuzero_xla.errors import UsageError
+
 
 @dataclasses.dataclass(frozen=True)
 class Price:
@@ -32,3 +34,12 @@ class Price:
             part: (getattr(default, part) - getattr(self, part)) / default.total
             for part in ("estimates", "copies", "roofline")
         }
+
+
+def require_cycles(function: str, cycles: float) -> None:
+    """Raises UsageError unless a compiled function takes any cycles: gains are shares of them."""
+    if cycles <= 0:
+        raise UsageError(
+            f"{function} takes no cycles by the compiler's estimates: there is nothing to make "
+            f"faster"
+        )
