@@ -13,10 +13,12 @@ import pytest
 from conftest import VERSIONS, World, lower_to
 
 from mallocmuzero_xla import cli
-from mallocmuzero_xla.artefact import load_artefact
+from mallocmuzero_xla.artefact import Artefact, load_artefact
 from mallocmuzero_xla.lowering import LoweredProgram
 
 MakeWorld = Callable[..., World]
+
+ARTEFACT = Artefact("f", "tpu_v4i", "v4 lite:1x1", 1, {}, "f" * 64, 1000.0, 960.0, {"xla_a": "1"})
 
 
 @pytest.fixture
@@ -189,6 +191,27 @@ def test_optimize_refuses_a_bad_budget_before_building_the_function(
 ) -> None:
     assert cli.main(["optimize", "absent:build", "--budget", "soon"]) == 2
     assert "budget 'soon'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [("optimize", "chip"), ("optimize", "progress"), ("place", "rounds"), ("measure", "warm_up")],
+)
+def test_option_of_a_builder_that_is_none_of_jit_exits_2(
+    world: World,
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    name: str,
+) -> None:
+    model, artefact = tmp_path / f"model_with_{name}.py", tmp_path / "a.json"
+    model.write_text(f"def build():\n    return abs, (), {{{name!r}: 5}}\n", encoding="utf-8")
+    ARTEFACT.save(artefact)
+    words = {"place": ["--output", str(tmp_path / "p.placed")], "measure": [str(artefact)]}
+    line = [command, *words.get(command, []), f"{model}:build"]
+    assert cli.main(line) == 2
+    expected = f"options have '{name}', which is no keyword argument of jax.jit"
+    assert expected in capsys.readouterr().err
 
 
 def test_security_without_a_server_exits_2(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import inspect
 import os
 import pathlib
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from typing import NoReturn
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NoReturn
 
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
@@ -95,6 +96,19 @@ def seconds(text: str) -> float:
         return float(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"expected a number of seconds, found {text!r}") from error
+
+
+def require_jit_options(options: Mapping[str, Any], function: Callable[..., Any]) -> None:
+    """Raises UsageError if a builder's options have a name that `function` takes for itself.
+
+    They are given to `function` with its own arguments, and it gives them to jax.jit.
+    """
+    own = inspect.signature(function).parameters.keys() - {"compiler_options"}
+    for name in options:
+        if name in own:
+            raise UsageError(
+                f"the builder's options have {name!r}, which is no keyword argument of jax.jit"
+            )
 
 
 def add_function(command: argparse.ArgumentParser) -> None:

@@ -18,6 +18,7 @@ from mallocmuzero_xla.command import (
     add_json,
     add_keep_scoped_limit,
     add_topology,
+    require_jit_options,
     whole_number,
 )
 from mallocmuzero_xla.errors import UsageError
@@ -233,6 +234,7 @@ def _run_optimize(arguments: argparse.Namespace) -> int:
         _check_output(arguments.output, arguments.placed)
     parse_duration(arguments.budget)  # before the function is built, which may take long
     built = build_function(arguments.function)
+    require_jit_options(built.jit_options, optimize)
     optimized = optimize(
         built.fn,
         *built.args,

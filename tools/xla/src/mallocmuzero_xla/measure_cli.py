@@ -13,7 +13,13 @@ from typing import Any
 from mallocmuzero_xla.applying import registry_in
 from mallocmuzero_xla.artefact import is_folder, load_artefact
 from mallocmuzero_xla.builders import build_function
-from mallocmuzero_xla.command import add_artefact, add_function, add_json, whole_number
+from mallocmuzero_xla.command import (
+    add_artefact,
+    add_function,
+    add_json,
+    require_jit_options,
+    whole_number,
+)
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 from mallocmuzero_xla.lowering import compile_only_sharding
 from mallocmuzero_xla.measuring import measure
@@ -60,6 +66,7 @@ def _run_measure(arguments: argparse.Namespace) -> int:
         check_output(arguments.output)
     _check_artefact(arguments.artefact)
     built = build_function(arguments.function)
+    require_jit_options(built.jit_options, measure)
     try:
         measured = measure(
             built.fn,

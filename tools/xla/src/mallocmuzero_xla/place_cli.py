@@ -16,6 +16,7 @@ from mallocmuzero_xla.command import (
     add_json,
     add_keep_scoped_limit,
     add_topology,
+    require_jit_options,
     whole_number,
 )
 from mallocmuzero_xla.loop_cli import Commands, add_budget
@@ -69,6 +70,7 @@ def _run_place(arguments: argparse.Namespace) -> int:
     check_placed_output(arguments.output)
     parse_duration(arguments.budget)
     built = build_function(arguments.function)
+    require_jit_options(built.jit_options, place)
     placed = place(
         built.fn,
         *built.args,
