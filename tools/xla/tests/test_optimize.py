@@ -210,6 +210,17 @@ def test_function_without_work_is_a_usage_error(make_world: MakeWorld) -> None:
         run()
 
 
+def test_mapping_that_cannot_be_kept_leaves_the_options(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kept(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("mallocmuzero_xla.override_rounds._kept", kept)
+    result = run()
+    assert (result.compiler_options, result.mapping) == (OPTIONS, None)
+
+
 def test_error_of_a_search_begins_a_line_of_its_own(
     world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

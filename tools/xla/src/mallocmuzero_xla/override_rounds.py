@@ -65,11 +65,19 @@ class OverrideRounds:
         return self._loop.result if self._loop is not None else None
 
     def keep_files(self) -> None:
-        """Moves the result's mapping and program out of the folder that `close` removes."""
+        """Moves the result's mapping and program out of the folder that `close` removes.
+
+        The options are the result, so a file that cannot be kept is only a line of progress.
+        """
         for kind in ("program", "mapping"):
             path = getattr(self.result, kind)
             if path:
-                setattr(self.result, kind, str(_kept(pathlib.Path(path), self._folder)))
+                kept = None
+                try:
+                    kept = str(_kept(pathlib.Path(path), self._folder))
+                except OSError as error:
+                    self._resources.progress.note(f"the {kind} is not kept: {error}")
+                setattr(self.result, kind, kept)
 
     def close(self) -> None:
         """Ends the compile processes and removes temporary files."""
