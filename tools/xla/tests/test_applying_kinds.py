@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
+import pathlib
 from typing import Any
 
 import pytest
@@ -16,8 +17,9 @@ from cpu_artefacts import artefact_of, inputs, make_cpu_a_chip, step, warnings_i
 
 from mallocmuzero_xla.applying import apply  # noqa: E402
 from mallocmuzero_xla.chips import CHIPS  # noqa: E402
-from mallocmuzero_xla.errors import UsageError  # noqa: E402
+from mallocmuzero_xla.errors import FallbackWarning, UsageError  # noqa: E402
 from mallocmuzero_xla.lowering import lower  # noqa: E402
+from mallocmuzero_xla.placed_loading import load_placed  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -113,6 +115,16 @@ def test_everything_else_is_that_of_jit() -> None:
         _ = fast.absent
     lowered = copy.copy(copy.copy(fast).lower(*inputs()))
     assert jnp.allclose(lowered.compile()(*inputs()), step(*inputs()))
+
+
+def test_docstring_is_that_of_the_function(tmp_path: pathlib.Path) -> None:
+    def total(x: Any, y: Any) -> Any:
+        """Adds."""
+        return x + y
+
+    assert apply(total, []).__doc__ == "Adds."
+    with pytest.warns(FallbackWarning):
+        assert load_placed(tmp_path / "absent", total).__doc__ == "Adds."
 
 
 def test_further_artefacts_are_applied_to_an_applied_function() -> None:

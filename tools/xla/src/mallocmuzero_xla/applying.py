@@ -51,6 +51,7 @@ class AppliedFunction:
         self._locks: dict[Any, threading.Lock] = {}  # of signatures that a thread chooses for
         self._logged: set[str] = set()
         self.__name__ = getattr(fn, "__name__", "function")
+        self.__doc__ = getattr(fn, "__doc__", None)
         if reason:
             self._fall_back(reason)
 

@@ -57,6 +57,7 @@ class PlacedCall:
         self.__name__ = name
         if jitted is not None:
             self.__wrapped__ = jitted  # which has the signature
+            self.__doc__ = jitted.__doc__
         else:
             self.__signature__ = _ANY_ARGUMENTS
         self._static = loaded.static if loaded else {}
