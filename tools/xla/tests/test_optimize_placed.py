@@ -170,6 +170,21 @@ def test_an_executable_that_is_not_of_the_function_gives_way_to_the_best_options
     assert "the best placed executable is of no use: called otherwise" in capsys.readouterr().err
 
 
+def test_options_in_the_place_of_an_unfit_executable_are_compiled_to_the_end(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make_world(
+        phases="exact", promised={}, cycles={"limit_24576": -100}, placed={"own": [850]}
+    )
+    monkeypatch.setattr(FakeExecutables, "unfit", "called otherwise")
+    found = run(assignment=False)
+    assert found.compiler_options == {OPTION: "24576"}
+    assert found.optimized_cycles == 900
+    assert "compile limit_24576" in world.log()
+    assert "called otherwise" in {step["error"] for step in steps(found, "placed")}
+    assert all(step["cycles"] is None for step in steps(found, "placed"))
+
+
 def test_a_program_that_does_not_compile_in_hbm_alone_has_no_placed_module(
     make_world: MakeWorld, capsys: pytest.CaptureFixture[str]
 ) -> None:

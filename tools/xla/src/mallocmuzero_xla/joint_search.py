@@ -7,7 +7,6 @@ import dataclasses
 import math
 import statistics
 import time
-from collections.abc import Sequence
 
 from mallocmuzero_xla.errors import BudgetSpentError, CaptureError, UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
@@ -28,6 +27,7 @@ from mallocmuzero_xla.search_steps import (
     Outcome,
     Space,
     Step,
+    costs_at_once,
     described,
 )
 from mallocmuzero_xla.step_runner import Scope, StepRunner
@@ -39,16 +39,6 @@ _TRIAL_SHARE = 0.1
 
 # A compile in phases takes at most about this share, before one has been timed.
 _PHASED_SHARE = 1 / 3
-
-
-def costs_at_once(outcomes: Sequence[Outcome], seconds: float) -> list[Outcome]:
-    """Divides the `seconds` that steps at once took among them: they shared the cores.
-
-    An outcome that was stored by an earlier search keeps the share that it would have.
-    """
-    total = sum(each.seconds for each in outcomes)
-    share = max(1 / len(outcomes), min(1.0, seconds / total)) if total > 0 else 1.0
-    return [dataclasses.replace(each, seconds=share * each.seconds) for each in outcomes]
 
 
 class JointSearch:
@@ -320,14 +310,20 @@ class JointSearch:
     def _verified(self) -> Verified:
         found = best(self.record)
         assert found is not None
-        if found.step.kind == Kind.PLACED:
-            try:
-                return self._complete(self._with_executable(found), found)
-            except CaptureError as error:
-                self._progress.note(f"the best placed executable is of no use: {error}")
-                found = best([each for each in self.record if each.step.kind != Kind.PLACED])
-                assert found is not None
-        return self._complete(self._with_options(found), found)
+        if found.step.kind != Kind.PLACED:
+            return self._complete(self._with_options(found), found)
+        try:
+            return self._complete(self._with_executable(found), found)
+        except CaptureError as error:
+            self._progress.note(f"the best placed executable is of no use: {error}")
+            self.record = [
+                dataclasses.replace(each, cycles=None, error=str(error))
+                if each.step.kind == Kind.PLACED and each.measures
+                else each
+                for each in self.record
+            ]
+        self._confirm()  # the best options may have been compiled in phases only
+        return self._verified()
 
     def _with_executable(self, found: Outcome) -> Verified:
         """Keeps a placed executable; raises CaptureError if it is not one of this function."""

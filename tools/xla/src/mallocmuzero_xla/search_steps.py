@@ -121,6 +121,16 @@ class Costs:
         return self.compile if self.whole is None else self.whole
 
 
+def costs_at_once(outcomes: Sequence[Outcome], seconds: float) -> list[Outcome]:
+    """Divides the `seconds` that steps at once took among them: they shared the cores.
+
+    An outcome that was stored by an earlier search keeps the share that it would have.
+    """
+    total = sum(each.seconds for each in outcomes)
+    share = max(1 / len(outcomes), min(1.0, seconds / total)) if total > 0 else 1.0
+    return [dataclasses.replace(each, seconds=share * each.seconds) for each in outcomes]
+
+
 def described(record: Sequence[Outcome]) -> list[dict[str, Any]]:
     """Returns the steps for a report, in order; see Verified.tried."""
     steps, so_far = [], math.inf
