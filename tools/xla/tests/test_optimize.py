@@ -221,6 +221,21 @@ def test_mapping_that_cannot_be_kept_leaves_the_options(
     assert (result.compiler_options, result.mapping) == (OPTIONS, None)
 
 
+@pytest.mark.parametrize(
+    "error", [OSError(errno.ENOSPC, "No space left on device"), UsageError("not a captured text")]
+)
+def test_texts_that_are_gone_leave_the_options(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def identities(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("mallocmuzero_xla.step_runner.StepRunner._identities", identities)
+    result = run()
+    assert result.compiler_options == OPTIONS
+    assert result.artefact.found["identities"] == {}
+
+
 def test_error_of_a_search_begins_a_line_of_its_own(
     world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -314,7 +314,7 @@ class JointSearch:
             return self._complete(self._with_options(found), found)
         try:
             return self._complete(self._with_executable(found), found)
-        except CaptureError as error:
+        except (CaptureError, OSError) as error:
             self._progress.note(f"the best placed executable is of no use: {error}")
             self.record = [
                 dataclasses.replace(each, cycles=None, error=str(error))

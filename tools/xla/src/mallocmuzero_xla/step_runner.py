@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
 import time
@@ -215,10 +216,15 @@ class StepRunner:
         raise CaptureError("nothing of it fits this program")
 
     def identities_in(self, candidate: Candidate, options: Mapping[str, str]) -> dict[str, str]:
-        """Returns what the instructions are that the overrides in `options` name."""
+        """Returns what the instructions are that the overrides in `options` name.
+
+        Only a later search needs it, so what cannot be read or written ends nothing.
+        """
         texts = (options.get(option, "") for option in (TENSOR_OVERRIDES, SORT_OVERRIDES))
         names = [name for text in texts for name in names_in(text)]
-        known = self._identities(candidate) if names else {}
+        known: dict[str, str] = {}
+        with contextlib.suppress(CaptureError, OSError):
+            known = self._identities(candidate) if names else {}
         return {name: known[name] for name in names if name in known}
 
     def _identities(self, candidate: Candidate) -> dict[str, str]:
