@@ -184,6 +184,16 @@ def test_record_that_is_not_json_is_a_usage_error(
         run(tmp_path)
 
 
+def test_flag_with_a_wrong_limit_is_a_usage_error(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = fake_compiler({})
+    monkeypatch.setenv("LIBTPU_INIT_ARGS", "--xla_tpu_scoped_vmem_limit_kib=64M")
+    with pytest.raises(UsageError, match="limit_kib=64M: expected a number of KiB"):
+        run(tmp_path / "out")
+    assert attempts(log) == ["lower"]
+
+
 def test_several_jobs_capture_the_same_set(
     tmp_path: pathlib.Path, fake_compiler: FakeCompiler
 ) -> None:

@@ -70,11 +70,10 @@ class Subject:
             try:
                 if self._lower_job:
                     worker.run(self._lower_job, limits.timeout)
+                self.store.begin(LoweredProgram.read(self.lowered_path))
             except CaptureError as error:
                 self.error = error
                 raise
-            program = LoweredProgram.read(self.lowered_path)
-            self.store.begin(program)
             self._ready = True
 
 
