@@ -92,17 +92,22 @@ class Runner:
         }
 
     def stop(self) -> None:
-        """Ends the running processes as Ctrl-C does, and after a minute by force."""
+        """Ends the running processes as Ctrl-C does; after a minute, or another one, by force."""
         with self._lock:
             self._stopped = True
         end = time.monotonic() + _END_SECONDS
-        for number in (signal.SIGINT, signal.SIGKILL):
-            with self._lock:
-                for process in self._running:
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(process, number)
+        self._signal(signal.SIGINT)
+        try:
             while self._busy() and time.monotonic() < end:
                 time.sleep(0.1)
+        finally:
+            self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        with self._lock:
+            for process in self._running:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, number)
 
     def _busy(self) -> bool:
         with self._lock:

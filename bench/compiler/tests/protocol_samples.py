@@ -54,18 +54,20 @@ def record(**fields: Any) -> dict[str, Any]:
 
 
 # Reads a job as protocol_child.py does, adds it to a log, and follows the plan of its program. The
-# plan "fails" ends with a line of errors. "hangs" waits for Ctrl-C. "silent" ends without an
-# outcome. "works" lets another process work for 0.3 s.
+# plan "fails" ends with a line of errors. "hangs" waits for Ctrl-C, and "deaf" hangs all the same.
+# "silent" ends without an outcome. "works" lets another process work for 0.3 s.
 _CHILD = """
-import json, os, pathlib, subprocess, sys, time
+import json, os, pathlib, signal, subprocess, sys, time
 folder, output = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 job = json.load(sys.stdin)
 job["environment"] = dict(os.environ)
-with (folder / "log").open("a") as log:
-    log.write(json.dumps(job) + chr(10))
 plans = folder / "plans.json"
 plan = json.loads(plans.read_text()).get(job["program"]) if plans.exists() else None
-if plan == "hangs":
+if plan == "deaf":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+with (folder / "log").open("a") as log:
+    log.write(json.dumps(job) + chr(10))
+if plan in ("hangs", "deaf"):
     try:
         time.sleep(600)
     except KeyboardInterrupt:

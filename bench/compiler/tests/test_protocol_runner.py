@@ -206,6 +206,28 @@ def test_a_run_ends_with_a_killed_command(tmp_path: pathlib.Path) -> None:
     assert ended
 
 
+def test_another_interrupt_ends_a_run_by_force(
+    runner: Runner, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan(tmp_path, p="deaf")
+    os.mkfifo(tmp_path / "log")
+    records: list[Record] = []
+    thread = threading.Thread(
+        target=do_all, args=([run_of()], [CORES], runner, lambda _, record: records.append(record))
+    )
+    thread.start()
+    assert (tmp_path / "log").read_text(encoding="utf-8")  # the process is deaf now
+
+    def interrupted(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("protocol_runner.time.sleep", interrupted)
+        runner.stop()
+    thread.join(30.0)
+    assert (thread.is_alive(), records) == (False, [])
+
+
 def test_workers_share_the_runs(runner: Runner, tmp_path: pathlib.Path) -> None:
     runs = [run_of(seed=seed) for seed in range(4)]
     taken: list[int] = []
