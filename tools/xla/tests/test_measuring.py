@@ -16,6 +16,7 @@ import numpy as np  # noqa: E402
 from cpu_artefacts import artefact_of, inputs, make_cpu_a_chip, step  # noqa: E402
 
 from mallocmuzero_xla import cli, measuring  # noqa: E402
+from mallocmuzero_xla.artefact import load_artefact  # noqa: E402
 from mallocmuzero_xla.errors import UsageError  # noqa: E402
 from mallocmuzero_xla.measure_cli import filled  # noqa: E402
 from mallocmuzero_xla.measuring import Measured, measure  # noqa: E402
@@ -208,6 +209,11 @@ def test_command_fills_shapes_and_writes_times(
     line = ["measure", str(tmp_path / "a.json"), f"{model}:build", "--rounds", "5"]
     assert cli.main([*line, "--output", str(output)]) == 1  # an artefact of another step
     assert "nothing was compared" in capsys.readouterr().err
+    assert cli.main([*line, "--output", str(output)]) == 1  # over the earlier times
+    capsys.readouterr()
+    assert cli.main([*line, "--output", str(tmp_path / "a.json")]) == 2
+    assert "a.json: a file of something else is there" in capsys.readouterr().err
+    assert load_artefact(tmp_path / "a.json").compiler_options
     assert len(json.loads(output.read_text(encoding="utf-8"))["default_seconds"]) == 5
 
 

@@ -63,7 +63,7 @@ def add_measure(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 def _run_measure(arguments: argparse.Namespace) -> int:
     if arguments.output is not None:
-        check_output(arguments.output)
+        _check_output(arguments.output)
     _check_artefact(arguments.artefact)
     built = build_function(arguments.function)
     require_jit_options(built.jit_options, measure)
@@ -87,6 +87,22 @@ def _run_measure(arguments: argparse.Namespace) -> int:
     else:
         print(f"mallocmuzero-xla: {measured.summary()}", file=sys.stderr)
     return 0 if measured.used else 1
+
+
+def _check_output(path: pathlib.Path) -> None:
+    """Raises UsageError if times must not be written to `path`, which may be the artefact."""
+    check_output(path)
+    if not path.is_file() or not path.stat().st_size:
+        return
+    try:
+        known = "default_seconds" in json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError):
+        known = False
+    if not known:
+        raise UsageError(
+            f"--output {path}: a file of something else is there; expected a new name, or a file "
+            f"of times"
+        )
 
 
 def _check_artefact(path: pathlib.Path) -> None:
