@@ -118,11 +118,18 @@ def test_shell_says_what_is_wrong_before_the_search(
     assert fake.calls() == []
 
 
+@pytest.mark.parametrize("name", ["notes.json", "notes"])  # the file, or that of its artefact
 def test_shell_writes_over_no_file_of_another_kind(
-    fake: FakeSearch, model: str, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+    fake: FakeSearch,
+    model: str,
+    tmp_path: pathlib.Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
 ) -> None:
-    output = tmp_path / "notes.txt"
-    output.write_text("mine", encoding="utf-8")
-    assert cli.main(["place", model, "--chip", "tpu_v6e", "--output", str(output)]) == 2
-    assert "a file of something else is there" in capsys.readouterr().err
-    assert output.read_text(encoding="utf-8") == "mine"
+    notes = tmp_path / "notes.json"
+    notes.write_text("mine", encoding="utf-8")
+    output = ["--output", str(tmp_path / name)]
+    assert cli.main(["place", model, "--chip", "tpu_v6e", *output]) == 2
+    assert "notes.json: a file of something else is there" in capsys.readouterr().err
+    assert notes.read_text(encoding="utf-8") == "mine"
+    assert fake.calls() == []

@@ -260,9 +260,14 @@ def _check_output(path: pathlib.Path, placed: bool) -> None:
         if path.suffix != SUFFIX:
             raise UsageError(f"--placed: expected an --output that ends in {SUFFIX}, not {path}")
         check_placed_output(executable_beside(path))
-    if path.suffix != SUFFIX:
+    if path.suffix == SUFFIX:
+        check_artefact_output(path)
+    else:
         check_options_output(path)
-        return
+
+
+def check_artefact_output(path: pathlib.Path) -> None:
+    """Raises UsageError if an artefact must not be written to `path`; call it before the search."""
     check_output(path)
     if path.is_file():
         try:

@@ -8,6 +8,7 @@ import pathlib
 import sys
 from typing import Any
 
+from mallocmuzero_xla.artefact import SUFFIX
 from mallocmuzero_xla.budget import parse_duration
 from mallocmuzero_xla.builders import build_function
 from mallocmuzero_xla.command import (
@@ -19,7 +20,7 @@ from mallocmuzero_xla.command import (
     require_jit_options,
     whole_number,
 )
-from mallocmuzero_xla.loop_cli import Commands, add_budget
+from mallocmuzero_xla.loop_cli import Commands, add_budget, check_artefact_output
 from mallocmuzero_xla.options_file import check_output
 from mallocmuzero_xla.placed_file import check_placed_output
 from mallocmuzero_xla.placing import place
@@ -68,6 +69,7 @@ def _run_place(arguments: argparse.Namespace) -> int:
     # Check the output before minutes of searching.
     check_output(arguments.output)
     check_placed_output(arguments.output)
+    check_artefact_output(arguments.output.with_name(arguments.output.name + SUFFIX))
     parse_duration(arguments.budget)
     built = build_function(arguments.function)
     require_jit_options(built.jit_options, place)
