@@ -236,6 +236,12 @@ def test_texts_that_are_gone_leave_the_options(
     assert result.artefact.found["identities"] == {}
 
 
+def test_listener_hears_of_each_compile_of_a_capture(world: World) -> None:
+    lines: list[str] = []
+    run(samples=1, on_progress=lines.append)
+    assert {"step all_hbm", "step default", "step sample_0"} <= set(lines)
+
+
 def test_error_of_a_search_begins_a_line_of_its_own(
     world: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

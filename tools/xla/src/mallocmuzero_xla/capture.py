@@ -130,10 +130,17 @@ def lower_job(
 
 
 def run_capture(
-    subject: Subject, variants: list[Variant], limits: Limits, quiet: bool = False
+    subject: Subject,
+    variants: list[Variant],
+    limits: Limits,
+    quiet: bool = False,
+    listener: Callable[[str], None] | None = None,
 ) -> Captured:
-    """Captures `variants` of one program; raises CaptureError if a required one failed."""
-    report = Progress(len(variants), quiet)
+    """Captures `variants` of one program; raises CaptureError if a required one failed.
+
+    `quiet` and `listener` are those of Progress.
+    """
+    report = Progress(len(variants), quiet, listener)
     try:
         run_tasks([Task(subject, variant) for variant in variants], limits, report)
     finally:

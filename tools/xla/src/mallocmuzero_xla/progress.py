@@ -24,9 +24,13 @@ def _can_redraw() -> bool:
 class Progress:
     """Counts finished steps. Any thread may call `report`."""
 
-    def __init__(self, total: int, quiet: bool = False) -> None:
+    def __init__(
+        self, total: int, quiet: bool = False, listener: Callable[[str], None] | None = None
+    ) -> None:
+        """`quiet` shows nothing; `listener` gets the line of each step all the same."""
         self._total = total
         self._quiet = quiet
+        self._listener = listener
         self._done = 0
         self._started = time.monotonic()
         self._lock = threading.Lock()
@@ -38,6 +42,8 @@ class Progress:
         line = f"{what}: {problem}" if problem else what
         with self._lock:
             self._done += 1
+            if self._listener is not None:
+                self._listener(line)
             if self._bar is not None:
                 if problem:
                     self._bar.write(line, file=sys.stderr)
@@ -66,15 +72,15 @@ class LoopProgress:
     def __init__(self, quiet: bool = False, listener: Callable[[str], None] | None = None) -> None:
         """`quiet` shows nothing; `listener` gets every line all the same."""
         self.quiet = quiet
-        self._listener = listener
+        self.listener = listener
         self._told = time.monotonic()
         self._live = _can_redraw() and not quiet
         self._shown = ""
 
     def status(self, line: str) -> None:
         """Shows the state of the search; outside a terminal only at intervals."""
-        if self._listener is not None:
-            self._listener(line)
+        if self.listener is not None:
+            self.listener(line)
         if self._live:
             print(f"\r{line:{len(self._shown)}}", end="", file=sys.stderr, flush=True)
             self._shown = line
@@ -84,8 +90,8 @@ class LoopProgress:
     def note(self, line: str) -> None:
         """Shows a line that stays, and logs it at level INFO."""
         _LOG.info("%s", line)
-        if self._listener is not None:
-            self._listener(line)
+        if self.listener is not None:
+            self.listener(line)
         self._show(line)
 
     def _show(self, line: str) -> None:

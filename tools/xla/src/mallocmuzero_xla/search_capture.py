@@ -74,7 +74,8 @@ def _capture_required(subject: Subject, required: Sequence[Variant], resources: 
     # Another attempt would make the same compile again, and the compiler is deterministic.
     limits = Limits(timeout=timeout, retries=0, jobs=compiles_at_once())
     try:
-        run_capture(subject, list(required), limits, resources.progress.quiet)
+        shown = resources.progress
+        run_capture(subject, list(required), limits, shown.quiet, shown.listener)
     except CaptureError as error:
         reason = store.failures.get(ALL_HBM)
         if reason is None:
@@ -91,7 +92,8 @@ def _capture_samples(subject: Subject, variants: Sequence[Variant], resources: R
     required = [item for item in variants if item.required]
     samples = [item for item in variants if not item.required]
     limits = Limits(_timeout(compile_seconds, left), retries=1, jobs=compiles_at_once())
-    run_capture(subject, required + samples[:count], limits, resources.progress.quiet)
+    shown = resources.progress
+    run_capture(subject, required + samples[:count], limits, shown.quiet, shown.listener)
 
 
 def _timeout(compile_seconds: float, left: float) -> float:
