@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import json
 import pathlib
 import sys
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import FakeCompiler
+from conftest import VERSIONS, FakeCompiler
 
-from mallocmuzero_xla.capture import Captured, capture, capture_reference
+from mallocmuzero_xla.capture import Captured, capture, capture_reference, run_capture
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.runner import Limits
+from mallocmuzero_xla.progress import Progress
+from mallocmuzero_xla.runner import Limits, Subject
+from mallocmuzero_xla.store import CaptureStore
+from mallocmuzero_xla.variants import standard_variants
+from mallocmuzero_xla.worker import WorkerClosedError, Workers
 
 
 def run(folder: pathlib.Path, samples: int = 1, **limits: Any) -> Captured:
@@ -201,6 +207,45 @@ def test_several_jobs_capture_the_same_set(
     captured = run(tmp_path / "out", samples=4, jobs=3)
     assert len(captured.hlo) == 6
     assert attempts(log).count("lower") == 1
+
+
+class Hanging:
+    """A worker whose compiles end when it is closed."""
+
+    started, closed = threading.Event(), threading.Event()
+
+    def run(self, job: dict[str, Any], timeout: float) -> float:
+        self.started.set()
+        self.closed.wait()
+        raise WorkerClosedError
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def test_captures_end_when_their_processes_are_closed(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As after Ctrl-C, when the search that waits for the capture has ended.
+    monkeypatch.setattr("mallocmuzero_xla.runner.Worker", Hanging)
+    monkeypatch.setattr("mallocmuzero_xla.store.compiler_versions", lambda: VERSIONS)
+    lowered = tmp_path / "lowered.json"
+    LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "1" * 64).write(lowered)
+    chip, workers = CHIPS["tpu_v4i"], Workers()
+    subject = Subject(CaptureStore(tmp_path / "texts", "f", chip), chip, lowered)
+
+    def run_all() -> None:
+        run_capture(subject, standard_variants(1), Limits(), Progress(3, quiet=True), workers)
+
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        running = pool.submit(run_all)
+        assert Hanging.started.wait(30.0)
+        workers.close()
+        with pytest.raises(WorkerClosedError):
+            running.result(30.0)
+    Hanging.closed.clear()
+    with pytest.raises(WorkerClosedError):
+        run_all()  # nothing begins any more
 
 
 def test_output_that_is_a_file_is_a_usage_error(

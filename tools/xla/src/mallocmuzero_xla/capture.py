@@ -18,6 +18,7 @@ from mallocmuzero_xla.progress import Progress
 from mallocmuzero_xla.runner import Limits, Subject, Task, run_tasks
 from mallocmuzero_xla.store import CaptureStore
 from mallocmuzero_xla.variants import Variant, standard_variants
+from mallocmuzero_xla.worker import Workers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +101,8 @@ def capture(
         store = CaptureStore(folder, name or program.function, target)
         store.check_owner()
         subject = Subject(store, target, lowered_path)
-        return run_capture(subject, variants, limits, quiet=not progress)
+        report = Progress(len(variants), quiet=not progress)
+        return run_capture(subject, variants, limits, report)
 
 
 def capture_reference(
@@ -133,16 +135,16 @@ def run_capture(
     subject: Subject,
     variants: list[Variant],
     limits: Limits,
-    quiet: bool = False,
-    listener: Callable[[str], None] | None = None,
+    report: Progress | None = None,
+    workers: Workers | None = None,
 ) -> Captured:
     """Captures `variants` of one program; raises CaptureError if a required one failed.
 
-    `quiet` and `listener` are those of Progress.
+    `report` is of the variants and is closed; `workers` is as for run_tasks.
     """
-    report = Progress(len(variants), quiet, listener)
+    report = report or Progress(len(variants))
     try:
-        run_tasks([Task(subject, variant) for variant in variants], limits, report)
+        run_tasks([Task(subject, variant) for variant in variants], limits, report, workers)
     finally:
         report.close()
     if subject.error:

@@ -18,7 +18,7 @@ from mallocmuzero_xla.phased_worker import PhasedWorker
 from mallocmuzero_xla.progress import Progress
 from mallocmuzero_xla.store import CaptureStore
 from mallocmuzero_xla.variants import Variant
-from mallocmuzero_xla.worker import Worker, WorkerClosedError
+from mallocmuzero_xla.worker import Worker, Workers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,8 +85,14 @@ class Task:
     variant: Variant
 
 
-def run_tasks(tasks: Iterable[Task], limits: Limits, progress: Progress) -> None:
-    """Runs the tasks in order, `limits.jobs` at a time; the tasks' stores record failures."""
+def run_tasks(
+    tasks: Iterable[Task], limits: Limits, progress: Progress, workers: Workers | None = None
+) -> None:
+    """Runs the tasks in order, `limits.jobs` at a time; the tasks' stores record failures.
+
+    The compile processes are added to `workers`. If another thread closes these, it raises
+    WorkerClosedError.
+    """
     if limits.jobs < 1:
         raise UsageError(f"jobs is {limits.jobs}: expected 1 or more")
     if limits.retries < 0:
@@ -101,17 +107,18 @@ def run_tasks(tasks: Iterable[Task], limits: Limits, progress: Progress) -> None
     # The caller shows the error of a single program. With several programs each error is shown
     # here.
     tell = len(subjects) > 1
-    workers = [PhasedWorker() if limits.in_phases else Worker() for _ in range(limits.jobs)]
+    ours = [PhasedWorker() if limits.in_phases else Worker() for _ in range(limits.jobs)]
+    if workers is not None:
+        for worker in ours:
+            workers.add(worker)
     with concurrent.futures.ThreadPoolExecutor(limits.jobs) as pool:
-        futures = [
-            pool.submit(_work, waiting, worker, limits, progress, tell) for worker in workers
-        ]
+        futures = [pool.submit(_work, waiting, worker, limits, progress, tell) for worker in ours]
         try:
             for future in concurrent.futures.as_completed(futures):
                 future.result()
         finally:
             # After an error or Ctrl-C the other threads may still compile.
-            for worker in workers:
+            for worker in ours:
                 worker.close()
 
 
@@ -123,7 +130,7 @@ def _work(
     tell: bool,
 ) -> None:
     """Runs tasks until none is left; `tell` says whether to report failed lowerings."""
-    with contextlib.suppress(queue.Empty, WorkerClosedError):
+    with contextlib.suppress(queue.Empty):
         while True:
             task = waiting.get_nowait()
             subject, name = task.subject, task.subject.store.name

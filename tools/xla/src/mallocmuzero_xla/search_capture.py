@@ -14,12 +14,13 @@ from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.planning import sample_seconds
-from mallocmuzero_xla.progress import LoopProgress
+from mallocmuzero_xla.progress import LoopProgress, Progress
 from mallocmuzero_xla.runner import Limits, Subject
 from mallocmuzero_xla.saved_capture import SavedCapture, open_capture
 from mallocmuzero_xla.store import CaptureStore, folder_of
 from mallocmuzero_xla.trial_compiler import compiles_at_once
 from mallocmuzero_xla.variants import ALL_HBM, DEFAULT, Variant
+from mallocmuzero_xla.worker import Workers
 
 _DEFAULT = Variant(DEFAULT)
 
@@ -38,6 +39,7 @@ class Resources:
         binary: prices texts and searches for mappings.
         budget: of the whole search.
         progress: shows what happens.
+        workers: the compile processes of captures.
     """
 
     chip: Chip
@@ -45,6 +47,12 @@ class Resources:
     binary: Binary
     budget: Budget
     progress: LoopProgress
+    workers: Workers = dataclasses.field(default_factory=Workers)
+
+    def capture(self, subject: Subject, variants: Sequence[Variant], limits: Limits) -> None:
+        """Makes compiles of a program; raises as run_capture."""
+        shown = Progress(len(variants), self.progress.quiet, self.progress.listener)
+        run_capture(subject, list(variants), limits, shown, self.workers)
 
 
 def capture_for_search(
@@ -74,8 +82,7 @@ def _capture_required(subject: Subject, required: Sequence[Variant], resources: 
     # Another attempt would make the same compile again, and the compiler is deterministic.
     limits = Limits(timeout=timeout, retries=0, jobs=compiles_at_once())
     try:
-        shown = resources.progress
-        run_capture(subject, list(required), limits, shown.quiet, shown.listener)
+        resources.capture(subject, required, limits)
     except CaptureError as error:
         reason = store.failures.get(ALL_HBM)
         if reason is None:
@@ -92,8 +99,7 @@ def _capture_samples(subject: Subject, variants: Sequence[Variant], resources: R
     required = [item for item in variants if item.required]
     samples = [item for item in variants if not item.required]
     limits = Limits(_timeout(compile_seconds, left), retries=1, jobs=compiles_at_once())
-    shown = resources.progress
-    run_capture(subject, required + samples[:count], limits, shown.quiet, shown.listener)
+    resources.capture(subject, required + samples[:count], limits)
 
 
 def _timeout(compile_seconds: float, left: float) -> float:

@@ -124,6 +124,7 @@ class StepRunner:
 
     def close(self) -> None:
         """Ends the compile processes and running searches."""
+        self._resources.workers.close()
         self._phases.close()
         self.compiler.close()
         for overrides in self.rounds.values():

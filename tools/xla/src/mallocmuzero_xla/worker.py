@@ -169,6 +169,31 @@ class Worker:
         return " ".join(" ".join(fatal[:1] or lines[-1:]).split())[:500] or "no message"
 
 
+class Workers:
+    """Workers that end together. Any thread may call the methods."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # guards what follows
+        self._workers: list[Worker] = []
+        self._closed = False
+
+    def add(self, worker: Worker) -> None:
+        """Adds a worker; after `close` it is closed at once."""
+        with self._lock:
+            self._workers.append(worker)
+            closed = self._closed
+        if closed:
+            worker.close()
+
+    def close(self) -> None:
+        """Ends the processes of all workers for good."""
+        with self._lock:
+            self._closed = True
+            workers = list(self._workers)
+        for worker in workers:
+            worker.close()
+
+
 def _exchange(process: subprocess.Popen[bytes], request: bytes, timeout: float) -> bytes:
     """Sends `request` and returns one line, or b"" if the process ended before a whole line."""
     assert process.stdin is not None
