@@ -70,7 +70,7 @@ std::string UnexpectedWord(const CLI::App& app, const CLI::ParseError& error) {
 
 // The text of an error, in the words of other errors of flags.
 std::string TextOf(const CLI::ParseError& error) {
-  const std::string text = error.what();
+  std::string text = error.what();
   if (error.get_name() != "ArgumentMismatch") return text;
   const std::vector<std::string> repeated =
       absl::StrSplit(text, ": At Most 1 required but received ");

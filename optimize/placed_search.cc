@@ -101,7 +101,7 @@ class PlacedSearch {
     const v1::CompiledProgram& all_hbm = compiled->front();
     const v1::CompiledProgram& by_default = compiled->back();
     absl::Status all_hbm_status = CompileStatus(all_hbm);
-    const absl::Status default_status = CompileStatus(by_default);
+    absl::Status default_status = CompileStatus(by_default);
     if (!all_hbm_status.ok() && !default_status.ok()) return all_hbm_status;
     if (absl::IsCancelled(default_status)) return default_status;
     std::string default_path;
