@@ -1,8 +1,9 @@
 """Draws the picture of docs/architecture.md: python3 docs/architecture/make_figure.py.
 
 Each C++ folder of the document's table is a box. It stands one floor above the highest folder that
-it includes; within a floor the boxes have the order of the table. An arrow is left out if a path of
-other arrows leads to the same folder.
+it includes; within a floor the boxes have the order of the table. A floor has several lines if its
+boxes do not fit beside each other. An arrow is left out if a path of other arrows leads to the same
+folder.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ sys.path += [str(HERE.parent / "mallocgame"), str(HERE.parents[1] / "tests" / "a
 from figure import BLUE, FREE, GREEN, INK, KEEP, MUTED, OCHRE, PLAIN, Paint, Point, Svg  # noqa: E402
 from rooms import DOCUMENT, Rooms, is_test_support, read_table  # noqa: E402
 
-_WIDTH, _MARGIN, _FLOOR, _HEIGHT = 1180, 16, 78, 30
+_WIDTH, _MARGIN, _FLOOR, _LINE, _HEIGHT = 1180, 16, 78, 46, 30
+_LEAST_GAP = 24  # between two boxes
 
 _SIMULATOR: Paint = ("#e3eefb", BLUE)
 _LEARNING: Paint = ("#fdf0d5", OCHRE)
@@ -75,22 +77,53 @@ def floor_of(rooms: Rooms, room: str) -> int:
     return 1 + max((floor_of(rooms, name) for name in rooms[room]), default=-1)
 
 
+def width_of(room: str) -> float:
+    """Returns the width of a room's box."""
+    return 8.0 * len(room) + 22
+
+
+def gap_of(line: list[str]) -> float:
+    """Returns the space between two boxes of a line."""
+    return (_WIDTH - 2 * _MARGIN - sum(map(width_of, line))) / (len(line) + 1)
+
+
+def lines_of(rooms: list[str]) -> list[list[str]]:
+    """Divides the rooms of a floor into as few lines as have room for their boxes."""
+    count = 1
+    while True:
+        lines = [rooms[first::count] for first in range(count)]
+        if min(map(gap_of, lines)) >= _LEAST_GAP:
+            return lines
+        count += 1
+
+
+def places_of(line: list[str], y: float) -> dict[str, tuple[Point, float]]:
+    """Returns the corner and the width of each box of a line, which begins at the height `y`."""
+    places: dict[str, tuple[Point, float]] = {}
+    gap = gap_of(line)
+    x = _MARGIN + gap
+    for room in line:
+        places[room] = ((x, y), width_of(room))
+        x += width_of(room) + gap
+    return places
+
+
 def draw() -> Svg:
     """Draws all rooms and arrows."""
     rooms = read_rooms()
     floors: dict[int, list[str]] = {}
     for room in rooms:
         floors.setdefault(floor_of(rooms, room), []).append(room)
-    height = _FLOOR * len(floors) + 2 * _MARGIN + 20
-    svg = Svg(_WIDTH, height, "The folders of the project and what they include")
     places: dict[str, tuple[Point, float]] = {}
-    for floor, names in floors.items():
-        widths = [8.0 * len(name) + 22 for name in names]
-        gap = (_WIDTH - 2 * _MARGIN - sum(widths)) / (len(names) + 1)
-        x = _MARGIN + gap
-        for name, width in zip(names, widths, strict=True):
-            places[name] = ((x, _MARGIN + _FLOOR * (len(floors) - 1 - floor)), width)
-            x += width + gap
+    y = float(_MARGIN)
+    for floor in sorted(floors, reverse=True):
+        lines = lines_of(floors[floor])
+        for line in lines:
+            places.update(places_of(line, y))
+            y += _LINE
+        y += _FLOOR - _LINE
+    height = y + _MARGIN + 20
+    svg = Svg(_WIDTH, height, "The folders of the project and what they include")
     for room in rooms:
         for name in sorted(direct(rooms, room)):
             (x0, y0), w0 = places[room]
