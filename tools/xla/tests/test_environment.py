@@ -80,5 +80,7 @@ def test_a_package_without_a_version_is_a_usage_error(monkeypatch: pytest.Monkey
         return "1"
 
     monkeypatch.setattr(importlib.metadata, "version", version)
-    with pytest.raises(MissingCompilerError, match=r"libtpu is not installed .*`pip install libtpu`"):
+    with pytest.raises(
+        MissingCompilerError, match=r"libtpu is not installed .*`pip install libtpu`"
+    ):
         environment.compiler_versions()
