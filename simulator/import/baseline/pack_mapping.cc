@@ -1,9 +1,9 @@
 #include "simulator/import/baseline/pack_mapping.h"
 
 #include <cstdint>
-#include <numeric>
 #include <vector>
 
+#include "base/union_find.h"
 #include "simulator/import/baseline/pack.h"
 
 namespace mallocmuzero {
@@ -31,23 +31,17 @@ void AddBlocks(const v1::Interval& interval, int64_t bytes, int32_t group,
 }  // namespace
 
 absl::flat_hash_map<int32_t, int32_t> CarriedBuffers(const v1::Program& program) {
-  std::vector<int32_t> parent(program.buffers_size());
-  std::iota(parent.begin(), parent.end(), 0);
-  const auto find = [&](uint32_t buffer) {
-    int32_t b = buffer;
-    while (parent[b] != b) b = parent[b] = parent[parent[b]];
-    return b;
-  };
+  UnionFind sets(program.buffers_size());
   absl::flat_hash_map<int32_t, int32_t> carried;
   for (const v1::CarriedGroup& group : program.carried_groups()) {
     for (uint32_t member : {group.initial_buffer(), group.parameter_buffer(), group.root_buffer(),
                             group.result_buffer()}) {
-      parent[find(member)] = find(group.initial_buffer());
+      sets.Union(group.initial_buffer(), member);
       carried[member] = 0;
     }
   }
   for (auto& [buffer, representative] : carried) {
-    representative = find(buffer);
+    representative = sets.Find(buffer);
   }
   return carried;
 }
