@@ -1,6 +1,5 @@
 #include "env/solvers/relaxed_plans.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <utility>

@@ -1,6 +1,5 @@
 #include "env/solvers/relaxed_plans.h"
 
-#include <algorithm>
 #include <random>
 #include <vector>
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "env/game.h"
-#include "env/keep_value.h"
+#include "simulator/core/savings.h"
 
 namespace mallocmuzero {
 namespace {
