@@ -23,7 +23,12 @@ from mallocmuzero_xla.command import (
 )
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.optimize import executable_beside, optimize
-from mallocmuzero_xla.options_file import check_options_output, check_output, write_options
+from mallocmuzero_xla.options_file import (
+    check_options_output,
+    check_output,
+    other_file_error,
+    write_options,
+)
 from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.placed_file import check_placed_output
 from mallocmuzero_xla.progress import LoopProgress
@@ -273,10 +278,7 @@ def check_artefact_output(path: pathlib.Path) -> None:
         try:
             load_artefact(path)
         except UsageError as error:
-            raise UsageError(
-                f"--output {path}: a file of something else is there ({error}); expected a new "
-                f"name, or an artefact"
-            ) from error
+            raise other_file_error(path, "an artefact", str(error)) from error
 
 
 def _report(

@@ -23,7 +23,7 @@ from mallocmuzero_xla.command import (
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 from mallocmuzero_xla.lowering import compile_only_sharding
 from mallocmuzero_xla.measuring import measure
-from mallocmuzero_xla.options_file import check_output
+from mallocmuzero_xla.options_file import check_output, other_file_error
 
 
 def add_measure(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -99,10 +99,7 @@ def _check_output(path: pathlib.Path) -> None:
     except (OSError, ValueError, TypeError):
         known = False
     if not known:
-        raise UsageError(
-            f"--output {path}: a file of something else is there; expected a new name, or a file "
-            f"of times"
-        )
+        raise other_file_error(path, "a file of times")
 
 
 def _check_artefact(path: pathlib.Path) -> None:

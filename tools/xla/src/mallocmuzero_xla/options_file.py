@@ -53,10 +53,7 @@ def check_options_output(path: pathlib.Path) -> None:
         try:
             read_options(path)
         except UsageError as error:
-            raise UsageError(
-                f"--output {path}: a file of something else is there; expected a new name, or a "
-                f"file of compiler options"
-            ) from error
+            raise other_file_error(path, "a file of compiler options") from error
 
 
 def check_output(path: pathlib.Path) -> None:
@@ -67,6 +64,14 @@ def check_output(path: pathlib.Path) -> None:
         check_folder(behind_links(path).parent, path)
     elif not os.access(path, os.W_OK):
         raise UsageError(f"--output {path}: cannot be written")
+
+
+def other_file_error(path: pathlib.Path, expected: str, found: str = "") -> UsageError:
+    """Returns the error of an output at which there is a file of another kind than `expected`."""
+    return UsageError(
+        f"--output {path}: a file of something else is there{found and f' ({found})'}; expected a "
+        f"new name, or {expected}"
+    )
 
 
 def check_folder(folder: pathlib.Path, output: pathlib.Path | None = None) -> None:

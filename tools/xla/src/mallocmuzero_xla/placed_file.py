@@ -17,6 +17,7 @@ import zipfile
 from typing import Any
 
 from mallocmuzero_xla.errors import PlacedError, UsageError
+from mallocmuzero_xla.options_file import other_file_error
 from mallocmuzero_xla.store import takes_bytes_only, write_atomically
 
 _FORMAT = 1
@@ -119,7 +120,4 @@ def check_placed_output(path: pathlib.Path) -> None:
     try:
         PlacedFile.read(path)
     except PlacedError as error:
-        raise UsageError(
-            f"--output {path}: a file of something else is there; expected a new name, or a "
-            f"placed executable"
-        ) from error
+        raise other_file_error(path, "a placed executable") from error
