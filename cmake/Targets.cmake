@@ -103,6 +103,10 @@ if(MALLOCMUZERO_BUILD_TESTS)
     <gmock/gmock.h> <gtest/gtest.h>
     <absl/status/statusor.h> <absl/strings/str_cat.h>
     <google/protobuf/message.h> <google/protobuf/map.h>)
+
+  add_library(mmz_test_main STATIC base/testing/test_main.cc)
+  target_compile_options(mmz_test_main PRIVATE ${MALLOCMUZERO_WARNINGS})
+  target_link_libraries(mmz_test_main PUBLIC GTest::gmock)
 endif()
 
 # Seconds for one test. A sanitizer makes a test up to ten times as slow.
@@ -124,7 +128,7 @@ function(mmz_test name)
   target_compile_definitions(${name} PRIVATE
     MALLOCMUZERO_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
     MALLOCMUZERO_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} GTest::gmock mmz_test_main)
   if(ARG_PRECOMPILE)
     target_precompile_headers(${name} PRIVATE ${ARG_PRECOMPILE})
   else()
