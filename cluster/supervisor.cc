@@ -295,7 +295,11 @@ void Supervisor::NoteEnd(Slot& slot, bool stopping) {
 void Supervisor::StopStage(int stage) {
   const auto signal_all = [&](int signal) {
     for (auto& slot : slots_) {
-      if (slot->process.stage == stage && slot->child != nullptr) slot->child->Signal(signal);
+      if (slot->process.stage != stage || slot->child == nullptr) continue;
+      // A process that leaves the list has got SIGTERM before. A second one would run its handler
+      // again.
+      if (signal == SIGTERM && slot->is_leaving) continue;
+      slot->child->Signal(signal);
     }
   };
   const auto any = [&] {

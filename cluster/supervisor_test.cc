@@ -167,6 +167,20 @@ TEST_F(SupervisorTest, StopsASuspendedProcessThatLeavesTheList) {
   EXPECT_THAT(lines_, ElementsAre("a: stop"));
 }
 
+TEST_F(SupervisorTest, AProcessThatLeavesTheListGetsSigtermOnce) {
+  // All are told to stop while this process still handles that it leaves.
+  Add("a", absl::StrCat("trap 'echo stop; sleep 0.2; exit 0' TERM; ", kReady,
+                        "while :; do sleep 0.05; done"));
+  Add("b", absl::StrCat(kReady, "sleep 100"));
+  int looks = 0;
+  options_.refresh = [&]() -> std::optional<std::vector<SupervisedProcess>> {
+    if (++looks != 2) return std::nullopt;
+    return std::vector<SupervisedProcess>{options_.processes[1]};
+  };
+  EXPECT_TRUE(RunAll().ok());
+  EXPECT_THAT(lines_, ElementsAre("a: stop"));
+}
+
 TEST_F(SupervisorTest, ANewProcessOfTheListCountsFromItsStart) {
   Add("a", absl::StrCat(kReady, "sleep 100"));
   options_.refresh = [&]() -> std::optional<std::vector<SupervisedProcess>> {
