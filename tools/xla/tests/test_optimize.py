@@ -19,6 +19,7 @@ from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.optimize import Optimized, load_options, optimize
 from mallocmuzero_xla.outcome import describe
+from mallocmuzero_xla.store import folder_of
 from mallocmuzero_xla.verified import Verified
 
 MakeWorld = Callable[..., World]
@@ -182,7 +183,8 @@ def test_artefact_of_a_cached_result_has_the_budget_of_its_search(world: World) 
 def test_folders_of_killed_searches_are_removed_after_a_day(
     world: World, cache: pathlib.Path
 ) -> None:
-    captures = cache / "captures" / "tpu_v4i" / ("1" * 64)
+    program = LoweredProgram("step", "v4 lite:1x1", (0,), b"", b"", {}, "1" * 64)
+    captures = folder_of(cache / "captures" / "tpu_v4i", program)
     old, new = captures / "loop-old", captures / "loop-new"
     for folder in (old, new):
         folder.mkdir(parents=True)
@@ -192,12 +194,27 @@ def test_folders_of_killed_searches_are_removed_after_a_day(
     assert (old.exists(), new.exists()) == (False, True)
 
 
-def test_searches_under_other_flags_leave_the_texts_of_each_other(
-    world: World, cache: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+def other_flags(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LIBTPU_INIT_ARGS", "--xla_some_flag=1")
+
+
+def other_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("store", "saved_capture", "options_cache"):
+        monkeypatch.setattr(
+            f"mallocmuzero_xla.{module}.compiler_versions", lambda: {"jax": "0.0.1"}
+        )
+
+
+@pytest.mark.parametrize("change", [other_flags, other_versions])
+def test_searches_of_other_compilers_leave_the_texts_of_each_other(
+    world: World,
+    cache: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[pytest.MonkeyPatch], None],
 ) -> None:
     run(budget="30s")
     (first,) = (cache / "captures").rglob("sample_0.hlo.zst")
-    monkeypatch.setenv("LIBTPU_INIT_ARGS", "--xla_some_flag=1")
+    change(monkeypatch)
     assert not run(budget="30s").from_cache
     texts = set((cache / "captures").rglob("sample_0.hlo.zst"))
     assert first in texts

@@ -23,6 +23,7 @@ from mallocmuzero_xla.scoped_limit import OPTION, fast_memory_bytes, with_option
 from mallocmuzero_xla.search_capture import Resources, capture_for_search
 from mallocmuzero_xla.search_steps import Candidate
 from mallocmuzero_xla.step_runner import StepRunner
+from mallocmuzero_xla.store import folder_of
 from mallocmuzero_xla.variants import standard_variants
 from mallocmuzero_xla.verified import Verified
 
@@ -55,7 +56,8 @@ def limits_tried(cache: pathlib.Path, chip: str = "tpu_v5e") -> set[int]:
         with_options(program(), {OPTION: str(mebibytes * 1024)}).sha256: mebibytes
         for mebibytes in range(1, 128)
     }
-    return {by_sha.get(path.name, 16) for path in (cache / "captures" / chip).iterdir()}
+    folders = (cache / "captures" / chip).iterdir()
+    return {by_sha.get(folder.name.partition("-")[0], 16) for folder in folders}
 
 
 def test_a_better_limit_is_part_of_the_options(make_world: MakeWorld) -> None:
@@ -347,8 +349,8 @@ def test_tensors_get_what_the_limit_leaves(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_capture_says_what_tensors_get(make_world: MakeWorld, cache: pathlib.Path) -> None:
     make_world(promised={"a": 40}, cycles={"a": 1, "limit_24576": -100})
     run()
-    best = with_options(program(), {OPTION: "24576"}).sha256
-    folder = cache / "captures" / "tpu_v5e" / best
+    best = with_options(program(), {OPTION: "24576"})
+    folder = folder_of(cache / "captures" / "tpu_v5e", best)
     record = json.loads((folder / "capture.json").read_text(encoding="utf-8"))
     assert record["fast_memory_bytes"] == 104 << 20
     assert set(record["variants"]) == {"all_hbm", "default", "sample_0"}

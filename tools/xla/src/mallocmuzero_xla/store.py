@@ -49,8 +49,7 @@ class CaptureStore:
             "program": name,
             "chip": chip.name,
             "topology": chip.topology_name,
-            "versions": compiler_versions(),
-            "environment": recorded_settings(),
+            **_compiler(),
         }
         self._known: set[str] = set()  # variants in the file, whole or not, when it was last read
         self._record = self._read_record()
@@ -201,14 +200,15 @@ def say_not_used(problem: str) -> None:
 def folder_of(captures: pathlib.Path, program: LoweredProgram) -> pathlib.Path:
     """Returns the folder of a program's texts in `captures`, a folder of a cache.
 
-    Variables that reach the compiler have a folder of their own: searches with and without a flag
-    may run at once, and would remove the texts of each other.
+    Each compiler has a folder of its own, and so have variables that reach it: searches under two
+    of them may run at once, and would remove the texts of each other.
     """
-    settings = recorded_settings()
-    if not settings:
-        return captures / program.sha256
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(json.dumps(_compiler(), sort_keys=True).encode()).hexdigest()[:16]
     return captures / f"{program.sha256}-{digest}"
+
+
+def _compiler() -> dict[str, Any]:
+    return {"versions": compiler_versions(), "environment": recorded_settings()}
 
 
 def read_text(path: pathlib.Path) -> str:
