@@ -57,7 +57,9 @@ class LearnerClient::Impl {
   LearnerClientFigures figures() const {
     const absl::MutexLock lock(&mutex_);
     LearnerClientFigures figures = figures_;
-    figures.trouble = call_trouble_.empty() ? weights_trouble_ : call_trouble_;
+    for (const std::string* trouble : {&call_trouble_, &weights_trouble_, &candidate_trouble_}) {
+      if (figures.trouble.empty()) figures.trouble = *trouble;
+    }
     return figures;
   }
 
@@ -98,12 +100,15 @@ class LearnerClient::Impl {
   absl::Status Assign();
   void WatchAgainAndAgain();
   void Follow(CheckpointWatch& watch, Backoff& backoff);
+  bool WantsWeights() const;
+  absl::Status TakeWeights(const v1::CheckpointNotice& notice, Backoff& backoff);
   absl::Status FetchWeights(const v1::CheckpointNotice& notice);
   absl::Status FetchCandidate();
   absl::Status Fetch(Thread thread, const std::string& sha256, uint64_t bytes, Partial& partial);
   void SetWatch(CheckpointWatch* watch);
   void NoteCall(const absl::Status& status);
   void NoteWeights(const absl::Status& status);
+  void NoteCandidate(const absl::Status& status);
   void NoteFailure(const absl::Status& status, std::string& trouble)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -130,8 +135,9 @@ class LearnerClient::Impl {
   grpc::ClientContext* running_[2] ABSL_GUARDED_BY(mutex_) = {nullptr, nullptr};
   CheckpointWatch* watch_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the running one
   LearnerClientFigures figures_ ABSL_GUARDED_BY(mutex_);
-  std::string call_trouble_ ABSL_GUARDED_BY(mutex_);     // of the last report or assignment
-  std::string weights_trouble_ ABSL_GUARDED_BY(mutex_);  // of the last transfer of weights
+  std::string call_trouble_ ABSL_GUARDED_BY(mutex_);       // of the last report or assignment
+  std::string weights_trouble_ ABSL_GUARDED_BY(mutex_);    // of the last transfer of weights
+  std::string candidate_trouble_ ABSL_GUARDED_BY(mutex_);  // likewise, while one is wanted
 
   std::thread reporter_;
   std::thread watcher_;
@@ -187,6 +193,12 @@ void LearnerClient::Impl::NoteWeights(const absl::Status& status) {
   const absl::MutexLock lock(&mutex_);
   if (!status.ok()) return NoteFailure(status, weights_trouble_);
   weights_trouble_.clear();
+}
+
+void LearnerClient::Impl::NoteCandidate(const absl::Status& status) {
+  const absl::MutexLock lock(&mutex_);
+  if (!status.ok()) return NoteFailure(status, candidate_trouble_);
+  candidate_trouble_.clear();
 }
 
 void LearnerClient::Impl::ReportAgainAndAgain() {
@@ -271,27 +283,37 @@ void LearnerClient::Impl::Follow(CheckpointWatch& watch, Backoff& backoff) {
       const absl::MutexLock lock(&mutex_);
       figures_.notices += notices - std::exchange(noted, notices);
     }
-    if (const absl::Status status = FetchCandidate(); !status.ok()) return NoteWeights(status);
-    if (!wanted.has_value() || !options_.fetch_weights ||
-        (hooks_.wants_weights && !hooks_.wants_weights())) {
-      continue;
+    // The weights come first: a candidate that cannot be taken must not keep newer weights away.
+    if (wanted.has_value() && WantsWeights()) {
+      if (!TakeWeights(*std::exchange(wanted, std::nullopt), backoff).ok()) return;
     }
-    const absl::Status status = FetchWeights(*wanted);
-    wanted.reset();
-    // The learner has newer weights and no longer this version; the next notice will name them.
-    // Only a repeated failure is noted, because a single one is normal.
-    if (absl::IsNotFound(status)) {
-      if (superseded_++ > 0) {
-        NoteWeights(status);
-        stop_.WaitForNotificationWithTimeout(backoff.Next());
-      }
-      continue;
-    }
-    superseded_ = 0;
-    NoteWeights(status);
+    const absl::Status status = FetchCandidate();
+    NoteCandidate(status);
     if (!status.ok()) return;
-    backoff.Reset();
   }
+}
+
+bool LearnerClient::Impl::WantsWeights() const {
+  return options_.fetch_weights && (!hooks_.wants_weights || hooks_.wants_weights());
+}
+
+// Fetches weights and notes how that has ended. OK if the learner has newer weights and no longer
+// these; the next notice will name them.
+absl::Status LearnerClient::Impl::TakeWeights(const v1::CheckpointNotice& notice,
+                                              Backoff& backoff) {
+  absl::Status status = FetchWeights(notice);
+  if (absl::IsNotFound(status)) {
+    // Only a repeated failure is noted, because a single one is normal.
+    if (superseded_++ > 0) {
+      NoteWeights(status);
+      stop_.WaitForNotificationWithTimeout(backoff.Next());
+    }
+    return absl::OkStatus();
+  }
+  superseded_ = 0;
+  NoteWeights(status);
+  if (status.ok()) backoff.Reset();
+  return status;
 }
 
 absl::Status LearnerClient::Impl::FetchWeights(const v1::CheckpointNotice& notice) {

@@ -57,10 +57,8 @@ class FakeLearner final : public v1::Learner::Service {
                      grpc::ServerWriter<v1::FetchResponse>* writer) override {
     const absl::MutexLock lock(&mutex);
     offsets.push_back(request->offset());
-    if (superseded && request->sha256() == Sha256(weights)) {
-      return {grpc::StatusCode::NOT_FOUND, "superseded"};
-    }
     const bool is_weights = request->sha256() == Sha256(weights);
+    if (superseded && is_weights) return {grpc::StatusCode::NOT_FOUND, "superseded"};
     const std::string& file = is_weights ? weights : program;
     if (Sha256(file) != request->sha256()) return {grpc::StatusCode::NOT_FOUND, "superseded"};
     const std::string rest = file.substr(request->offset());
@@ -145,20 +143,22 @@ struct Brought {
                 [this](const v1::CheckpointNotice& notice, const std::string& bytes) {
                   const absl::MutexLock lock(&mutex);
                   EXPECT_EQ(notice.sha256(), candidate->sha256());
+                  if (refuses_candidate) return absl::ResourceExhaustedError("no memory for two");
                   candidate_weights = bytes;
                   candidate.reset();
                   return absl::OkStatus();
                 }};
   }
 
-  // Makes the client fetch this file as the weights of a candidate.
-  void WantCandidate(const std::string& file) {
+  // Makes the client fetch this file as the weights of a candidate, and refuses them if `refuses`.
+  void WantCandidate(const std::string& file, bool refuses = false) {
     v1::CheckpointNotice notice;
     notice.set_step(7);
     notice.set_sha256(Sha256(file));
     notice.set_bytes(file.size());
     const absl::MutexLock lock(&mutex);
     candidate = notice;
+    refuses_candidate = refuses;
   }
 
   bool AwaitWeights(const std::string& wanted) {
@@ -181,6 +181,7 @@ struct Brought {
   std::vector<uint64_t> steps ABSL_GUARDED_BY(mutex);
   std::string weights ABSL_GUARDED_BY(mutex);
   std::optional<v1::CheckpointNotice> candidate ABSL_GUARDED_BY(mutex);  // that is wanted
+  bool refuses_candidate ABSL_GUARDED_BY(mutex) = false;
   std::string candidate_weights ABSL_GUARDED_BY(mutex);
 };
 
@@ -199,6 +200,13 @@ class LearnerClientTest : public ::testing::Test {
         brought_.Hooks());
   }
 
+  // Replaces the learner's weights.
+  void Publish(uint64_t step) {
+    const absl::MutexLock lock(&learner_.mutex);
+    learner_.step = step;
+    learner_.weights = absl::StrCat("weights of step ", step);
+  }
+
   FakeLearner learner_;
   Brought brought_;
   std::unique_ptr<RpcServer> server_;
@@ -210,10 +218,9 @@ TEST_F(LearnerClientTest, BringsWeightsAndPrograms) {
   const auto client = Connect();
   EXPECT_TRUE(brought_.AwaitWeights("weights of step 1"));
   EXPECT_TRUE(brought_.AwaitVersion(1));
+  Publish(2);
   {
     const absl::MutexLock lock(&learner_.mutex);
-    learner_.step = 2;
-    learner_.weights = "weights of step 2";
     learner_.version = 2;
   }
   EXPECT_TRUE(brought_.AwaitWeights("weights of step 2"));
@@ -250,14 +257,24 @@ TEST_F(LearnerClientTest, ACandidateThatTheLearnerNoLongerHasIsAskedForOnce) {
     return learner_.offsets.size();
   };
   EXPECT_TRUE(Await([&] { return fetches() == 3; }));
-  {
-    const absl::MutexLock lock(&learner_.mutex);
-    learner_.step = 2;
-    learner_.weights = "weights of step 2";
-  }
+  Publish(2);
   EXPECT_TRUE(brought_.AwaitWeights("weights of step 2"));
   EXPECT_EQ(fetches(), 4);
   EXPECT_EQ(client->figures().trouble, "");
+}
+
+TEST_F(LearnerClientTest, ACandidateThatCannotBeTakenKeepsNoNewerWeightsAway) {
+  Serve();
+  const auto client = Connect();
+  EXPECT_TRUE(brought_.AwaitWeights("weights of step 1"));
+  brought_.WantCandidate("a program", /*refuses=*/true);
+  EXPECT_TRUE(
+      Await([&] { return absl::StrContains(client->figures().trouble, "no memory for two"); }));
+  Publish(2);
+  EXPECT_TRUE(brought_.AwaitWeights("weights of step 2"));
+  // The trouble ends with its cause, although no newer weights come.
+  brought_.WantCandidate("a program");
+  EXPECT_TRUE(Await([&] { return client->figures().trouble.empty(); }));
 }
 
 TEST_F(LearnerClientTest, AFetchThatIsCutGoesOnWhereItWas) {
@@ -301,11 +318,7 @@ TEST_F(LearnerClientTest, ALearnerThatComesLateOrAgainIsFound) {
   EXPECT_TRUE(brought_.AwaitWeights("weights of step 1"));
   server_->Shutdown(absl::ZeroDuration());
   server_ = nullptr;
-  {
-    const absl::MutexLock lock(&learner_.mutex);
-    learner_.step = 9;
-    learner_.weights = "weights of step 9";
-  }
+  Publish(9);
   Serve(address_);
   EXPECT_TRUE(brought_.AwaitWeights("weights of step 9"));
   const absl::MutexLock lock(&brought_.mutex);
