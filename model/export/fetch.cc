@@ -57,7 +57,7 @@ absl::StatusOr<v1::ExportManifest> CheckExport(const std::string& folder) {
   const absl::StatusOr<std::string> json = ReadFile(absl::StrCat(folder, "/", kManifestFile));
   if (!json.ok()) return absl::InvalidArgumentError("no export: it has no manifest.json");
   v1::ExportManifest manifest;
-  MMZ_RETURN_IF_ERROR(MessageFromJson(*json, manifest));
+  MMZ_RETURN_IF_ERROR(StatusAt(kManifestFile, MessageFromJson(*json, manifest)));
   MMZ_RETURN_IF_ERROR(CheckHeader(manifest, kManifestFile));
   for (const v1::ExportManifest::Network& network : manifest.networks()) {
     MMZ_RETURN_IF_ERROR(CheckFile(folder, network.file(), network.bytes(), network.sha256()));

@@ -21,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 class CheckExportTest : public ::testing::Test {
  protected:
@@ -59,6 +60,8 @@ TEST_F(CheckExportTest, NamesAFileThatIsDamagedCutShortOrMissing) {
   EXPECT_THAT(Error(), HasSubstr("dynamics.onnx: has 1000 bytes, the manifest says"));
   fs::remove(file);
   EXPECT_THAT(Error(), HasSubstr("dynamics.onnx: missing"));
+  fs::resize_file(folder_ + "/manifest.json", 100);
+  EXPECT_THAT(Error(), StartsWith("manifest.json: "));
   fs::remove(folder_ + "/manifest.json");
   EXPECT_THAT(Error(), HasSubstr("has no manifest.json"));
 }
