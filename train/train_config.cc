@@ -62,7 +62,7 @@ constexpr FieldRange kReplayRanges[] = {
     {"priority_exponent", 0, 1},
     {"importance_exponent", 0, 1}};
 
-constexpr FieldRange kRunRanges[] = {{"demonstration_seconds", 0, 86400},
+constexpr FieldRange kRunRanges[] = {{"demonstration_seconds", 0, kMostDemonstrationSeconds},
                                      {"checkpoint_iterations", 1, kMostUint32},
                                      {"evaluation_iterations", 1, kMostUint32}};
 

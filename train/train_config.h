@@ -10,6 +10,9 @@
 
 namespace mallocmuzero {
 
+// The largest demonstration_seconds: a day.
+inline constexpr double kMostDemonstrationSeconds = 86400;
+
 // The settings for a network of that size: "tiny", "small" or "base". InvalidArgument for another.
 absl::StatusOr<v1::TrainConfig> DefaultTrainConfig(absl::string_view network_size);
 

@@ -293,7 +293,7 @@ void AddMachineFlags(CLI::App& command, TrainFlags& flags) {
                       "Solvers get this number of seconds for each program to play games that the "
                       "run learns from first. The default is 0.")
           ->type_name("SECONDS")
-          ->check(ZeroOrMore());
+          ->check(NumberBetween(0, kMostDemonstrationSeconds));
   flags.threads_option = command
                              .add_option("--threads", flags.threads,
                                          "The number of threads that play and learn. Runs with 1 "
