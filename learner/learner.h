@@ -45,7 +45,7 @@ double RankedQuantile(const v1::LearnerOptions& options);
 // lost would not have the mean 0.
 absl::Status CheckValueTarget(const v1::LearnerOptions& options, const v1::NetworkConfig& network);
 
-// The result of an update. Losses are weighted means over the rows of the batch.
+// The result of an update. Losses are means over the rows of the batch, each row times its weight.
 struct UpdateResult {
   double total_loss = 0;   // the sum that is minimised, without weight decay
   double policy_loss = 0;  // cross-entropy, of the steps that have a target

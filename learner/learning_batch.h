@@ -65,8 +65,8 @@ absl::StatusOr<std::vector<LearningBatch>> MakeBatches(const BatchMaker& maker,
 
 // Makes one update from the batch, alone (`processes` is null) or together with the other processes
 // of a group. All processes pass the same `largest_weight`, the largest weight of all their
-// batches, so that no row weighs more than 1. An error is that of `processes`; the batch can then
-// be used again.
+// batches, so that no row weighs more than 1. Errors are those of Learner::Update; the batch can
+// then be used again.
 absl::StatusOr<UpdateResult> UpdateFrom(LearningBatch& batch, double largest_weight,
                                         Learner& learner, DataParallel* processes);
 

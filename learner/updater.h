@@ -60,8 +60,8 @@ class Updater {
   };
 
   // Makes one update from the batch and sends the priorities. Call it only after an Agree with the
-  // same group that has returned true. An error is that of the group; the batch then stays for the
-  // next attempt.
+  // same group that has returned true. Errors are those of Learner::Update; the batch then stays
+  // for the next attempt.
   absl::StatusOr<Done> Update(DataParallel* group);
 
   // Forgets the batch, because its baselines no longer hold.
