@@ -55,7 +55,7 @@ struct LearnerMetrics::Families {
                                     "Different games that positions were drawn from.");
   FollowingHistogram drawn_ages = FollowingHistogram(MakeHistogram(
       registry, "mallocmuzero_learner_drawn_age_updates",
-      "Updates since the weights that the games of drawn positions were played with.",
+      "Updates since the weights that drawn games were played or last searched with.",
       Histogram::BucketBoundaries(DrawnAges::kBounds.begin(), DrawnAges::kBounds.end())));
   LossGauges losses =
       LossGauges(registry, "mallocmuzero_learner", "Mean loss of the latest updates, by head.");
