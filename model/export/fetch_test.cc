@@ -40,6 +40,15 @@ class CheckExportTest : public ::testing::Test {
 
   std::string Error() const { return std::string(CheckExport(folder_).status().message()); }
 
+  // Puts a shell script in the place of rclone.
+  void PlaceRclone(const std::string& script) const {
+    fs::create_directories(root_ / "bin");
+    const std::string rclone = root_ / "bin/rclone";
+    std::ofstream(rclone) << "#!/bin/sh\n" << script;
+    fs::permissions(rclone, fs::perms::owner_all);
+    setenv("PATH", absl::StrCat((root_ / "bin").string(), ":/usr/bin:/bin").c_str(), 1);
+  }
+
   // Of this process: the tests run beside each other, each in a process of its own.
   const fs::path root_ =
       fs::path(::testing::TempDir()) / ("check_export_test_" + std::to_string(getpid()));
@@ -74,20 +83,25 @@ TEST_F(CheckExportTest, RefusesFilesOutsideOfTheFolder) {
 }
 
 TEST_F(CheckExportTest, FetchSaysWhatRcloneSaidLast) {
-  fs::create_directories(root_ / "bin");
-  const std::string rclone = root_ / "bin/rclone";
-  std::ofstream(rclone) << "#!/bin/sh\n"
-                        << "echo '2026/11/26 21:45:53 ERROR : Attempt 3/3 failed' >&2\n"
-                        << "echo '2026/11/26 21:45:54 Failed to lsf: NoCredentialProviders' >&2\n"
-                        << "printf '\\tFor verbose messaging see CredentialsChain\\n' >&2\n"
-                        << "exit 1\n";
-  fs::permissions(rclone, fs::perms::owner_all);
-  setenv("PATH", absl::StrCat((root_ / "bin").string(), ":/usr/bin:/bin").c_str(), 1);
+  PlaceRclone(
+      "echo '2026/11/26 21:45:53 ERROR : Attempt 3/3 failed' >&2\n"
+      "echo '2026/11/26 21:45:54 Failed to lsf: NoCredentialProviders' >&2\n"
+      "printf '\\tFor verbose messaging see CredentialsChain\\n' >&2\n"
+      "exit 1\n");
   const absl::Status status = FetchExport("s3://bucket/name", root_ / "fetched").status();
   EXPECT_THAT(std::string(status.message()),
               EndsWith(": Failed to lsf: NoCredentialProviders For verbose messaging see "
                        "CredentialsChain"));
   EXPECT_FALSE(fs::exists(root_ / "fetched"));
+}
+
+TEST_F(CheckExportTest, FetchWaitsForMinutesAndNotForHours) {
+  PlaceRclone("echo \"$@\" >&2\nexit 1\n");
+  const absl::Status status = FetchExport("s3://bucket/name", root_ / "fetched").status();
+  for (const char* option :
+       {"--contimeout=10s", "--timeout=1m", "--low-level-retries=3", "--retries=3"}) {
+    EXPECT_THAT(std::string(status.message()), HasSubstr(option));
+  }
 }
 
 TEST_F(CheckExportTest, FetchRefusesAUrlWithoutAName) {

@@ -47,8 +47,10 @@ std::string RemoteOf(absl::string_view url) {
 }
 
 std::vector<std::string> Options() {
-  std::vector<std::string> options = {"--s3-env-auth", "--config=/dev/null", "--retries=3",
-                                      "--s3-no-check-bucket", "--log-level=ERROR"};
+  std::vector<std::string> options = {
+      "--s3-env-auth", "--config=/dev/null", "--s3-no-check-bucket", "--log-level=ERROR",
+      // The defaults of rclone try for hours if the storage does not answer.
+      "--contimeout=10s", "--timeout=1m", "--low-level-retries=3", "--retries=3"};
   std::string endpoint = Variable("AWS_ENDPOINT_URL_S3");
   if (endpoint.empty()) endpoint = Variable("AWS_ENDPOINT_URL");
   options.push_back(endpoint.empty() ? "--s3-provider=AWS" : "--s3-provider=Other");
