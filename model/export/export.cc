@@ -158,6 +158,8 @@ absl::StatusOr<Manifest> BeginManifest(const ExportOptions& options, absl::strin
 absl::StatusOr<std::unique_ptr<StagedFolder>> MakeTransientFolder() {
   std::error_code error;
   const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
+  // Without this check the files would be in the present folder.
+  if (error) return absl::InvalidArgumentError("TMPDIR: a folder for temporary files expected");
   return StagedFolder::Create((folder / absl::StrCat("mallocmuzero-export-", getpid())).string());
 }
 

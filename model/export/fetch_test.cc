@@ -104,6 +104,18 @@ TEST_F(CheckExportTest, FetchWaitsForMinutesAndNotForHours) {
   }
 }
 
+TEST_F(CheckExportTest, ExportToStorageNeedsAFolderForTemporaryFiles) {
+  PlaceRclone("exit 3\n");  // there are no objects below the name
+  setenv("TMPDIR", (root_ / "none").c_str(), 1);
+  const absl::Status status = ExportCheckpoint({.checkpoint = root_ / "checkpoint",
+                                                .format = std::string(kOnnxFormat),
+                                                .output = "s3://bucket/name"})
+                                  .status();
+  unsetenv("TMPDIR");
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()), StartsWith("TMPDIR: "));
+}
+
 TEST_F(CheckExportTest, FetchRefusesAUrlWithoutAName) {
   for (const char* url : {"s3://bucket", "s3://", "folder"}) {
     const absl::Status status = FetchExport(url, root_ / "fetched").status();
