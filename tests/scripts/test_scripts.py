@@ -304,3 +304,28 @@ def test_test_python_runs_the_parts_that_are_named(python_tree: Tree) -> None:
     assert ran.returncode == 2
     assert ran.stdout == ""
     assert "no part nosuch; one of wheel gym tools_xla" in ran.stderr
+
+
+def tests_with_threads() -> set[str]:
+    """The tests of C++ of which a source, or the source that it tests, starts threads."""
+    listed = ["git", "ls-files", "*CMakeLists.txt"]
+    paths = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    found = set()
+    for cmake in (ROOT / path for path in paths.splitlines()):
+        for name, body in re.findall(r"mmz_test\((\w+)(.*?)\)\n", cmake.read_text(), re.DOTALL):
+            tests = [cmake.parent / word for word in body.split() if word.endswith("_test.cc")]
+            tested = [
+                test.with_name(test.name.replace("_test.cc", suffix))
+                for test in tests
+                for suffix in (".cc", ".h")
+            ]
+            sources = [path.read_text() for path in (*tests, *tested) if path.exists()]
+            if any("std::thread" in source for source in sources):
+                found.add(name)
+    return found
+
+
+def test_sanitize_builds_all_tests_with_threads() -> None:
+    script = (ROOT / "scripts/sanitize").read_text()
+    (built,) = re.findall(r"targets=\(\n(.*?)\)", script, re.DOTALL)
+    assert tests_with_threads() <= set(built.split())
