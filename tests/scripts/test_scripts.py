@@ -329,3 +329,10 @@ def test_sanitize_builds_all_tests_with_threads() -> None:
     script = (ROOT / "scripts/sanitize").read_text()
     (built,) = re.findall(r"targets=\(\n(.*?)\)", script, re.DOTALL)
     assert tests_with_threads() <= set(built.split())
+
+
+def test_the_types_of_all_commands_of_bench_are_checked() -> None:
+    scripts = [(ROOT / "scripts" / name).read_text() for name in ("test-python", "test-gym")]
+    checked = set(re.findall(r"\w+\.py", "\n".join(scripts)))
+    commands = {path.name for path in ROOT.glob("bench/*/*.py") if "__main__" in path.read_text()}
+    assert commands <= checked
