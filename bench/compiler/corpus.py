@@ -78,7 +78,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen(arguments: argparse.Namespace) -> Iterator[Entry]:
-    """Yields the programs that --chip, --only and --contended choose."""
+    """Yields the programs that --chip, --only and --contended choose.
+
+    Raises UsageError if there are none.
+    """
+    has_some = False
     for found in Binary().corpus(arguments.workloads):
         chip, name = found["report"]["hardware"], found["report"]["program"]
         if chip not in (arguments.chip or [chip]):
@@ -86,7 +90,12 @@ def chosen(arguments: argparse.Namespace) -> Iterator[Entry]:
         if arguments.contended and not found["contended"]:
             continue
         if any(fnmatch.fnmatchcase(name, glob) for glob in arguments.only or ["*"]):
+            has_some = True
             yield Entry(arguments.workloads, chip, name, found["split"], bool(found["contended"]))
+    if not has_some:
+        raise UsageError(
+            f"{arguments.workloads}: no program matches --chip, --only and --contended"
+        )
 
 
 def record_each(

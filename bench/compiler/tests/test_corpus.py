@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import pathlib
 from typing import Any
@@ -67,6 +68,16 @@ def test_the_folder_of_records_is_made_before_a_program_is_measured(
     assert names(output) == ["a"]
 
 
+@dataclasses.dataclass(frozen=True)
+class Corpus:
+    """The binary, for the description of a corpus."""
+
+    programs: list[dict[str, Any]]
+
+    def corpus(self, _: pathlib.Path) -> list[dict[str, Any]]:
+        return self.programs
+
+
 COMMANDS = {
     "assignment_settings": assignment_settings.main,
     "estimates": estimates.main,
@@ -89,6 +100,24 @@ def test_missing_binary_is_one_line(
     assert COMMANDS[name](words) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{name}.py: MALLOCMUZERO_BINARY=")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_programs_that_do_not_exist_are_one_line(
+    name: str,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    report = {"hardware": "tpu_v6e", "program": "bert"}
+    found = [{"report": report, "split": "train", "contended": False}]
+    monkeypatch.setattr(corpus, "Binary", lambda: Corpus(found))
+    monkeypatch.setattr(placed, "CAPTURED", tmp_path / "placed.jsonl")
+    words = [] if name in ("placed", "round_trips") else [str(tmp_path / "r.jsonl")]
+    for wrong in (["--only", "brt*"], ["--chip", "v6e"], ["--contended"]):
+        assert COMMANDS[name]([*words, *wrong]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.endswith("workloads: no program matches --chip, --only and --contended")
 
 
 def test_half_a_line_of_a_killed_run_is_dropped(tmp_path: pathlib.Path) -> None:
