@@ -168,16 +168,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=pathlib.Path)
-    parser.add_argument("--split", default="", help="only programs of this split")
+    splits = ("train", "validation", "test")
+    parser.add_argument("--split", choices=splits, help="only programs of this split")
     corpus.add_arguments(parser)
     arguments = parser.parse_args(argv)
     return run_command("phases.py", lambda: _check(arguments))
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    entries = (
-        each for each in corpus.chosen(arguments) if each.split == (arguments.split or each.split)
-    )
+    entries = (each for each in corpus.chosen(arguments) if arguments.split in (None, each.split))
     print(table(corpus.record_each(entries, arguments.output, check)))
     return 0
 

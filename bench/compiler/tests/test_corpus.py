@@ -120,6 +120,14 @@ def test_programs_that_do_not_exist_are_one_line(
         assert line.endswith("workloads: no program matches --chip, --only and --contended")
 
 
+def test_a_split_that_does_not_exist_is_refused(
+    tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        phases.main([str(tmp_path / "r.jsonl"), "--split", "dev"])
+    assert "argument --split: invalid choice: 'dev'" in capsys.readouterr().err
+
+
 def test_half_a_line_of_a_killed_run_is_dropped(tmp_path: pathlib.Path) -> None:
     output = tmp_path / "r.jsonl"
     corpus.record_each(iter([entry("a")]), output, measure)
