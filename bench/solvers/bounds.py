@@ -189,6 +189,8 @@ def main() -> None:
     parser.add_argument("--only", default="*", help="a pattern of programs' names")
     parser.add_argument("--write", type=pathlib.Path, help="replaces the table of this document")
     arguments = parser.parse_args()
+    if arguments.write and arguments.only != "*":
+        parser.error("--write: leave --only out, because a document's table has all programs")
 
     path = arguments.workloads / "best_known.csv"
     registry = read_registry(path)

@@ -74,6 +74,17 @@ def test_a_table_without_a_search_leaves_the_registry(workloads: pathlib.Path) -
     assert (workloads / "best_known.csv").read_text() == before
 
 
+def test_some_programs_do_not_replace_a_table_of_all(workloads: pathlib.Path) -> None:
+    document = workloads / "bounds.md"
+    document.write_text(f"{bounds.BEGIN}\nold\n{bounds.END}\n")
+    with pytest.raises(subprocess.CalledProcessError) as failed:
+        run(workloads, 90.0, "--budget", "1s", "--only", "g*", "--write", str(document))
+    assert failed.value.returncode == 2
+    assert "--write: leave --only out" in failed.value.stderr
+    assert "old" in document.read_text()
+    assert not (workloads / "best_known.csv").exists()
+
+
 def test_a_bound_that_is_a_memory_without_limits_closes_nothing(workloads: pathlib.Path) -> None:
     """Both are 85 cycles, as in a long program whose bound had a short time."""
     row = "| tpu_v6e | gpt | 10.00 % | 15.00 % | 5.00 | 0 % (loose) | local_search, 1s |"
