@@ -186,6 +186,33 @@ def test_wheel_takes_a_binary_by_a_relative_path(tree: Tree) -> None:
     assert ran.stdout == "out/mallocmuzero_xla-1.whl\n"
 
 
+def test_import_captures_imports_complete_captures_and_names_the_others(tree: Tree) -> None:
+    tree.add("workloads/import-captures")
+    tree.tool(tree.tools / "binary", f"printf '%s\\n' \"$@\" >>'{tree.root}/calls'")
+    words = ("workloads/import-captures", "my captures", "out")
+    binary = str(tree.tools / "binary")
+    ran = tree.run(*words, MALLOCMUZERO_BINARY=binary)
+    assert ran.returncode == 2
+    assert ran.stderr == (
+        "import-captures: my captures: no folder CHIP/PROGRAM with captures in it\n"
+    )
+    captures = tree.root.parent / "my captures/tpu_v6e"
+    for program in ("bare", "whole"):
+        (captures / program).mkdir(parents=True)
+        for variant in ("all_hbm", "default"):
+            (captures / program / f"{variant}.hlo.zst").touch()
+    (captures / "whole/sample_0.hlo.zst").touch()
+    ran = tree.run(*words, MALLOCMUZERO_BINARY=binary)
+    assert ran.returncode == 0
+    assert ran.stderr.splitlines() == [
+        "tpu_v6e/bare: no sample to fit a latency table to, left out",
+        "tpu_v6e/whole: 1 samples",
+    ]
+    calls = (tree.root / "calls").read_text().splitlines()
+    assert calls[-1] == "out/tpu_v6e/whole.program"
+    assert "my captures/tpu_v6e/whole/sample_0.hlo.zst" in calls
+
+
 def test_storm_serve_takes_a_binary_by_a_relative_path(tree: Tree) -> None:
     tree.add("scripts/storm-serve")
     serve = 'if [ "$1" = serve ]; then echo "listens on" >&2; exec sleep 60; fi'
