@@ -92,7 +92,7 @@ def test_quickstart_says_why_a_command_has_failed(tree: Tree) -> None:
 
 
 def test_gym_builds_for_no_other_python_than_the_one_that_is_named(tree: Tree) -> None:
-    tree.add("scripts/gym")
+    tree.add("scripts/gym", "scripts/pythons.sh")
     (tree.root / "build/build.ninja").touch()
     extension = tree.root / "build/python/mallocmuzero_gym/_game.so"
     extension.parent.mkdir(parents=True)
@@ -107,6 +107,28 @@ def test_gym_builds_for_no_other_python_than_the_one_that_is_named(tree: Tree) -
     (tree.root / "calls").unlink()
     assert tree.run("scripts/gym").returncode != 0
     assert not (tree.root / "calls").exists()
+
+
+@pytest.mark.parametrize("folder", ["", "tools/"])
+def test_test_wheel_finds_all_pythons_that_are_named(tree: Tree, folder: str) -> None:
+    """It runs them in another folder, and with the PATH of the environment before."""
+    tree.add("scripts/test-wheel", "scripts/pythons.sh")
+    tree.tool(tree.tools / "git", "exit 0")
+    make = 'mkdir "$1"; touch "$1/a-py3-none-manylinux_2_35_x86_64.whl"; echo "$1"/*'
+    tree.tool(tree.root / "scripts/wheel", make)
+    for name in ("python3.12", "python3.13"):
+        tree.tool(
+            tree.tools / name,
+            'if [ "$1" = -c ]; then realpath "$0"; exit; fi\n'
+            'mkdir -p "$3/bin"\n'
+            "for tool in pip mallocmuzero python; do\n"
+            f'  printf \'#!/bin/bash\\necho {name}\\n\' >"$3/bin/$tool"; chmod +x "$3/bin/$tool"\n'
+            "done",
+        )
+    ran = tree.run("scripts/test-wheel", f"{folder}python3.12", f"{folder}python3.13")
+    assert ran.returncode == 0, ran.stderr
+    told = [line for line in ran.stdout.splitlines() if "import to map" in line]
+    assert [line.partition(":")[0] for line in told] == ["python3.12", "python3.13"]
 
 
 def test_lint_fails_if_git_does_not_list_the_files(tree: Tree) -> None:
