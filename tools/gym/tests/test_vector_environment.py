@@ -116,6 +116,19 @@ def test_takes_seeds_of_numpy() -> None:
         assert envs.program_names() == names
 
 
+def test_says_the_seed_of_each_game_as_gymnasium_does() -> None:
+    ours = MallocVectorEnv(3, program="dcn_v2")
+    theirs = SyncVectorEnv([lambda: MallocEnv(program="dcn_v2")] * 3)
+    seeds: list[Any] = [5, [7, None, 9], None]
+    for seed in seeds:
+        ours.reset(seed=seed)
+        theirs.reset(seed=seed)
+        assert ours.np_random_seed == theirs.np_random_seed
+        drawn = [int(generator.integers(2**31)) for generator in ours.np_random]
+        assert drawn == [int(generator.integers(2**31)) for generator in theirs.np_random]
+    assert ours.np_random_seed == (7, 6, 9)
+
+
 @pytest.mark.parametrize("seed", [0.5, [0, 1, 2], "ab", [0, -1], [0, 0.5], -1])
 def test_a_refused_seed_changes_nothing(seed: Any) -> None:
     envs = MallocVectorEnv(2, program="dcn_v2")

@@ -82,7 +82,9 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
         self._copy = copy
         self._batch = make_batch(self.programs, num_envs, self._format, illegal_actions, threads)
         self._arrays = _game.arrays(self._batch)
-        self._random = [seeding.np_random()[0] for _ in range(num_envs)]
+        generators = [seeding.np_random() for _ in range(num_envs)]
+        self._random = [generator for generator, _ in generators]
+        self._random_seeds = [seed for _, seed in generators]
         # Programs that were drawn for games, by game, until the games start with them.
         self._drawn: dict[int, int] = {}
         self.single_observation_space = self._format.space()
@@ -108,10 +110,10 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
         named = named_program(self.programs, options)
         games = self._chosen(options)
         seeds = self._seeds(seed)
-        seeded = {k: seeding.np_random(s)[0] for k, s in enumerate(seeds) if s is not None}
+        seeded = {k: seeding.np_random(s) for k, s in enumerate(seeds) if s is not None}
         for game in games:
             if game in seeded:
-                self._random[game] = seeded[game]
+                self._random[game], self._random_seeds[game] = seeded[game]
                 self._drawn.pop(game, None)
             self._batch.reset(game, self._draw(game) if named is None else named)
             if named is None:
@@ -135,6 +137,16 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
             np.zeros(self.num_envs, np.bool_),
             self._info(),
         )
+
+    @property  # type: ignore[misc]
+    def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
+        """The generator of each game, which draws its programs."""
+        return tuple(self._random)
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The seed of each game's generator."""
+        return tuple(self._random_seeds)
 
     def action_masks(self) -> npt.NDArray[np.bool_]:
         """Returns which actions are legal in each game, none in a terminated one: [num_envs, 3]."""
