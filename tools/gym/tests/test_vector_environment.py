@@ -296,6 +296,20 @@ def test_plays_the_actions_of_the_call_if_the_array_changes_meanwhile() -> None:
     assert not outcomes[0][-1]["illegal"].any()
 
 
+def test_plays_on_the_cores_that_the_process_may_use() -> None:
+    """It runs in another process, which may use one core only."""
+    program = f"""
+import os
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+from mallocmuzero_gym import MallocVectorEnv
+before = len(os.listdir("/proc/self/task"))
+envs = MallocVectorEnv(128, program={SMALL[0]!r}, observation="brief")
+assert len(os.listdir("/proc/self/task")) == before
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
 def test_refuses_more_threads_than_the_system_has_room_for() -> None:
     """It runs in another process, since that process may use little memory only."""
     program = f"""

@@ -111,3 +111,6 @@ class Arrays(TypedDict):
 def arrays(batch: GameBatch) -> Arrays: ...
 def observation_blocks() -> list[tuple[str, int, tuple[int, ...], list[str]]]:
     """The blocks of a full observation: name, offset, shape, names of the features."""
+
+def cores() -> int:
+    """The cores that this process may use: in a container with a limit of two CPUs, two."""

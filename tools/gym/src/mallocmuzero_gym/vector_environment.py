@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Iterable, Sequence
 from typing import Any, SupportsIndex, TypeAlias
 
@@ -56,8 +55,8 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
             action raises ValueError, and all games stay as they are.
         copy: False returns observations and action masks that show the memory of the games. The
             next call changes them.
-        threads: threads that play at the same time; by default as many as there are processors, but
-            at least 32 games a thread. Results do not depend on it.
+        threads: threads that play at the same time; by default one for each core that the process
+            may use, but at least 32 games a thread. Results do not depend on it.
     """
 
     # Gymnasium declares `metadata` as an attribute of instances.
@@ -75,7 +74,7 @@ class MallocVectorEnv(gymnasium.vector.VectorEnv[Observation, npt.NDArray[np.int
     ) -> None:
         if threads is None:
             most = max(1, num_envs // _GAMES_OF_A_THREAD)
-            threads = min(len(os.sched_getaffinity(0)), most)
+            threads = min(_game.cores(), most)
         self.num_envs = num_envs
         self.programs = find_programs(program)
         self._format = ObservationFormat(observation, flat)
