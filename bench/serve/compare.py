@@ -22,6 +22,7 @@ import signal
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -198,6 +199,8 @@ def main() -> None:
     parser.add_argument("--overhead-budget", type=float, default=1.0)
     parser.add_argument("--overhead-requests", type=int, default=100)
     arguments = parser.parse_args()
+    # A signal ends the server, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory() as folder:
         comparison = Comparison(arguments, pathlib.Path(folder))
         result: dict[str, Any] = {}

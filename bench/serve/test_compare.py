@@ -12,7 +12,7 @@ import compare
 import pytest
 
 # A server writes its process into `server` and waits; beside a file `broken` it ends at once, and
-# beside a file `refuses` it answers no request.
+# beside a file `refuses` it answers no request. Beside a pipe `waits` a client opens it, and waits.
 FAKE = """#!{python}
 import json, os, pathlib, signal, sys
 here = pathlib.Path(__file__).parent
@@ -24,6 +24,9 @@ if sys.argv[1] == "serve":
     signal.pause()
 if sys.argv[1] == "bench" and (here / "refuses").exists():
     sys.exit(1)
+if sys.argv[1] == "bench" and (here / "waits").exists():
+    (here / "waits").open("w").close()
+    signal.pause()
 print(json.dumps(dict(games=10, simulations=10, seconds=1)))
 """
 
@@ -36,10 +39,13 @@ def binary(tmp_path: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def run(binary: pathlib.Path) -> subprocess.CompletedProcess[str]:
+def command(binary: pathlib.Path) -> list[str]:
     words = f"--program p --binary {binary} --clients 1 --rounds 1 --overhead-requests 0"
-    command = [sys.executable, compare.__file__, *words.split()]
-    return subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    return [sys.executable, compare.__file__, *words.split()]
+
+
+def run(binary: pathlib.Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command(binary), check=False, capture_output=True, text=True, timeout=60)
 
 
 def is_running(binary: pathlib.Path) -> bool:
@@ -60,6 +66,16 @@ def test_a_figure_that_no_process_has_is_left_out() -> None:
 def test_a_server_ends_with_a_comparison_that_fails(binary: pathlib.Path) -> None:
     (binary.parent / "refuses").touch()
     assert run(binary).returncode != 0
+    assert not is_running(binary)
+
+
+def test_a_server_ends_with_a_comparison_that_is_terminated(binary: pathlib.Path) -> None:
+    os.mkfifo(binary.parent / "waits")
+    with subprocess.Popen(command(binary)) as comparison:
+        (binary.parent / "waits").read_text()  # until a client asks the server
+        assert is_running(binary)
+        comparison.terminate()
+        assert comparison.wait(timeout=60) == 1
     assert not is_running(binary)
 
 
