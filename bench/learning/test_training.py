@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import pathlib
+import select
 import stat
+import subprocess
 import sys
 
 import pytest
@@ -13,11 +16,11 @@ import runs
 import tiny
 from training import report_of, train, trained_seconds
 
-# `train` writes its budget into metrics and report. With the file `stop` beside the binary it ends
-# before the report, as Ctrl-C in the last evaluation does, or says that a signal ended it. `report`
-# and `map` have other figures for each chip.
+# `train` writes its budget into metrics and report. The file `stop` beside the binary says how it
+# ends: before the report, as Ctrl-C in the last evaluation does, or by a signal, or never, with an
+# open pipe. `report` and `map` have other figures for each chip.
 FAKE = """#!{python}
-import json, pathlib, sys
+import json, pathlib, signal, sys
 command, flags = sys.argv[1], dict(zip(sys.argv[2:], sys.argv[3:]))
 stop = pathlib.Path(__file__).with_name("stop")
 how = stop.read_text() if stop.exists() else ""
@@ -33,6 +36,10 @@ if command == "train":
         stream.write(json.dumps(dict(seconds=seconds)) + "\\n")
     if how == "before the report":
         sys.exit(1)
+    if how == "wait":
+        pipe = stop.with_name("pipe").open("w")
+        print("trains", file=pipe, flush=True)
+        signal.pause()
     print(json.dumps(dict(seconds=seconds, interrupted=how == "signal")))
 elif command == "report":
     config = (pathlib.Path(flags["--run"]) / "config.textproto").read_text()
@@ -94,6 +101,21 @@ def test_a_run_that_a_signal_ended_is_no_result(
     with pytest.raises(KeyboardInterrupt):
         train(binary, tmp_path / "run", 1.0)
     assert not report_of(tmp_path / "run").exists()
+
+
+def test_a_training_ends_with_a_command_that_is_killed(
+    tmp_path: pathlib.Path, binary: pathlib.Path
+) -> None:
+    (tmp_path / "stop").write_text("wait")
+    os.mkfifo(tmp_path / "pipe")
+    words = f"{tmp_path / 'out'} --seeds 1 --programs {PROGRAM} --binary {binary}"
+    line = [sys.executable, runs.__file__, *words.split()]
+    with subprocess.Popen(line) as command, (tmp_path / "pipe").open() as pipe:
+        assert pipe.readline() == "trains\n"
+        command.kill()
+        # The pipe ends with the training.
+        assert select.select([pipe], [], [], 60)[0]
+        assert pipe.read() == ""
 
 
 def gains(

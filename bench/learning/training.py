@@ -60,8 +60,8 @@ def train(binary: pathlib.Path, run: pathlib.Path, minutes: float, *arguments: s
     """Starts or continues a run until it has trained for its minutes.
 
     Keeps the report of the last `train` in RUN.json, beside the run. A run that was stopped before
-    its report trains for another second. Raises KeyboardInterrupt if a signal ends the training,
-    and CalledProcessError if it fails.
+    its report trains for another second. The training ends with this process, and saves the run.
+    Raises KeyboardInterrupt if a signal ends the training, and CalledProcessError if it fails.
     """
     left = 60 * minutes - trained_seconds(run)
     report = report_of(run)
@@ -69,7 +69,8 @@ def train(binary: pathlib.Path, run: pathlib.Path, minutes: float, *arguments: s
         return
     report.unlink(missing_ok=True)  # of fewer minutes
     left = max(left, 1.0)
-    command = [str(binary), "train", "--json", "--output", str(run), "--budget", f"{left:.0f}s"]
+    command = ["setpriv", "--pdeathsig", "TERM", str(binary), "train", "--json"]
+    command += ["--output", str(run), "--budget", f"{left:.0f}s"]
     if (run / "config.textproto").exists():
         command.append("--resume")
     print(f"{run}: {left:.0f} s", file=sys.stderr)
