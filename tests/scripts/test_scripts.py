@@ -94,14 +94,17 @@ def test_quickstart_says_why_a_command_has_failed(tree: Tree) -> None:
 def test_gym_builds_for_no_other_python_than_the_one_that_is_named(tree: Tree) -> None:
     tree.add("scripts/gym", "scripts/pythons.sh")
     (tree.root / "build/build.ninja").touch()
-    extension = tree.root / "build/python/mallocmuzero_gym/_game.so"
-    extension.parent.mkdir(parents=True)
-    extension.touch()
+    folder = tree.root / "build/python/mallocmuzero_gym"
+    folder.mkdir(parents=True)
+    (folder / "_game.older.so").touch()
     tree.tool(tree.venv / "python", "echo nanobind")
-    tree.tool(tree.tools / "cmake", f"printf '%s\\n' \"$@\" >>'{tree.root}/calls'")
+    tree.tool(
+        tree.tools / "cmake",
+        f"printf '%s\\n' \"$@\" >>'{tree.root}/calls'\ntouch '{folder}/_game.so'",
+    )
     assert tree.run("scripts/gym", "no-such-python").returncode != 0
     assert not (tree.root / "calls").exists()
-    assert tree.run("scripts/gym").returncode == 0
+    assert tree.run("scripts/gym").stdout == "build/python/mallocmuzero_gym/_game.so\n"
     assert "-DMALLOCMUZERO_NANOBIND=nanobind" in (tree.root / "calls").read_text().splitlines()
     tree.tool(tree.venv / "python", "exit 1")
     (tree.root / "calls").unlink()
