@@ -20,11 +20,10 @@ using Column =
 using Columns = std::vector<Column>;
 
 // Most columns are fields of simulator/core/program_types.h. The others are:
-//   cycles, fast_cycles  of one execution of an instruction, with all accesses in HBM and with all
-//   in
-//                        fast memory
-//   default_fast         1 if the default has an access in fast memory, 0 if not, -1 if there is
-//   none
+//   cycles, fast_cycles  of one execution of an instruction: with all accesses in HBM, and with
+//                        all in fast memory
+//   default_fast         1 if the default has an access in fast memory, 0 if not, and -1 if there
+//                        is no default
 Columns InstructionColumns(const Program& program);
 Columns AccessColumns(const Program& program);
 Columns BufferColumns(const Program& program);
