@@ -358,7 +358,7 @@ def test_test_python_runs_the_parts_that_are_named(python_tree: Tree) -> None:
     assert "no part nosuch; one of wheel gym tools_xla" in ran.stderr
 
 
-def tests_with_threads() -> set[str]:
+def threaded_tests() -> set[str]:
     """The tests of C++ of which a source, or the source that it tests, starts threads."""
     listed = ["git", "ls-files", "*CMakeLists.txt"]
     paths = subprocess.run(listed, cwd=ROOT, capture_output=True, check=True, text=True).stdout
@@ -380,7 +380,7 @@ def tests_with_threads() -> set[str]:
 def test_sanitize_builds_all_tests_with_threads() -> None:
     script = (ROOT / "scripts/sanitize").read_text()
     (built,) = re.findall(r"targets=\(\n(.*?)\)", script, re.DOTALL)
-    assert tests_with_threads() <= set(built.split())
+    assert threaded_tests() <= set(built.split())
 
 
 def test_the_types_of_all_commands_of_bench_are_checked() -> None:
