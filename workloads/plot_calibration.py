@@ -23,8 +23,11 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     # Only the picture needs matplotlib, the curves do not.
-    import matplotlib
-
+    try:
+        import matplotlib
+    except ImportError:
+        print("plot_calibration.py: needs matplotlib: pip install matplotlib", file=sys.stderr)
+        return 2
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "calibration"  # the same picture has the same names
     import matplotlib.pyplot as plt

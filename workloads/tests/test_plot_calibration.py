@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from plot_calibration import draw_shares
+from plot_calibration import draw_shares, main
 
 
 class Steps:
@@ -39,3 +39,14 @@ def test_all_placements_are_within_the_largest_error() -> None:
     axes: Any = Steps()
     draw_shares(axes, [0.02, 0.01], "tpu_v6e")
     assert (axes.xs[-1], axes.ys[-1]) == (0.02, 1.0)
+
+
+def test_a_missing_matplotlib_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr(sys, "argv", ["plot_calibration.py", "picture.svg"])
+    assert main() == 2
+    assert capsys.readouterr().err == (
+        "plot_calibration.py: needs matplotlib: pip install matplotlib\n"
+    )
