@@ -96,7 +96,7 @@ class Player {
   int64_t Choose(const json& decision) {
     const torch::NoGradGuard no_gradient;
     std::vector<float> observation = decision["observation"];
-    const auto size = std::ssize(observation);
+    const int64_t size = observation.size();
     const torch::Tensor row = torch::from_blob(observation.data(), {1, size});
     const auto latent = representation_.forward({row}).toTuple()->elements()[0];
     const torch::Tensor logits = prediction_.forward({latent}).toTuple()->elements()[0].toTensor();
