@@ -210,5 +210,4 @@ NB_MODULE(_game, module) {
   gym::BindArrays(module);
   module.def("observation_blocks", &gym::ObservationBlocks);
   module.def("cores", [] { return mallocmuzero::ThreadCount(0); });
-  module.attr("BRIEF_SIZE") = mallocmuzero::observation::kBriefSize;
 }

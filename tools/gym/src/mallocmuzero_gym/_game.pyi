@@ -6,8 +6,6 @@ from typing import Any, TypedDict
 import numpy as np
 import numpy.typing as npt
 
-BRIEF_SIZE: int  # floats of a brief observation
-
 class Program:
     """A program file. FileNotFoundError if there is none, ValueError if it cannot be played."""
 
