@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 
 import corpus
 import pytest
@@ -38,6 +39,15 @@ def test_the_reduced_form_takes_at_most_an_hour(entries: list[Entry]) -> None:
 
 def test_the_whole_takes_at_most_two_evenings_of_eight_hours(entries: list[Entry]) -> None:
     assert minutes(runs_of(entries, Form())) <= 2 * 8 * 60
+
+
+def test_the_document_says_how_long_the_runs_take(entries: list[Entry]) -> None:
+    document = (corpus.ROOT / "docs/results.md").read_text(encoding="utf-8")
+    whole, reduced = (runs_of(entries, form) for form in (Form(), Form(reduced=True)))
+    assert f"| together | {len(whole)} | {math.ceil(minutes(whole))} |" in document
+    ten = [run for run in whole if run.mode is EVERYTHING and run.seconds != 300]
+    assert f"2 and 10 minutes | {len(ten)} | {math.ceil(minutes(ten))} |" in document
+    assert f"Together this takes {math.ceil(minutes(reduced))} minutes at most." in document
 
 
 def test_the_reduced_form_has_twelve_contended_programs_of_all_chips_and_splits(
