@@ -14,7 +14,9 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "base/percentile.h"
+#include "base/stop_signal.h"
 #include "bench/replay/replay_bench.h"
 #include "bench/replay/rocksdb_storage.h"
 #include "mallocmuzero/v1/bench.pb.h"
@@ -48,6 +50,8 @@ std::string MedianAndRange(std::vector<double> values) {
 
 int Run(ReplayBenchOptions options, uint32_t rounds) {
   const std::vector<Candidate> candidates = Candidates(options.mode == kDurableSyncMode);
+  const StopSignal signal;  // Ctrl-C leaves no items behind
+  options.stop = [&signal] { return signal.Wait(absl::ZeroDuration()); };
   std::map<std::string, std::pair<std::vector<double>, std::vector<double>>> rates;
   for (uint32_t round = 0; round < rounds; ++round) {
     for (const Candidate& candidate : candidates) {
