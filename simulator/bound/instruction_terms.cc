@@ -168,13 +168,16 @@ InstructionChoice InstructionTerms::BestOfEnvelope(
     double bytes;
     AccessIndex access;
   };
-  std::array<Item, kMaxAccessesPerInstruction> items;
+  std::array<Item, kMaxAccessesPerInstruction> items = {};
+  auto end = items.begin();
   for (uint32_t k = 0; k < term.varying_count; ++k) {
     const uint32_t v = term.first_varying + k;
-    items[k] = {envelope_savings_[v], access_prices[varying_[v]] - idle_price * bytes_[v],
-                bytes_[v], varying_[v]};
+    const double price = access_prices[varying_[v]] - idle_price * bytes_[v];
+    // It is never worth its price. It must not be sorted: without a price and a saving, it would
+    // count as equal to all others, and their order would be wrong.
+    if (price >= 0 && price >= envelope_savings_[v]) continue;
+    *end++ = {envelope_savings_[v], price, bytes_[v], varying_[v]};
   }
-  const auto end = items.begin() + term.varying_count;
   std::sort(items.begin(), end,
             [](const Item& a, const Item& b) { return a.price * b.saving < b.price * a.saving; });
   InstructionChoice choice = {idle_price * term.envelope.idle_bytes, term.envelope.idle_bytes};
@@ -192,7 +195,7 @@ InstructionChoice InstructionTerms::BestOfEnvelope(
     }
   }
   for (auto item = items.begin(); item != end; ++item) {
-    if (item->price < 0 || item->price >= item->saving || room <= 0) continue;
+    if (item->price < 0 || room <= 0) continue;
     const double saved = std::min(room, item->saving);
     room -= saved;
     take(*item, saved / item->saving, saved);

@@ -80,6 +80,29 @@ TEST(InstructionTerms, BoundTheBestSetOfManyAccesses) {
   }
 }
 
+// Two accesses may save the 20 cycles down to the floor: the first one for 1 cycle and the fourth
+// one for 2, which leaves 17. Accesses that neither save nor cost anything stand between them.
+TEST(InstructionTerms, BoundTheBestSetBesideAccessesThatSaveNothing) {
+  ProgramBuilder builder;
+  std::vector<AccessSpec> accesses;
+  for (const double saving : {10, 10, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}) {
+    accesses.push_back(Read(builder.AddBuffer(16, {.live_in = true}), saving));
+  }
+  builder.SetBounds(builder.AddInstruction(1000, accesses), 980, 1000);
+  const Program program = builder.Build();
+  IndexVector<AccessIndex, double> prices(14, 0);
+  prices[0] = 1;
+  prices[1] = 9;
+  prices[3] = 2;
+  IndexVector<AccessIndex, double> chosen(14, 0);
+  EXPECT_EQ(BestOfAllSets(program, 0, prices), 17);
+  const InstructionTerms terms(program, kOnce);
+  EXPECT_EQ(terms.Best(0, 0, prices, Writable(chosen)).worth, 17);
+  IndexVector<AccessIndex, double> expected(14, 0);
+  expected[0] = expected[3] = 1;
+  EXPECT_EQ(chosen, expected);
+}
+
 // Two inputs of 600 bytes do not fit into 1024 together, and the second saves more.
 TEST(InstructionTerms, ChooseOnlySetsThatFit) {
   ProgramBuilder builder;
