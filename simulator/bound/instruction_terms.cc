@@ -14,7 +14,7 @@
 namespace mallocmuzero::bound {
 namespace {
 
-// Instructions with at most this many accesses that vary have all their sets listed.
+// Only instructions with at most this many accesses that vary have all their sets listed.
 constexpr uint32_t kMaxListedAccesses = 12;
 
 bool MayBeFast(const Program& program, const Access& access) {
@@ -39,7 +39,8 @@ std::array<uint32_t, kMaxListedAccesses> SameBufferBefore(const Program& program
 }  // namespace
 
 InstructionTerms::InstructionTerms(const Program& program,
-                                   IndexSpan<InstructionIndex, const double> executions) {
+                                   IndexSpan<InstructionIndex, const double> executions,
+                                   size_t most_sets) {
   terms_.reserve(program.instruction_count());
   for (const InstructionIndex i : program.instructions().indices()) {
     const Instruction& instruction = program.instructions()[i];
@@ -53,7 +54,8 @@ InstructionTerms::InstructionTerms(const Program& program,
     }
     term.varying_count = Size32<uint32_t>(varying_) - term.first_varying;
     envelope_savings_.resize(varying_.size(), 0);
-    term.listed = term.varying_count <= kMaxListedAccesses;
+    term.listed = term.varying_count <= kMaxListedAccesses &&
+                  saved_.size() + (size_t{1} << term.varying_count) <= most_sets;
     if (term.listed) {
       AddListed(program, i, executions[i], term);
     } else {

@@ -4,6 +4,7 @@
 #ifndef MALLOCMUZERO_SIMULATOR_BOUND_INSTRUCTION_TERMS_H_
 #define MALLOCMUZERO_SIMULATOR_BOUND_INSTRUCTION_TERMS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -21,12 +22,17 @@ struct InstructionChoice {
 // one execution:
 //   worth(S) = executions x (C(i, {}) - C(i, S)) - sum of p(a) over a in S
 //              + idle_price x IdleBytes(i, S)
-// `Best` finds the largest worth. Instructions with many accesses that save something have too many
-// sets to try; for them `Best` returns an upper bound of the largest worth.
+// `Best` finds the largest worth. Instructions with many accesses that may be in fast memory have
+// too many sets to try; for them `Best` returns an upper bound of the largest worth.
 class InstructionTerms {
  public:
-  // `executions` of each instruction; 0 for those whose cycles do not count.
-  InstructionTerms(const Program& program, IndexSpan<InstructionIndex, const double> executions);
+  // Most sets that are listed in all (256 MiB). No program of the corpus comes near it.
+  static constexpr size_t kMostSets = size_t{1} << 24;
+
+  // `executions` of each instruction; 0 for those whose cycles do not count. An instruction whose
+  // sets would exceed `most_sets` counts as one with many accesses.
+  InstructionTerms(const Program& program, IndexSpan<InstructionIndex, const double> executions,
+                   size_t most_sets = kMostSets);
 
   // `access_prices` has the price of each access of the program, in cycles. Adds 1 to `chosen` of
   // each chosen access; where the worth is a bound, adds the share of the access that the bound

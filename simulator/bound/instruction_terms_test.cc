@@ -117,5 +117,21 @@ TEST(InstructionTerms, ChooseOnlySetsThatFit) {
   EXPECT_EQ(terms.most_saved(), 50);
 }
 
+// The four sets of the first instruction are all that may be listed. The bound of the second one,
+// which is the same, does not know that both inputs together do not fit: 20 + 30.
+TEST(InstructionTerms, ListOnlyAsManySetsAsTheyMay) {
+  ProgramBuilder builder;
+  const BufferIndex a = builder.AddBuffer(600, {.live_in = true});
+  const BufferIndex b = builder.AddBuffer(600, {.live_in = true});
+  for (int i = 0; i < 2; ++i) builder.AddInstruction(100, {Read(a, 20), Read(b, 30)});
+  const Program program = builder.Build();
+  const IndexVector<InstructionIndex, double> executions = {1, 1};
+  const InstructionTerms terms(program, executions, /*most_sets=*/4);
+  const IndexVector<AccessIndex, double> prices(4, 0);
+  IndexVector<AccessIndex, double> chosen(4, 0);
+  EXPECT_EQ(terms.Best(0, 0, prices, Writable(chosen)).worth, 30);
+  EXPECT_EQ(terms.Best(1, 0, prices, Writable(chosen)).worth, 50);
+}
+
 }  // namespace
 }  // namespace mallocmuzero::bound
