@@ -51,8 +51,11 @@ std::string FormatCounted(double count, const std::string& noun, const std::stri
 }
 
 std::string FormatCycles(double cycles) {
-  if (std::abs(cycles) < kLeastMegacycles) return absl::StrCat(FormatCount(cycles), " cycles");
-  return absl::StrCat(FormatMegacycles(cycles), " Mcycles");
+  if (std::abs(cycles) >= kLeastMegacycles) {
+    return absl::StrCat(FormatMegacycles(cycles), " Mcycles");
+  }
+  const std::string count = FormatCount(cycles);
+  return absl::StrCat(count, count == "1" ? " cycle" : " cycles");
 }
 
 std::string FormatMegacycles(double cycles) { return FormatDecimals(cycles / kMega, 3); }

@@ -22,6 +22,7 @@ TEST(FormatCount, ZeroHasNoSign) {
 
 TEST(FormatCycles, ChoosesTheUnitBySize) {
   EXPECT_EQ(FormatCycles(12), "12 cycles");
+  EXPECT_EQ(FormatCycles(0.8), "1 cycle");
   EXPECT_EQ(FormatCycles(99999), "99,999 cycles");
   EXPECT_EQ(FormatCycles(-100000), "-0.100 Mcycles");
   EXPECT_EQ(FormatCycles(1234567890), "1,234.568 Mcycles");
