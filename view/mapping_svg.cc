@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/rounding.h"
 #include "view/execution_plot.h"
 #include "view/format.h"
 #include "view/memory_plot.h"
@@ -49,7 +50,8 @@ constexpr double kTitleHeight = 40;
 constexpr double kLegendHeight = 44;
 constexpr double kLeft = 84;  // margin of a panel for labels
 constexpr double kRight = 16;
-constexpr double kHeader = 44;  // height of a panel's header
+constexpr double kHeader = 44;              // height of a panel's header
+constexpr double kTitleCharacterWidth = 8;  // of the title of a panel
 constexpr double kLoopRow = 18;
 constexpr double kMemory = 320;
 constexpr double kBelowMemory = 14;
@@ -93,8 +95,9 @@ class Picture {
                                 kCopyLane + kGap + kCopyLane + kGap + kBandwidthLane + kGap +
                                 instruction_lane_ + kAxis;
     const double height = kTitleHeight + static_cast<double>(rows) * panel_height + kLegendHeight;
-    const std::string title = absl::StrCat(Shorten(program_.proto().name(), 2 * Names::kMaxName),
-                                           " on ", program_.hardware().name());
+    const std::string title =
+        absl::StrCat(Shorten(program_.proto().name(), 2 * Names::kMaxName), " on ",
+                     Shorten(program_.hardware().name(), Names::kMaxName));
     Svg svg(kPageWidth, height, title, kCss, kDefinitions);
     svg.Text(kLeft, 27, title, "h1");
     svg.Text(kPageWidth - kRight, 27, Facts(), "", Anchor::kEnd);
@@ -176,7 +179,9 @@ class Picture {
 
   void DrawHeader(size_t p, const Field& field, Svg& svg) const {
     const Price& price = scenes_[p].trace.price;
-    svg.Text(field.box.x, field.box.y + 16, Shorten(panels_[p].title, 2 * Names::kMaxName), "h2");
+    const std::string title =
+        Shorten(panels_[p].title, RoundToZero(field.box.width / kTitleCharacterWidth));
+    svg.Text(field.box.x, field.box.y + 16, title, "h2");
     std::string text = FormatCycles(price.total_cycles);
     if (price.total_cycles > 0) {
       absl::StrAppend(&text, ", of it ", FormatPercent(price.stall_cycles / price.total_cycles),

@@ -190,6 +190,15 @@ TEST_F(ThreeInstructions, PanelsShareOneScale) {
   EXPECT_THAT(Texts(*picture.Find("g", "panel")[1]), Contains("nothing is in fast memory"));
 }
 
+// Each of two panels is 740 pixels wide, and a character of its title takes 8.
+TEST_F(ThreeInstructions, TitleOfAPanelDoesNotReachIntoTheNextOne) {
+  const Program program = builder_.Build();
+  const std::string title(110, 'x');
+  EXPECT_THAT(Texts(Parsed(MappingSvg(program, {{title, &mapping_}, {"b", &mapping_}}))),
+              Contains(std::string(89, 'x') + "..."));
+  EXPECT_THAT(Texts(Parsed(MappingSvg(program, {{title, &mapping_}}))), Contains(title));
+}
+
 TEST_F(ThreeInstructions, MappingWithoutAddressesShowsNoRectangles) {
   const Program program = builder_.Build();
   const Element picture = Parsed(MappingSvg(program, {{"default", &mapping_, false}}));
@@ -202,6 +211,7 @@ TEST_F(ThreeInstructions, MappingWithoutAddressesShowsNoRectangles) {
 TEST_F(ThreeInstructions, HostileNamesAreEscapedAndShortened) {
   const std::string name = absl::StrCat("</text><script>\"'&\x01\xff", std::string(100'000, 'x'));
   for (int i = 0; i < 3; ++i) builder_.SetName(InstructionIndex(i), name);
+  builder_.hardware().set_name(name);
   const Program program = builder_.Build();
   const std::string svg = MappingSvg(program, {{name, &mapping_}});
   EXPECT_THAT(svg, Not(HasSubstr("<script>")));
