@@ -224,7 +224,7 @@ class Picture {
   void DrawAxis(const Field& field, Svg& svg) const {
     const bool in_cycles = options_.axis == Axis::kCycles;
     const double unit = !in_cycles || axis_end_ < 1e4 ? 1 : 1e6;
-    const double step = NiceStep(axis_end_, 10);
+    const double step = std::max(NiceStep(axis_end_, 10), in_cycles ? 0.0 : 1.0);
     const double y = field.box.bottom();
     for (int k = 0; k * step <= axis_end_; ++k) {
       const double x = field.X(k * step);

@@ -145,6 +145,7 @@ TEST_F(ThreeInstructions, AxisOfInstructionsGivesEachTheSameWidth) {
   const Element& memory = *picture.Find("g", "memory").front();
   ExpectRect(*memory.Find("rect", "k0 o").front(), FrameOf(picture), 3, {0, 0, 2, 256});
   ExpectRect(*memory.Find("rect", "k1 o").front(), FrameOf(picture), 3, {1, 512, 2, 512});
+  EXPECT_THAT(Texts(picture), AllOf(Contains("3"), Not(Contains("0.5"))));
 }
 
 TEST_F(ThreeInstructions, TicksOfASmallProgramDiffer) {
