@@ -17,8 +17,8 @@ int LoopDepth(const Program& program);
 // outermost loops are on top.
 void DrawLoops(const Scene& scene, const Field& field, Svg& svg);
 
-// Draws where the program waits for copies. On an axis of cycles, a wait is as wide as it takes; on
-// an axis of instructions, it is a tick.
+// Draws where the program waits for copies and collectives. On an axis of cycles, a wait is as wide
+// as it takes; on an axis of instructions, it is a tick.
 void DrawStalls(const Scene& scene, const Field& field, Svg& svg);
 
 // Draws pale red columns over `field` where the program waits.

@@ -21,9 +21,11 @@ enum class Axis : uint8_t {
 // Positions on the axis, from 0. Instruction i may be the number of instructions, which stands for
 // the end of the program.
 //
-//     Reached(i)         Queueing(i)         Running(i)            Reached(i + 1)
-//        | waits for copies   | waits for copies  |  runs, all its       |
-//        | queued earlier     | queued here       |  executions          |
+//     Reached(i)             Queueing(i)         Running(i)            Reached(i + 1)
+//        | waits for            | waits for copies  |  runs, all its       |
+//        | collectives and      | queued here       |  executions          |
+//        | copies queued        |                   |                      |
+//        | earlier              |                   |                      |
 class Timeline {
  public:
   Timeline(const Program& program, const Trace& trace, Axis axis);
