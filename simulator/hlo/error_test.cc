@@ -30,6 +30,7 @@ const BadText kBadBodies[] = {
     {"  %a = f32[] iota() dimensions={0}", "4:32: expected a shape, found '{'"},
     {"  %a = f32[] iota(), =3", "4:22: expected an attribute, found '='"},
     {"  %a = f32[] iota(), kind=", "5:1: expected a value, found '}'"},
+    {"  %a = f32[] iota(), kind=/* x", "4:27: expected a value, found '/'"},
     {"  %a = f32[] iota(), kind=[", "5:1: expected ']', found '}'"},
     {"  %a = f32[] iota(), kind={", "6:1: expected an instruction, found end of text"},
     {"  %a = f32[] iota(), kind={{", "4:27: expected a bracket that is closed, found '{'"},
@@ -80,6 +81,9 @@ const BadText kBadModules[] = {
     {"HloModule m\nENTRY f {a = f32[] iota()", "2:26: expected an instruction, found end of text"},
     {"HloModule m\nENTRY f {a = f32[] iota()} ]", "2:28: expected a computation, found ']'"},
     {"HloModule m\nENTRY f {a = f32[] iota()} \x01", "2:28: expected a computation, found '\\x01'"},
+    {"HloModule m\nENTRY f {a = f32[] iota()} /* g", "2:28: expected a computation, found '/'"},
+    {"HloModule m\nENTRY f {a = f32[] constant({1, /*i})}",
+     "2:33: expected a comment that is closed, found '/'"},
     {"HloModule m\nENTRY e {x = f32[] call(), to_apply=g}\n"
      "f {x = f32[] call(), to_apply=g}\ng {x = f32[] call(), to_apply=f}",
      "2:37: expected a computation that does not call itself, found 'g'"},

@@ -68,10 +68,7 @@ void Lexer::SkipComments() {
     } else if (position_[1] == '*') {
       const absl::string_view rest(position_ + 2, end_ - position_ - 2);
       const size_t close = rest.find("*/");
-      if (close == absl::string_view::npos) {
-        position_ = end_;
-        return;
-      }
+      if (close == absl::string_view::npos) return;
       position_ += close + 4;
     } else {
       return;
@@ -190,7 +187,9 @@ bool Lexer::SkipBalanced() {
     } else if (byte == '"') {
       if (!SkipString()) return false;
     } else if (byte == '/' && position_[1] == '*') {
+      const char* const comment = position_;
       SkipComments();
+      if (position_ == comment) return FailAt(comment, "a comment that is closed");
     } else if (position_ == end_) {
       return FailAt(start, "a bracket that is closed");
     } else {
@@ -203,7 +202,7 @@ bool Lexer::SkipBalanced() {
 bool Lexer::SkipValue(absl::string_view* value) {
   SkipSpace();
   const char* const start = position_;
-  bool more = true;
+  bool more = *start != '/' || start[1] != '*';  // a comment that does not end is no value
   while (more) {
     while (!Is(*position_, kValueByte)) ++position_;
     switch (*position_) {

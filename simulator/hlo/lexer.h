@@ -25,7 +25,8 @@ class Lexer {
   // on its terminating NUL.
   Lexer(const std::string& text, absl::string_view file_name);
 
-  // Skips white space, which includes line ends and comments. All functions below do this first.
+  // Skips white space, which includes line ends and comments. All functions below do this first. A
+  // comment that does not end is not skipped, so that its slash is an error.
   void SkipSpace();
   bool AtEnd();
   // The next byte, or NUL at the end.
