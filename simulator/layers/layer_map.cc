@@ -157,16 +157,6 @@ int64_t LayerSize(const LayerMap& map) {
 
 }  // namespace
 
-int32_t LayerMap::layer_count() const {
-  size_t longest = 0;
-  for (const LayerPlace& place : instructions) {
-    if (place.chain >= 0) {
-      longest = std::max(longest, instruction_chains[place.chain].members.size());
-    }
-  }
-  return static_cast<int32_t>(longest);
-}
-
 std::vector<InstructionIndex> LayerMap::RepeatableInstructions(int32_t layer) const {
   std::vector<InstructionIndex> repeatable;
   for (const InstructionIndex i : instructions.indices()) {

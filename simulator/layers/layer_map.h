@@ -41,10 +41,6 @@ struct LayerMap {
   IndexVector<InstructionIndex, LayerPlace> instructions;
   IndexVector<BufferIndex, LayerPlace> buffers;
 
-  // The number of layers: the length of the longest chain of instructions. 0 if the program has no
-  // layers.
-  int32_t layer_count() const;
-
   // The instructions of `layer` that are in the next layer as well, in the order of the schedule.
   std::vector<InstructionIndex> RepeatableInstructions(int32_t layer) const;
 
