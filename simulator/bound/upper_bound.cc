@@ -52,7 +52,6 @@ UpperBound LeastDual(const Program& program, const Counted& counted,
                          absl::FDivDuration(now - start, options.deadline - start)));
     best.saved_cycles = std::min(best.saved_cycles, search.value());
   }
-  best.steps = search.steps();
   return best;
 }
 
@@ -90,11 +89,9 @@ UpperBound FindUpperBound(const Program& program, const UpperBoundOptions& optio
   half.deadline = SteadyNow() + (options.deadline - SteadyNow()) / 2;
   const UpperBound first = BoundWithSpans(program, fast, half);
   const UpperBound second = BoundWithSpans(program, slow, options);
-  const UpperBound& best = first.saved_cycles < second.saved_cycles ? first : second;
-  return {.saved_cycles = best.saved_cycles,
+  return {.saved_cycles = std::min(first.saved_cycles, second.saved_cycles),
           .unlimited_saved_cycles =
-              std::min(first.unlimited_saved_cycles, second.unlimited_saved_cycles),
-          .steps = best.steps};
+              std::min(first.unlimited_saved_cycles, second.unlimited_saved_cycles)};
 }
 
 }  // namespace mallocmuzero

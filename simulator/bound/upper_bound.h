@@ -26,9 +26,6 @@ struct UpperBound {
 
   // The same if fast memory held every tensor and copies took no time.
   double unlimited_saved_cycles = 0;
-
-  // Steps that were made: fewer than asked for if the deadline came before.
-  uint32_t steps = 0;
 };
 
 // Minimises the dual of simulator/bound/dual.h by subgradients. The same program and number of
