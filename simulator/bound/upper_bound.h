@@ -19,9 +19,8 @@ struct UpperBoundOptions {
 };
 
 struct UpperBound {
-  // No valid mapping saves more cycles against everything in HBM (Simulate), except one whose
-  // cross-program prefetch is not that of the compiler. At most `unlimited_saved_cycles`, also
-  // where the search had no time.
+  // No valid mapping saves more cycles against everything in HBM (Simulate). At most
+  // `unlimited_saved_cycles`, also where the search had no time.
   double saved_cycles = 0;
 
   // The same if fast memory held every tensor and copies took no time.
