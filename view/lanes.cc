@@ -15,8 +15,11 @@ Stay StayOf(const Interval& interval, const Timeline& timeline) {
                                                        : timeline.Running(interval.first);
   stay.owned.end = timeline.Reached(interval.last + 1);
   if (copied_in) {
+    const InstructionIndex last_start = interval.copy_in_slices.empty()
+                                            ? interval.copy_in_start
+                                            : interval.copy_in_slices.back().start;
     stay.copying.push_back({timeline.Queueing(interval.copy_in_start),
-                            timeline.Done(interval.copy_in_start, interval.copy_in_done)});
+                            timeline.Done(last_start, interval.copy_in_done)});
   }
   if (interval.copy_out_start >= 0) {
     stay.copying.push_back({timeline.Queueing(interval.copy_out_start),
