@@ -13,7 +13,7 @@
 namespace mallocmuzero::field_checks {
 
 // The largest size of one tensor, access or slice of traffic, and the largest number of executions.
-// With these bounds, sums over a program stay exact.
+// With these bounds, the bytes of all accesses of an instruction fit into 64 bits.
 inline constexpr int64_t kMaxBytes = int64_t{1} << 50;
 inline constexpr int64_t kMaxExecutions = int64_t{1} << 53;
 

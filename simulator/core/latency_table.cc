@@ -22,7 +22,7 @@ constexpr uint32_t kMaxDenseAccesses = 6;
 // on demand.
 constexpr size_t kMaxDenseCycles = size_t{1} << 22;
 
-// Cycles and flops above this bound are no real estimate. The bound keeps sums exact and finite.
+// Cycles and flops above this bound are no real estimate. The bound keeps sums finite.
 constexpr double kMaxNumber = 9007199254740992.0;  // 2^53
 
 absl::Status Error(absl::string_view field, absl::string_view expected) {
