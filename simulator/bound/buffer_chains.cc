@@ -1,5 +1,6 @@
 #include "simulator/bound/buffer_chains.h"
 
+#include <algorithm>
 #include <set>
 
 #include "simulator/bound/aligned_bytes.h"
@@ -11,7 +12,7 @@ namespace {
 // Where a loop hands a buffer's value on.
 struct Handover {
   int roles = 0;
-  InstructionIndex marker = 0;
+  InstructionIndex marker = 0;  // the first one if the buffer has several roles
 };
 
 class ChainBuilder {
@@ -43,6 +44,8 @@ class ChainBuilder {
       ++chain.first_large_limit;
     }
     InstructionIndex copy_from = buffer.first;
+    // The live range in a file may begin at the first access of a parameter or a result.
+    if (received_[b].roles > 0) copy_from = std::min(copy_from, received_[b].marker + 1);
     for (const AccessIndex a : program_.AccessesOfBuffer(b)) {
       const Access& access = program_.accesses()[a];
       chain.links.push_back({a, access.instruction, copy_from, access.kind});
@@ -55,8 +58,8 @@ class ChainBuilder {
 
  private:
   static void Note(Handover& handover, InstructionIndex marker) {
+    handover.marker = handover.roles == 0 ? marker : std::min(handover.marker, marker);
     ++handover.roles;
-    handover.marker = marker;
   }
 
   // A buffer with several roles gets the start that costs least.
