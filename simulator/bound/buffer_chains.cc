@@ -18,13 +18,22 @@ struct Handover {
 class ChainBuilder {
  public:
   explicit ChainBuilder(const Program& program)
-      : program_(program), received_(program.buffer_count()), given_(program.buffer_count()) {
+      : program_(program),
+        received_(program.buffer_count()),
+        given_(program.buffer_count()),
+        replaced_(program.buffer_count()) {
     for (const CarriedGroup& group : program.carried_groups()) {
       const Loop& loop = program.loops()[group.loop];
       Note(received_[group.parameter_buffer], loop.begin);
       Note(received_[group.result_buffer], loop.end);
       Note(given_[group.initial_buffer], loop.begin);
       Note(given_[group.root_buffer], loop.end);
+      if (group.parameter_buffer != group.initial_buffer) {
+        replaced_[group.parameter_buffer].insert(loop.begin);
+      }
+      if (group.result_buffer != group.root_buffer) {
+        replaced_[group.result_buffer].insert(loop.end);
+      }
     }
     const Baseline* baseline = program.baseline();
     if (baseline == nullptr) return;
@@ -48,7 +57,10 @@ class ChainBuilder {
     if (received_[b].roles > 0) copy_from = std::min(copy_from, received_[b].marker + 1);
     for (const AccessIndex a : program_.AccessesOfBuffer(b)) {
       const Access& access = program_.accesses()[a];
-      chain.links.push_back({a, access.instruction, copy_from, access.kind});
+      const bool is_handed_on =
+          !chain.links.empty() &&
+          ReplacedAfter(b, chain.links.back().instruction) < access.instruction;
+      chain.links.push_back({a, access.instruction, copy_from, access.kind, is_handed_on});
       if (access.kind != AccessKind::kRead) copy_from = access.instruction + 1;
     }
     SetStart(b, chain);
@@ -60,6 +72,13 @@ class ChainBuilder {
   static void Note(Handover& handover, InstructionIndex marker) {
     handover.marker = handover.roles == 0 ? marker : std::min(handover.marker, marker);
     ++handover.roles;
+  }
+
+  // The first marker after an instruction at which a loop hands the value of another buffer on to
+  // this one; the number of instructions if there is none.
+  InstructionIndex ReplacedAfter(BufferIndex b, InstructionIndex instruction) const {
+    const auto found = replaced_[b].upper_bound(instruction);
+    return found == replaced_[b].end() ? program_.instructions().end_index() : *found;
   }
 
   // A buffer with several roles gets the start that costs least.
@@ -76,13 +95,16 @@ class ChainBuilder {
   }
 
   void SetEnd(BufferIndex b, BufferChain& chain) const {
-    if (program_.buffers()[b].live_out) {
+    const InstructionIndex last = chain.links.back().instruction;
+    const InstructionIndex end = program_.instructions().end_index();
+    const InstructionIndex replaced = ReplacedAfter(b, last);
+    if (program_.buffers()[b].live_out && replaced == end) {
       chain.ending = ChainEnd::kWriteBack;
-      chain.end = program_.instructions().end_index();
+      chain.end = end;
       return;
     }
     const Handover& given = given_[b];
-    if (given.roles != 1 || given.marker <= chain.links.back().instruction) return;
+    if (given.roles != 1 || given.marker <= last || given.marker > replaced) return;
     chain.ending = ChainEnd::kHoldOrWriteBack;
     chain.end = given.marker;
   }
@@ -90,6 +112,8 @@ class ChainBuilder {
   const Program& program_;
   IndexVector<BufferIndex, Handover> received_;
   IndexVector<BufferIndex, Handover> given_;
+  // The markers at which a loop hands the value of another buffer on to each one.
+  IndexVector<BufferIndex, std::set<InstructionIndex>> replaced_;
   // A mapping has a cross-program prefetch of at most one of the buffers that the baseline
   // prefetches. It may be any of them.
   std::set<BufferIndex> prefetched_;

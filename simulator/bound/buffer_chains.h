@@ -19,6 +19,9 @@ struct ChainLink {
   // access finds: the one after the value was made.
   InstructionIndex copy_from = 0;
   AccessKind kind = AccessKind::kRead;
+
+  // A loop hands the value of another buffer on to this one after the access before.
+  bool is_handed_on = false;
 };
 
 // The cost, after the last access, of a value that is in fast memory only.

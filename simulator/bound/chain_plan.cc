@@ -166,16 +166,18 @@ double ChainPlanner::Plan(const BufferChain& chain, Usage& usage) {
   steps_.resize(std::max(steps_.size(), chain.links.size()));
   worth_ = {0, chain.starts_fast ? 0 : kImpossible, kImpossible};
   for (size_t k = 0; k < chain.links.size(); ++k) {
-    if (chain.links[k].kind != AccessKind::kWrite) {
+    const ChainLink& link = chain.links[k];
+    if (link.kind != AccessKind::kWrite && !link.is_handed_on) {
       Reach(chain, k, CrossGap(chain, k));
       continue;
     }
-    // The old value is not needed any more, so nothing is paid for it.
+    // The old value is not needed any more, so nothing is paid for it. A value that a loop hands on
+    // may be in both memories.
     const State from =
         static_cast<State>(std::max_element(worth_.begin(), worth_.end()) - worth_.begin());
     const Arrival best = {worth_[from], {.from = from}};
     const Arrival none = {kImpossible, {}};
-    Reach(chain, k, {best, none, none});
+    Reach(chain, k, {best, link.is_handed_on ? best : none, none});
   }
   worth_[kFast] -= EndCost(chain);
   const State last =
