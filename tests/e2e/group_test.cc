@@ -35,7 +35,7 @@ class Group : public testing::Test {
                      "actor { games_in_flight: 2 }\n"));
   }
 
-  // Starts the cluster and notes the processes of the learner by rank.
+  // Waits for the start of the cluster and notes the processes of the learner by rank.
   void Start(RunningMallocmuzero& up) {
     WaitForStart(up, "learner");
     WaitForStart(up, "learner.1");
@@ -73,7 +73,7 @@ class Group : public testing::Test {
 
 TEST_F(Group, TheOthersNameALostProcessAndMeetItAgain) {
   RunningMallocmuzero up({"up", "--config", WriteConfig(""), "--status-every", "500ms"});
-  Start(up);
+  ASSERT_NO_FATAL_FAILURE(Start(up));
   kill(pids_["learner.1"], SIGKILL);
   ASSERT_TRUE(up.WaitForLine("the group of learner processes: process 1 of the learner is lost: "));
   ASSERT_TRUE(up.WaitForLine("the group of learner processes is there again"));
@@ -92,7 +92,7 @@ TEST_F(Group, TheOthersNameALostProcessAndMeetItAgain) {
 TEST_F(Group, AllStartAnewFromTheLastCheckpoint) {
   RunningMallocmuzero up(
       {"up", "--config", WriteConfig("restart_together: true"), "--status-every", "500ms"});
-  Start(up);
+  ASSERT_NO_FATAL_FAILURE(Start(up));
   kill(pids_["learner.1"], SIGKILL);
   ASSERT_TRUE(up.WaitForLine("cannot go on: process 1 of the learner is lost: "));
   std::string line;
@@ -105,7 +105,7 @@ TEST_F(Group, AllStartAnewFromTheLastCheckpoint) {
 
 TEST_F(Group, ComesBackAfterAnAbortOfAllProcesses) {
   RunningMallocmuzero up({"up", "--config", WriteConfig(""), "--status-every", "500ms"});
-  Start(up);
+  ASSERT_NO_FATAL_FAILURE(Start(up));
   // There is a checkpoint of a later step than 0.
   for (int i = 0; i < 4; ++i) WaitForUpdates(up);
   kill(pids_["learner.1"], SIGKILL);
