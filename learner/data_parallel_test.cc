@@ -25,6 +25,7 @@
 #include "learner/learner.h"
 #include "learner/testing/small_learner.h"
 #include "model/torch_version.h"
+#include "rpc/testing/free_port.h"
 #include "rpc/testing/tcp_socket.h"
 
 extern char** environ;  // NOLINT: the C library's
@@ -32,6 +33,7 @@ extern char** environ;  // NOLINT: the C library's
 namespace mallocmuzero {
 namespace {
 
+using testing::FreeAddress;
 using ::testing::HasSubstr;
 using testing::MakeSmallLearner;
 using ::testing::Not;
@@ -43,13 +45,6 @@ constexpr char kAddressVariable[] = "DATA_PARALLEL_TEST_ADDRESS";
 constexpr char kInterfaceVariable[] = "GLOO_SOCKET_IFNAME";
 constexpr size_t kRows = 16;
 constexpr int kUpdates = 5;
-
-// An address of 127.0.0.1 whose port is free.
-std::string FreeAddress() {
-  TcpSocket socket;
-  EXPECT_TRUE(socket.Bind());
-  return socket.address();
-}
 
 // Starts another process that runs one of the tests DataParallelPeer below. These are the code of
 // the second process and no tests by themselves.

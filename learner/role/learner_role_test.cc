@@ -34,6 +34,7 @@
 #include "replay/testing/shards.h"
 #include "rpc/channel.h"
 #include "rpc/testing/await.h"
+#include "rpc/testing/free_port.h"
 
 namespace mallocmuzero {
 namespace {
@@ -350,7 +351,7 @@ TEST_F(Cluster, ADiskThatHangsWhileTheLearnerSavesShowsWithinTenSeconds) {
 
 TEST_F(Cluster, ASaveThatTakesLongLosesNoProcess) {
   config_.mutable_learner()->set_processes(2);
-  config_.mutable_learner()->set_rendezvous_address("127.0.0.1:38518");
+  config_.mutable_learner()->set_rendezvous_address(testing::FreeAddress());
   StartShard();
   StartLearner();
   const std::unique_ptr<ActorRole> actor = StartActor(0);
@@ -372,7 +373,7 @@ TEST_F(Cluster, ASaveThatTakesLongLosesNoProcess) {
 
 TEST_F(Cluster, TwoProcessesTrainTogetherAndMeetAgain) {
   config_.mutable_learner()->set_processes(2);
-  config_.mutable_learner()->set_rendezvous_address("127.0.0.1:38517");
+  config_.mutable_learner()->set_rendezvous_address(testing::FreeAddress());
   StartShard();
   StartLearner();
   const std::unique_ptr<ActorRole> actor = StartActor(0);

@@ -28,6 +28,7 @@
 #include "learner/testing/small_learner.h"
 #include "model/network_config.h"
 #include "rpc/testing/await.h"
+#include "rpc/testing/free_port.h"
 
 namespace mallocmuzero {
 namespace {
@@ -113,7 +114,7 @@ class TrainingTest : public ::testing::Test {
 };
 
 TEST_F(TrainingTest, AProcessThatMayNotGoOnLeavesTheOthersAtOnce) {
-  config_.set_rendezvous_address("127.0.0.1:38519");
+  config_.set_rendezvous_address(testing::FreeAddress());
   config_.set_restart_together(true);
   std::atomic<bool> met[2] = {false, false};
   std::atomic<bool> taken_over = false;
