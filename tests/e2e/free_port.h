@@ -8,7 +8,7 @@
 namespace mallocmuzero::e2e {
 
 // A loopback port that is free at the moment and that no connection takes. Each call returns
-// another port. Call from one thread.
+// another port, also in other tests that run at the same time. Call from one thread.
 uint16_t FreePort();
 
 }  // namespace mallocmuzero::e2e
