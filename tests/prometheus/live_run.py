@@ -30,6 +30,15 @@ TRAIN_SETTINGS = (
 ROLES = ("replay", "learner", "actor", "reanalyse", "train")
 
 
+def wait_for_end(process: subprocess.Popen[bytes]) -> int:
+    """Returns the exit code. Kills a process that does not stop; it would go on for ever."""
+    try:
+        return process.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()
+
+
 class LiveRun:
     """The processes; used in a with statement, which ends them.
 
@@ -108,7 +117,7 @@ class LiveRun:
     ) -> None:
         for process in self._processes:
             process.terminate()
-        self.exit_codes = [process.wait(STOP_SECONDS) for process in self._processes]
+        self.exit_codes = [wait_for_end(process) for process in self._processes]
 
     def ended(self) -> list[str]:
         """Returns the commands of the processes that have ended by themselves."""
