@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -48,7 +47,10 @@ class Members : public ::testing::Test {
                     "'\n  publish_updates: 1 checkpoint_seconds: 1\n"
                     "  search { simulations: 2 } options { batch_size: 16 unroll_steps: 2 }\n}\n"
                     "actor { count: 2 games_in_flight: 2 audit_dir: 'audit' }\n");
-    return folder_.Write(file, text);
+    // The supervisor reads the file again when it has changed, and must not see a part of it.
+    const std::string path = folder_.Path(file);
+    std::filesystem::rename(folder_.Write(file + ".new", text), path);
+    return path;
   }
 
   json Status(const std::string& config) const {
@@ -77,7 +79,10 @@ class Members : public ::testing::Test {
     for (const auto& entry : std::filesystem::directory_iterator(folder_.Path("audit"))) {
       if (entry.path().filename().string().find(actor) == std::string::npos) continue;
       std::ifstream file(entry.path());
-      for (std::string id; file >> id;) ids.insert(id);
+      // The actor may be writing the last one.
+      for (std::string id; file >> id;) {
+        if (id.size() == 32) ids.insert(id);
+      }
     }
     return ids;
   }
@@ -85,7 +90,11 @@ class Members : public ::testing::Test {
   // Expects that each acknowledged game is in one shard of the configuration.
   void ExpectEachGameOnce(const std::string& config) const {
     // Games that are acknowledged later are not looked for.
-    const std::set<std::string> acknowledged = Acknowledged();
+    std::set<std::string> acknowledged;
+    ASSERT_TRUE(Await([&] {
+      acknowledged = Acknowledged();
+      return acknowledged.size() > 10;
+    }));
     std::map<std::string, int> stored;
     std::set<std::string> known;
     const RunResult list = RunMallocmuzero({"replay", "--config", config, "--list-ids"});
@@ -103,7 +112,6 @@ class Members : public ::testing::Test {
     }
     EXPECT_THAT(lost, IsEmpty());
     for (const auto& [id, times] : stored) EXPECT_EQ(times, 1) << id;
-    EXPECT_GT(acknowledged.size(), 10);
   }
 
   const TemporaryFolder folder_;
@@ -120,7 +128,6 @@ TEST_F(Members, AThirdShardComesAndTheFirstOneGoes) {
   WriteConfig("c.textproto", {"a", "b", "c"});
   ASSERT_TRUE(up.WaitForLine("I up: c: started"));
   ASSERT_TRUE(up.WaitForLine("c: listens on"));
-  std::thread reader([&up] { up.WaitForLine("no line has this text"); });
   const RunResult added = RunMallocmuzero({"shards", "--config", config, "--add", "c"});
   EXPECT_EQ(added.exit_code, 0) << added.err;
   EXPECT_TRUE(Await([&] { return Figure(config, "c", "inserted_items") > 0; }));
@@ -148,7 +155,6 @@ TEST_F(Members, AThirdShardComesAndTheFirstOneGoes) {
   ExpectEachGameOnce(config);
 
   up.Signal(SIGTERM);
-  reader.join();
   EXPECT_EQ(up.Wait().exit_code, 0);
 }
 
