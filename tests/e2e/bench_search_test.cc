@@ -78,20 +78,6 @@ TEST(BenchSearch, PrintsATable) {
   EXPECT_THAT(result.out, ContainsRegex("[0-9.]+ % of the search"));
 }
 
-TEST(BenchSearch, WhatCannotBeMeasuredIsBadUsage) {
-  const std::vector<Arguments> bad = {
-      {"--batch", "0"},    {"--precision", "fp8"}, {"--hidden", "0"},
-      {"--hidden", "1"},   {"--seconds", "-1"},    {"--seconds", "nan"},
-      {"--support", "64"}, {"--network", "huge"},  {"--batch", "1000000"},
-  };
-  for (const Arguments& arguments : bad) {
-    const RunResult result =
-        RunMallocmuzero({"bench", "search", arguments[0], arguments[1], "--json"});
-    SCOPED_TRACE(arguments[0] + " " + arguments[1]);
-    ExpectOneErrorLine(result, arguments[0].substr(2));
-  }
-}
-
 TEST(BenchSearch, APresetHasNoSizesToChoose) {
   const RunResult result = BenchSearch({"--network", "tiny", "--hidden", "32"});
   EXPECT_EQ(result.exit_code, 2);

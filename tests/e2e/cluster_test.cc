@@ -152,21 +152,6 @@ TEST_F(Cluster, ASecondShardDoesNotGetTheAddressOfTheFirst) {
   EXPECT_THAT(second.err, StartsWith("mallocmuzero: "));
 }
 
-TEST_F(Cluster, EveryMistakeOfTheConfigurationIsSaid) {
-  const std::string wrong =
-      folder_.Write("wrong.textproto", "learner { adress: 'a' }\nactor { games_in_flight: 0 }\n");
-  for (const char* command : {"up", "learner", "status", "actor", "replay"}) {
-    const RunResult result = RunMallocmuzero({command, "--config", wrong});
-    EXPECT_EQ(result.exit_code, 2) << command;
-    EXPECT_THAT(result.err, HasSubstr("mallocmuzero: " + wrong + ":1: adress: no such field"));
-    EXPECT_THAT(result.err, HasSubstr("mallocmuzero: " + wrong + ":2: actor.games_in_flight: "));
-  }
-  // Only a learner needs the programs.
-  const RunResult learner = RunMallocmuzero({"learner", "--config", config_});
-  EXPECT_EQ(learner.exit_code, 2);
-  EXPECT_THAT(learner.err, HasSubstr("learner.workloads[0]: no file or folder"));
-}
-
 TEST_F(Cluster, FlagsAndTheEnvironmentSetFields) {
   const std::string other = absl::StrCat("127.0.0.1:", FreePort());
   const std::string third = absl::StrCat("127.0.0.1:", FreePort());
@@ -181,38 +166,6 @@ TEST_F(Cluster, FlagsAndTheEnvironmentSetFields) {
   EXPECT_THAT(variable.out, HasSubstr(other));
   EXPECT_THAT(both.out, HasSubstr(third));
   EXPECT_THAT(both.out, Not(HasSubstr(other)));
-}
-
-TEST_F(Cluster, BadUsageIsOneLine) {
-  const struct {
-    Arguments arguments;
-    std::string says;
-  } cases[] = {
-      {{"replay"}, "--config"},
-      {{"replay", "--config", folder_.Path("none")}, folder_.Path("none")},
-      {{"replay", "--config", config_}, "--shard"},
-      {{"replay", "--config", config_, "--shard", "c"}, "it has a, b"},
-      {{"status", "--config", config_, "--set", "learner.run_dri=/x"},
-       "--set learner.run_dri=/x: no field 'run_dri'; run_dir is one"},
-      {{"status", "--config", config_, "--set", "actor.count=many"},
-       "--set actor.count=many: uint32 expected"},
-      {{"status", "--config", config_, "--set", "actor"}, "--set actor: FIELD=VALUE expected"},
-      {{"replay", "--config", config_, "--drain", "maybe"}, "--drain"},
-      {{"replay", "--config", config_, "--list-ids", "--checkpoint"}, "--checkpoint"},
-      {{"bench", "actors", "--config", config_, "--games-per-second", "3"}, "--actors"},
-      {{"bench", "actors", "--config", config_, "--actors", "0"}, "--actors"},
-      {{"up", "--config", config_, "--for", "0s"}, "--for"},
-      {{"up", "--config", config_, "--for", ""}, "--for: expected a value, found ''"},
-      {{"up", "--config", config_, "--for="}, "--for: "},
-      {{"replay", "--config", config_, "--shard", "a", "--rate-limit", ""},
-       "--rate-limit: expected a value, found ''"},
-  };
-  for (const auto& test : cases) {
-    const RunResult result = RunMallocmuzero(test.arguments);
-    EXPECT_EQ(result.exit_code, 2) << test.says;
-    EXPECT_THAT(result.err, StartsWith("mallocmuzero: ")) << test.says;
-    EXPECT_THAT(result.err, HasSubstr(test.says));
-  }
 }
 
 TEST_F(Cluster, AnActorAloneWaitsAndStops) {

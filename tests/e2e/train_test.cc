@@ -24,7 +24,6 @@ namespace {
 using nlohmann::json;
 using testing::ContainsRegex;
 using testing::HasSubstr;
-using testing::StartsWith;
 using Arguments = std::vector<std::string>;
 
 class Train : public testing::Test {
@@ -148,13 +147,6 @@ TEST_F(Train, RefusesAFolderThatCannotBeMade) {
                      "file/run: cannot make this folder: Not a directory");
 }
 
-TEST_F(Train, RefusesNoIterations) {
-  const RunResult result = RunTrain({"--iterations", "0"});
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("--iterations"));
-  EXPECT_FALSE(std::filesystem::exists(run_));
-}
-
 TEST_F(Train, AKilledRunGoesOnFromItsCheckpoint) {
   {
     RunningMallocmuzero train(TrainArguments({}));
@@ -227,40 +219,6 @@ TEST_F(Train, ACheckpointThatIsNoneIsBadInput) {
     EXPECT_EQ(result.exit_code, 2);
     EXPECT_THAT(result.err, HasSubstr(path));
   }
-}
-
-TEST_F(Train, BadUsageIsOneLineAndLeavesNothing) {
-  const struct {
-    Arguments arguments;
-    const char* says;
-  } cases[] = {
-      {{"--budget", "0s"}, "--budget"},
-      {{"--budget", ""}, "--budget: expected a value, found ''"},
-      {{"--network", "huge"}, "huge"},
-      {{"--network", "base", "--config", "c"}, "--network"},
-      {{"--resume"}, "no training run here"},
-      {{"--demonstrations", "-1"}, "--demonstrations: expected a number from 0 to 86400, found"},
-      {{"--demonstrations", "1e6"}, "--demonstrations: expected a number from 0 to 86400, found"},
-      {{"--demonstrations", "nan"}, "--demonstrations: "},
-      {{"--set", "self_play.threads=4096"}, "--set: self_play.threads"},
-      {{"--device", "tpu"}, "--device: expected cpu, cuda or auto, found 'tpu'"},
-      {{"--config", "/no/such/file"}, "/no/such/file"},
-      {{"--metrics", "nowhere"}, "nowhere"},
-      {{"--from", "/no/such/file"}, "/no/such/file"},
-      {{"--from", "c", "--resume"}, "--from"},
-      {{"--from", "c", "--network", "tiny"}, "--from"},
-  };
-  for (const auto& test : cases) {
-    const RunResult result = RunTrain(test.arguments);
-    EXPECT_EQ(result.exit_code, 2) << test.says;
-    EXPECT_THAT(result.err, StartsWith("mallocmuzero: "));
-    EXPECT_THAT(result.err, HasSubstr(test.says));
-    EXPECT_FALSE(std::filesystem::exists(run_)) << test.says;
-  }
-  EXPECT_EQ(RunMallocmuzero({"train", "--output", run_}).exit_code, 2);
-  ExpectOneErrorLine(
-      RunMallocmuzero({"train", "--program", program_, "--output", run_, "--threads", "99999999"}),
-      "--threads: expected a whole number from 0 to 1024");
 }
 
 TEST_F(Train, ABudgetTooShortForAGameNamesNoMapping) {
