@@ -48,8 +48,9 @@ TEST_F(Report, DrawsARun) {
   const std::string program = folder_.Path("gpt_small.program");
   const std::string run = folder_.Path("run");
   ASSERT_EQ(RunMallocmuzero(ImportArguments("gpt_small", program)).exit_code, 0);
-  const RunResult trained = RunMallocmuzero({"train", "--program", program, "--output", run,
-                                             "--iterations", "2", "--threads", "1", "--json"});
+  const RunResult trained =
+      RunMallocmuzero({"train", "--program", program, "--output", run, "--iterations", "2",
+                       "--threads", "1", "--set", "self_play.games_per_iteration=4", "--json"});
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
 
   const RunResult result = RunReport(run, output_);

@@ -32,8 +32,11 @@ class Train : public testing::Test {
     ASSERT_EQ(RunMallocmuzero(ImportArguments("gpt_small", program_)).exit_code, 0);
   }
 
+  // Few games, because an iteration makes an update for every 256 of their decisions.
   Arguments TrainArguments(Arguments more) const {
-    Arguments arguments = {"train", "--program", program_, "--output", run_, "--threads", "1"};
+    Arguments arguments = {"train",    "--program", program_,
+                           "--output", run_,        "--threads",
+                           "1",        "--set",     "self_play.games_per_iteration=4"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return arguments;
   }
@@ -102,10 +105,7 @@ TEST_F(Train, SigtermAndAHangupSaveTheRun) {
 }
 
 TEST_F(Train, AFlagThatWouldChangeAResumedRunIsRefused) {
-  ASSERT_EQ(
-      RunTrain({"--iterations", "1", "--seed", "3", "--set", "self_play.games_per_iteration=4"})
-          .exit_code,
-      0);
+  ASSERT_EQ(RunTrain({"--iterations", "1", "--seed", "3"}).exit_code, 0);
   const std::string settings = ReadAll(run_ + "/config.textproto");
   const std::string other = folder_.Write(
       "other.textproto", absl::StrReplaceAll(settings, {{"\nseed: 3\n", "\nseed: 5\n"}}));
@@ -149,7 +149,8 @@ TEST_F(Train, RefusesAFolderThatCannotBeMade) {
 
 TEST_F(Train, AKilledRunGoesOnFromItsCheckpoint) {
   {
-    RunningMallocmuzero train(TrainArguments({}));
+    // Only the checkpoint of its start, however many iterations it makes until it is killed.
+    RunningMallocmuzero train(TrainArguments({"--set", "checkpoint_iterations=1000"}));
     ASSERT_TRUE(train.WaitForLine("iteration 1:"));
     train.Signal(SIGKILL);
     train.Wait();
@@ -191,7 +192,8 @@ TEST_F(Train, TheAgentPlaysInMap) {
 }
 
 TEST_F(Train, BenchSaysHowWellValuesRankGames) {
-  ASSERT_EQ(RunTrain({"--iterations", "2"}).exit_code, 0);
+  const Arguments enough = {"--iterations", "2", "--set", "self_play.games_per_iteration=64"};
+  ASSERT_EQ(RunTrain(enough).exit_code, 0);
   const Arguments arguments = {
       "bench",  "values",  "--checkpoint", run_ + "/checkpoints/latest", "--program",
       program_, "--games", "24",           "--least-difference",         "0.001",
