@@ -6,16 +6,18 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "rpc/testing/await.h"
 #include "tests/e2e/free_port.h"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {
 namespace {
 
+using mallocmuzero::testing::Await;
 using nlohmann::json;
-using testing::ContainsRegex;
+using ::testing::ContainsRegex;
 
-class Status : public testing::Test {
+class Status : public ::testing::Test {
  protected:
   const TemporaryFolder folder_;
   const std::string config_ =
@@ -27,13 +29,24 @@ class Status : public testing::Test {
 TEST_F(Status, RolesThatAreAwayAreRows) {
   RunningMallocmuzero shard({"replay", "--config", config_});
   ASSERT_TRUE(shard.WaitForLine("listens on"));
-  const RunResult text = RunMallocmuzero({"status", "--config", config_});
+  // On a busy machine an answer, also that nobody listens, may take longer than `status` waits.
+  RunResult text;
+  ASSERT_TRUE(Await([&] {
+    text = RunMallocmuzero({"status", "--config", config_});
+    return text.out.find(" ok ") != std::string::npos &&
+           text.out.find("refused") != std::string::npos;
+  })) << text.out;
   EXPECT_EQ(text.exit_code, 1);
   EXPECT_THAT(text.out, ContainsRegex("replay +a +127.0.0.1:[0-9]+ +ok "));
   EXPECT_THAT(text.out, ContainsRegex("learner +learner +127.0.0.1:[0-9]+ +away .*refused"));
-  const RunResult machine = RunMallocmuzero({"status", "--config", config_, "--json"});
+  RunResult machine;
+  json status;
+  ASSERT_TRUE(Await([&] {
+    machine = RunMallocmuzero({"status", "--config", config_, "--json"});
+    status = json::parse(machine.out);
+    return status["roles"][0]["error"] == "";
+  })) << machine.out;
   EXPECT_EQ(machine.exit_code, 1);
-  const json status = json::parse(machine.out);
   EXPECT_FALSE(status["healthy"]);
   ASSERT_EQ(status["roles"].size(), 2);
   EXPECT_EQ(status["roles"][0]["role"], "REPLAY");
