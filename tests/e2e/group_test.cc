@@ -15,6 +15,11 @@
 namespace mallocmuzero::e2e {
 namespace {
 
+// Seconds that a process waits for another one. On a busy machine one that is well may take long,
+// and a test waits for the loss of one that hangs. The loss of one that was killed shows at once.
+constexpr int kLong = 60;
+constexpr int kShort = 5;
+
 class Group : public testing::Test {
  protected:
   void SetUp() override {
@@ -22,17 +27,18 @@ class Group : public testing::Test {
               0);
   }
 
-  std::string WriteConfig(const std::string& more) const {
+  std::string WriteConfig(int timeout, const std::string& more = "") const {
     return folder_.Write(
         "c.textproto",
-        absl::StrCat("replay { name: 'a' address: '127.0.0.1:", FreePort(),
-                     "' rate_limit { min_positions: 100 } }\nlearner {\n  workloads: 'p.program'\n"
-                     "  address: '127.0.0.1:",
-                     FreePort(), "'\n  processes: 3 ", more,
-                     "\n  rendezvous_address: '127.0.0.1:", FreePort(),
-                     "'\n  publish_updates: 1 checkpoint_seconds: 1 group_timeout_seconds: 5\n"
-                     "  search { simulations: 2 } options { batch_size: 18 unroll_steps: 2 }\n}\n"
-                     "actor { games_in_flight: 2 }\n"));
+        absl::StrCat(
+            "replay { name: 'a' address: '127.0.0.1:", FreePort(),
+            "' rate_limit { min_positions: 100 } }\nlearner {\n  workloads: 'p.program'\n"
+            "  address: '127.0.0.1:",
+            FreePort(), "'\n  processes: 3 ", more,
+            "\n  rendezvous_address: '127.0.0.1:", FreePort(),
+            "'\n  publish_updates: 1 checkpoint_seconds: 1 group_timeout_seconds: ", timeout,
+            "\n  search { simulations: 2 } options { batch_size: 18 unroll_steps: 2 }\n}\n"
+            "actor { games_in_flight: 2 }\n"));
   }
 
   // Waits for the start of the cluster and notes the processes of the learner by rank.
@@ -72,7 +78,7 @@ class Group : public testing::Test {
 };
 
 TEST_F(Group, TheOthersNameALostProcessAndMeetItAgain) {
-  RunningMallocmuzero up({"up", "--config", WriteConfig(""), "--status-every", "500ms"});
+  RunningMallocmuzero up({"up", "--config", WriteConfig(kShort), "--status-every", "500ms"});
   ASSERT_NO_FATAL_FAILURE(Start(up));
   kill(pids_["learner.1"], SIGKILL);
   ASSERT_TRUE(up.WaitForLine("the group of learner processes: process 1 of the learner is lost: "));
@@ -91,7 +97,7 @@ TEST_F(Group, TheOthersNameALostProcessAndMeetItAgain) {
 
 TEST_F(Group, AllStartAnewFromTheLastCheckpoint) {
   RunningMallocmuzero up(
-      {"up", "--config", WriteConfig("restart_together: true"), "--status-every", "500ms"});
+      {"up", "--config", WriteConfig(kLong, "restart_together: true"), "--status-every", "500ms"});
   ASSERT_NO_FATAL_FAILURE(Start(up));
   kill(pids_["learner.1"], SIGKILL);
   ASSERT_TRUE(up.WaitForLine("cannot go on: process 1 of the learner is lost: "));
@@ -104,7 +110,7 @@ TEST_F(Group, AllStartAnewFromTheLastCheckpoint) {
 }
 
 TEST_F(Group, ComesBackAfterAnAbortOfAllProcesses) {
-  RunningMallocmuzero up({"up", "--config", WriteConfig(""), "--status-every", "500ms"});
+  RunningMallocmuzero up({"up", "--config", WriteConfig(kLong), "--status-every", "500ms"});
   ASSERT_NO_FATAL_FAILURE(Start(up));
   // There is a checkpoint of a later step than 0.
   for (int i = 0; i < 4; ++i) WaitForUpdates(up);
