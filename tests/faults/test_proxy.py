@@ -45,8 +45,8 @@ def proxy(network: Network, echo: int) -> Proxy:
     return network.add(free_ports(1)[0], echo)
 
 
-def connect(proxy: Proxy, seconds: float = 20) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", proxy.port), timeout=seconds)
+def connect(proxy: Proxy) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", proxy.port), timeout=20)
 
 
 def answers(connection: socket.socket) -> bool:
@@ -100,9 +100,10 @@ def test_a_cut_ends_a_connection_that_is_being_made(
 def test_a_black_hole_keeps_connections_and_passes_nothing_until_it_ends(
     network: Network, proxy: Proxy
 ) -> None:
-    with connect(proxy, seconds=0.5) as connection:
+    with connect(proxy) as connection:
         assert answers(connection)
         network.set_link(proxy, Link.BLACK_HOLE)
+        connection.settimeout(0.5)
         with pytest.raises(TimeoutError):
             answers(connection)
         assert proxy.bytes_sent == 1
