@@ -13,20 +13,24 @@ from collections.abc import Callable
 import pytest
 from roles import AUDIT_GAP, LOST_IN_MEETING, NO_ROOM, SET_BACK, Role
 
-# Says `line`, and on SIGTERM ends with code 1, or goes on.
+# Says `line`, and on SIGTERM ends with code 1, or goes on. The signal is blocked, since one that
+# came just before signal.pause() would not end the pause.
 PROCESS = """
 import signal, sys
-handler = signal.SIG_IGN if {stays} else lambda *_: sys.exit(1)
-signal.signal(signal.SIGTERM, handler)
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
 print("{line}", flush=True)
 while True:
-    signal.pause()
+    signal.sigwait([signal.SIGTERM])
+    if not {stays}:
+        sys.exit(1)
 """
 
 
 def started(folder: pathlib.Path, line: str, stays: bool = False) -> Role:
     code = PROCESS.format(line=line, stays=stays)
-    role = Role("victim", [sys.executable, "-c", code], folder, stop_seconds=1.0)
+    # A process that ends may need more than a second for it on a busy machine.
+    stop_seconds = 1.0 if stays else 60.0
+    role = Role("victim", [sys.executable, "-c", code], folder, stop_seconds)
     role.start()
     role.wait_for_log()
     return role
