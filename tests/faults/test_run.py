@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import run
 from fault import Fault
 from injectors import Faults
 from loopback_cluster import Cluster
 from run import Run
+
+BEGIN = 1000.0
+
+
+class FakeClock:
+    """A clock on which time passes only while somebody sleeps."""
+
+    now = BEGIN
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+CLOCK = FakeClock()
+
+
+@pytest.fixture(autouse=True)
+def fake_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    CLOCK.now = BEGIN
+    told = {"strftime": time.strftime, "gmtime": time.gmtime}
+    monkeypatch.setattr(
+        run, "time", SimpleNamespace(monotonic=CLOCK.monotonic, sleep=CLOCK.sleep, **told)
+    )
 
 
 class FakeCluster:
@@ -18,7 +46,6 @@ class FakeCluster:
     def __init__(
         self, healthy: float = 0, learns: float = 0, plays: float = 0, passes: float = 0
     ) -> None:
-        self._begin = time.monotonic()
         self._healthy, self._learns, self._plays, self._passes = healthy, learns, plays, passes
         self.roles: list[Any] = []
         self.learners: list[Any] = []
@@ -26,7 +53,7 @@ class FakeCluster:
 
     def _grown(self, after: float) -> float:
         """Returns a number that grows after so many seconds."""
-        return max(0.0, time.monotonic() - self._begin - after)
+        return max(0.0, CLOCK.now - BEGIN - after)
 
     def status(self) -> dict[str, Any]:
         return {"healthy": self._grown(self._healthy) > 0}
@@ -106,7 +133,7 @@ def test_the_time_to_recover_is_that_of_all_conditions_together() -> None:
     ("fault", "failures"), [(FakeFault(), []), (None, ["no fault was caused"])]
 )
 def test_a_run_that_causes_no_fault_fails(fault: Fault | None, failures: list[str]) -> None:
-    run = run_of(FakeCluster(), 1.0, fault)
-    run.hurt_in_blocks(0.5, 0)
-    assert run.failures == failures
-    assert bool(run.survived) is (fault is not None)
+    hurt = run_of(FakeCluster(), 1.0, fault)
+    hurt.hurt_in_blocks(0.5, 0)
+    assert hurt.failures == failures
+    assert bool(hurt.survived) is (fault is not None)
