@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import checks
+import launched_cluster
 import pytest
 from checks import audit, check_secrets
 from launched_cluster import SHARDS, Options, Run
@@ -38,6 +39,19 @@ class FakeRun(Run):
         return ""
 
 
+@pytest.fixture
+def fake_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Time passes only while the run sleeps."""
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+
+    clock = SimpleNamespace(monotonic=lambda: now[0], sleep=sleep)
+    monkeypatch.setattr(launched_cluster, "time", clock)
+
+
+@pytest.mark.usefixtures("fake_clock")
 @pytest.mark.parametrize("steps", [[120, 0, 0, 121], [120, 110, 0, 111], [0, 0, 110, 112]])
 def test_a_learner_that_makes_updates_learns_on(tmp_path: pathlib.Path, steps: list[float]) -> None:
     run = FakeRun(tmp_path, steps)
@@ -45,6 +59,7 @@ def test_a_learner_that_makes_updates_learns_on(tmp_path: pathlib.Path, steps: l
     assert len(run.seen) == 1
 
 
+@pytest.mark.usefixtures("fake_clock")
 @pytest.mark.parametrize("steps", [[120], [0], [120, 0, 120], [120, 110]])
 def test_a_learner_that_only_goes_back_to_its_checkpoint_does_not_learn(
     tmp_path: pathlib.Path, steps: list[float]
