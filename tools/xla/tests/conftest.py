@@ -6,6 +6,7 @@ import importlib.util
 import json
 import pathlib
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -67,6 +68,22 @@ def fake_compiler(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Fa
         return log_path
 
     return install
+
+
+@pytest.fixture
+def hangs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """An hour passes whenever a fake compiler hangs; it adds a byte to this file.
+
+    So limits of time end what hangs, however slow the machine is, and nothing else.
+    """
+    file, clock = tmp_path / "hangs", time.monotonic
+
+    def now() -> float:
+        return clock() + 3600.0 * (file.stat().st_size if file.exists() else 0)
+
+    monkeypatch.setattr("time.monotonic", now)
+    monkeypatch.setattr("mallocmuzero_xla.worker._LONGEST_WAIT", 0.01)
+    return file
 
 
 class World:

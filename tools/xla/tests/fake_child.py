@@ -34,6 +34,8 @@ def main() -> None:
             print("F0000 msa.cc:1] Check failed: made up", file=sys.stderr, flush=True)
             os.abort()
         if action == "hang":
+            with log.with_name("hangs").open("a", encoding="utf-8") as stream:
+                stream.write(".")
             time.sleep(600)
         if action == "ok":
             write_output(step, output, job, detail)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import pathlib
 from collections.abc import Callable
 from typing import Any
 
@@ -255,11 +256,14 @@ def test_budget_of_compiles_is_kept(make_world: MakeWorld) -> None:
     assert verify(world, budget=Budget(60.0, compiles=1)).compiles == 1
 
 
-def test_time_limit_ends_a_trial_compile_that_hangs(make_world: MakeWorld) -> None:
+def test_time_limit_ends_a_trial_compile_that_hangs(
+    make_world: MakeWorld, hangs: pathlib.Path
+) -> None:
     world = make_world(promised={"a": 40}, cycles={"a": -40}, hangs=["a"])
-    result = verify(world, budget=Budget(3.0))
+    result = verify(world, budget=Budget(60.0))
+    assert hangs.exists()
     assert result.options == {}
-    assert 1.0 < result.seconds < 10.0
+    assert result.out_of_budget
 
 
 def test_compile_begun_within_the_budget_may_end_after_it(make_world: MakeWorld) -> None:
