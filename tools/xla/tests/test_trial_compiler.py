@@ -9,9 +9,11 @@ import subprocess
 import sys
 import time
 import types
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import zstandard
 
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
@@ -121,23 +123,27 @@ def test_running_compile_ends_with_its_process(
     assert gone(tmp_path / "pid")
 
 
-# A compile process whose compiles take some seconds.
-SLOW = """
-import json, pathlib, sys, time, zstandard
+class SlowWorker:
+    """A worker whose compiles take as many seconds as their option says, on no clock."""
 
-for line in sys.stdin:
-    job = json.loads(line)
-    time.sleep(float(job["options"]["takes"]))
-    pathlib.Path(job["output"]).write_bytes(zstandard.compress(b"HloModule slow"))
-    reply = {"error": None, "usage": False, "seconds": 1.0, "peak_mebibytes": 1}
-    print(json.dumps(reply), flush=True)
-"""
+    def __init__(self, command: Sequence[str] | None = None) -> None:
+        pass
+
+    def run(self, job: dict[str, Any], timeout: float) -> float:
+        seconds = float(job["options"]["takes"])
+        if seconds > timeout:
+            raise WorkerLostError(f"no result within {timeout:g} s")
+        pathlib.Path(job["output"]).write_bytes(zstandard.compress(b"HloModule slow"))
+        return seconds
+
+    def close(self) -> None:
+        pass
 
 
 def test_only_a_budget_of_seconds_limits_a_slow_whole_compile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mallocmuzero_xla.worker.COMMAND", (sys.executable, "-c", SLOW))
+    monkeypatch.setattr("mallocmuzero_xla.trial_compiler.Worker", SlowWorker)
     slow = {"takes": "1.0"}
     with TrialCompiler(CHIPS["tpu_v4i"], timeout=0.5) as compiler:
         with pytest.raises(WorkerLostError, match=r"no result within 0\.5 s"):
