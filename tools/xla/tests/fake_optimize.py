@@ -19,12 +19,13 @@ def main() -> int:
     """Follows the plan."""
     plan = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
     arguments = sys.argv[2:]
+    stopped = threading.Event()
+    if plan.get("waits"):  # before the log tells that it runs
+        signal.signal(signal.SIGINT, lambda *_: stopped.set())
     with pathlib.Path(plan["log"]).open("a", encoding="utf-8") as log:
         log.write(json.dumps(arguments) + "\n")
     report = plan["report"]
     if plan.get("waits"):
-        stopped = threading.Event()
-        signal.signal(signal.SIGINT, lambda *_: stopped.set())
         print("waiting", file=sys.stderr, flush=True)
         stopped.wait()
         report = {**report, "interrupted": True}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import signal
+import subprocess
 import threading
 import time
 from typing import Any
@@ -302,15 +303,24 @@ def test_executable_in_jaxlibs_own_frame_is_refused(fake: FakeSearch) -> None:
         run()
 
 
-def test_interrupt_ends_with_the_best_so_far(fake: FakeSearch, tmp_path: pathlib.Path) -> None:
+def test_interrupt_ends_with_the_best_so_far(
+    fake: FakeSearch, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake.plan(output_of(multiply, shapes()), waits=True)
+    waiting, wait = threading.Event(), subprocess.Popen.wait
+
+    def wait_for(process: subprocess.Popen[str], timeout: float | None = None) -> int:
+        if isinstance(process.args, list) and "optimize" in process.args:
+            waiting.set()
+        return wait(process, timeout)
 
     def interrupt() -> None:
         while not fake.calls():
             time.sleep(0.05)
-        time.sleep(0.5)
+        waiting.wait()
         os.kill(os.getpid(), signal.SIGINT)
 
+    monkeypatch.setattr(subprocess.Popen, "wait", wait_for)
     threading.Thread(target=interrupt).start()
     placed = run()
     assert placed.report["interrupted"]
