@@ -158,8 +158,9 @@ def test_a_stopped_run_has_no_record(runner: Runner, tmp_path: pathlib.Path) -> 
     records: list[Record] = []
 
     def stop_later() -> None:
-        while not (tmp_path / "log").exists():
-            time.sleep(0.01)  # until the process has read its job
+        log = tmp_path / "log"
+        while not log.exists() or not log.stat().st_size:
+            time.sleep(0.01)  # until the process has written down its job
         runner.stop()
 
     stopper = threading.Thread(target=stop_later)
