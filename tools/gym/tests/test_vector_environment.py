@@ -262,38 +262,53 @@ def test_refuses_calls_while_another_thread_steps() -> None:
     envs = MallocVectorEnv(8192, program=SMALL[0], observation="brief", threads=1)
     envs.reset(seed=0)
     calls = (envs.playing, envs.snapshot)
-    refused = [0, 0]
-    thread = threading.Thread(target=lambda: [envs.step(np.zeros(8192, int)) for _ in range(5)])
+    refused: list[str] = []
+    ended = threading.Event()
+
+    def step() -> None:
+        for _ in range(1000):
+            if not ended.is_set():
+                envs.step(np.zeros(8192, int))
+
+    thread = threading.Thread(target=step)
     thread.start()
-    while thread.is_alive():
-        for k, call in enumerate(calls):
+    for call in calls:
+        before = len(refused)
+        while thread.is_alive() and len(refused) == before:
             try:
                 call(0)
             except RuntimeError as error:
-                assert str(error) == "another thread is stepping these games"
-                refused[k] += 1
+                refused.append(str(error))
+    ended.set()
     thread.join()
-    assert all(refused), refused
+    assert refused == ["another thread is stepping these games"] * 2
 
 
 def test_plays_the_actions_of_the_call_if_the_array_changes_meanwhile() -> None:
     envs = MallocVectorEnv(8192, program=SMALL[0], observation="brief", threads=1)
-    envs.reset(seed=0)
-    actions = np.zeros(8192, np.int64)
-    outcomes: list[Any] = []
-    thread = threading.Thread(target=lambda: outcomes.append(envs.step(actions)))
-    thread.start()
     changed = False
-    while thread.is_alive():
-        try:
-            envs.snapshot(0)
-        except RuntimeError:  # the step has begun
-            actions[:] = 7
-            changed = True
-    thread.join()
+    for _ in range(1000):  # this thread may sleep during a step
+        envs.reset(seed=0)
+        actions = np.zeros(8192, np.int64)
+        outcomes: list[Any] = []
+
+        def step(actions: Any = actions, outcomes: list[Any] = outcomes) -> None:
+            outcomes.append(envs.step(actions))
+
+        thread = threading.Thread(target=step)
+        thread.start()
+        while thread.is_alive():
+            try:
+                envs.snapshot(0)
+            except RuntimeError:  # the step has begun
+                actions[:] = 7
+                changed = True
+        thread.join()
+        assert outcomes, "the step was refused"
+        assert not outcomes[0][-1]["illegal"].any()
+        if changed:
+            break
     assert changed
-    assert outcomes, "the step was refused"
-    assert not outcomes[0][-1]["illegal"].any()
 
 
 def test_plays_on_the_cores_that_the_process_may_use() -> None:
