@@ -20,11 +20,15 @@ def trace(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_prints_better_and_better_mappings() -> None:
-    lines = [json.loads(line) for line in trace("layers:20", "1", "0.2").stdout.splitlines()]
-    cycles = [line["cycles"] for line in lines]
-    assert cycles == sorted(cycles, reverse=True)
-    assert cycles[-1] < cycles[0]
-    assert lines[-1]["seconds"] >= 0.2
+    for seconds in (0.2, 2.0, 20.0):  # a busy machine may have time for one game only
+        printed = trace("layers:20", "1", str(seconds)).stdout.splitlines()
+        lines = [json.loads(line) for line in printed]
+        cycles = [line["cycles"] for line in lines]
+        assert cycles == sorted(cycles, reverse=True)
+        assert lines[-1]["seconds"] >= seconds
+        if cycles[-1] < cycles[0]:
+            return
+    pytest.fail(f"no better mapping was found: {cycles}")
 
 
 def test_counts_the_decisions_of_the_best_game() -> None:
