@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import struct
@@ -24,6 +25,7 @@ OUTPUTS = {
 }
 
 
+@functools.cache
 def agents_game(program: Path) -> dict[str, Any]:
     """Returns the game that the agent plays without search, by LibTorch."""
     done = run(
