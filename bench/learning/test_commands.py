@@ -16,15 +16,15 @@ def run(script: str, *arguments: str) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def train(done: Callable[[list[str]], bool], script: str, *arguments: str) -> list[str]:
+def train(done: Callable[[list[str], str], bool], script: str, *arguments: str) -> list[str]:
     """Goes on with the training of a command for longer and longer, up to twelve minutes a run.
 
-    Returns the lines of its output when they show enough training. A machine with much other work
-    needs many seconds for one iteration.
+    Returns the lines of its output when `done` finds enough training in them, given the minutes. A
+    machine with much other work needs many seconds for one iteration.
     """
     for minutes in ("0.1", "0.2", "0.4", "0.8", "3", "12"):
         lines = run(script, *arguments, "--minutes", minutes).splitlines()
-        if done(lines):
+        if done(lines, minutes):
             return lines
     raise AssertionError("\n".join(["not enough training:", *lines]))
 
@@ -68,16 +68,20 @@ def cells(row: str) -> list[str]:
 
 
 def test_tiny_trains_and_tells_the_same_when_all_is_done(tmp_path: pathlib.Path) -> None:
-    arguments = (str(tmp_path), "--minutes", "0.1", "--seeds", "1", "--programs", "2")
-    table = run("learning-tiny", *arguments).splitlines()
-    seed, optimal, gap, best, greedy_gap, seconds = cells(table[2])
+    arguments = (str(tmp_path), "--seeds", "1", "--programs", "2")
+
+    def is_all_done(lines: list[str], minutes: str) -> bool:
+        # An iteration that a busy machine did not end in time is begun again.
+        again = run("learning-tiny", *arguments, "--minutes", minutes).splitlines()
+        return float(cells(lines[2])[-1]) >= 1 and again == lines
+
+    table = train(is_all_done, "learning-tiny", *arguments)
+    seed, optimal, gap, best, greedy_gap, _ = cells(table[2])
     assert seed == "0"
     assert optimal in ("0 of 2", "1 of 2", "2 of 2")
     assert int(best) >= int(optimal.split()[0])
     assert float(gap.split()[0]) >= 0
     assert float(greedy_gap.split()[0]) > 0
-    assert float(seconds) >= 1
-    assert run("learning-tiny", *arguments).splitlines() == table
 
 
 def test_runs_of_two_sittings_are_one_run(tmp_path: pathlib.Path) -> None:
@@ -87,8 +91,8 @@ def test_runs_of_two_sittings_are_one_run(tmp_path: pathlib.Path) -> None:
     def games(lines: list[str]) -> int:
         return count(cells(lines[2])[-1])
 
-    lines = train(lambda lines: games(lines) > 0, "learning-runs", *arguments)
-    more = train(lambda more: games(more) > games(lines), "learning-runs", *arguments)
+    lines = train(lambda lines, _: games(lines) > 0, "learning-runs", *arguments)
+    more = train(lambda more, _: games(more) > games(lines), "learning-runs", *arguments)
     first, second = cells(lines[2]), cells(more[2])
     assert first[:2] == second[:2] == [program, "defaults"]
     assert first[2] == second[2]  # greedy
@@ -114,7 +118,7 @@ def test_curve_adds_programs_to_those_of_the_smaller_agent(tmp_path: pathlib.Pat
     def updates(line: str) -> int:
         return count(cells(line)[1].split(", ")[3])
 
-    table = train(lambda lines: all(map(updates, lines[3:])), "learning-curve", *arguments)
+    table = train(lambda lines, _: all(map(updates, lines[3:])), "learning-curve", *arguments)
     assert cells(table[2])[0] == "shipped"
     learned = []
     for programs, line in zip((1, 3), table[3:], strict=True):
