@@ -35,6 +35,9 @@ LEARNERS = 2
 # Services of the machine have ports below this.
 FIRST_PORT = 10_000
 
+# Each holds the name of a port that this process has taken, until the process ends.
+TAKEN: list[socket.socket] = []
+
 # A process that does not send its metrics within this time is not waited for.
 METRICS_SECONDS = 0.3
 
@@ -66,7 +69,8 @@ def shard_of(trajectory: str) -> int:
 def free_ports(count: int) -> list[int]:
     """Returns ports that are free now, below those that the kernel gives to connections.
 
-    A connection could take one of the others while the role that listens there is away.
+    A connection could take one of the others while the role that listens there is away. No other
+    call returns them while this process runs, also none of another process.
     """
     given = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
     candidates = list(range(FIRST_PORT, max(int(given[0]), 2 * FIRST_PORT)))
@@ -75,10 +79,15 @@ def free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
         while len(ports) < count:
             port = candidates.pop()
-            one = stack.enter_context(socket.socket())
-            with contextlib.suppress(OSError):
+            one, name = stack.enter_context(socket.socket()), socket.socket(socket.AF_UNIX)
+            try:
                 one.bind(("127.0.0.1", port))
-                ports.append(port)
+                name.bind(f"\0mallocmuzero-test-port-{port}")  # a name without a file
+            except OSError:
+                name.close()
+                continue
+            TAKEN.append(name)
+            ports.append(port)
     return ports
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pathlib
 import socket
+import subprocess
+import sys
 import threading
 from types import SimpleNamespace
 from typing import cast
@@ -49,6 +51,19 @@ def test_the_kernel_gives_no_connection_the_port_of_a_role_that_is_away() -> Non
     for port in ports:
         with socket.create_server(("127.0.0.1", port)):
             pass
+
+
+def test_another_process_does_not_get_a_port_that_this_one_has_taken() -> None:
+    port = free_ports(1)[0]
+    code = (
+        "import loopback_cluster, random, socket, sys\n"
+        f"random.SystemRandom.shuffle = lambda _, ports: ports.append({port})\n"
+        "print(loopback_cluster.free_ports(1)[0])\n"
+    )
+    command = [sys.executable, "-c", code]
+    folder = pathlib.Path(__file__).parent
+    ran = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    assert int(ran.stdout) != port
 
 
 SHARD = {"role": "REPLAY"}
