@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "deploy/slurm"
-PATIENCE_SECONDS = 30.0
+PATIENCE_SECONDS = 120.0  # of a busy machine; each look of a role takes a second
 
 CONFIGURATION = """
 replay { name: "a" address: "%address:a%" data_dir: "%local%/shards/a" }
