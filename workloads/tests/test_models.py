@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.interpreters import partial_eval
+from traces import trace_of
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
@@ -56,12 +56,7 @@ def random_weights(model: Callable[..., Any], *inputs: jax.Array) -> Weights:
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=lambda program: program.name)
 def test_every_argument_is_used(program: Program) -> None:
-    fn, args = program.build()
-    traced = jax.make_jaxpr(fn)(*args).jaxpr
-    _, used = partial_eval.dce_jaxpr(traced, [True] * len(traced.outvars))
-    paths = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(args)]
-    unused = [path for path, is_used in zip(paths, used, strict=True) if not is_used]
-    assert unused == UNUSED.get(program.name, [])
+    assert trace_of(program.name).unused == UNUSED.get(program.name, [])
 
 
 TRAINED = [program for program in PROGRAMS.values() if program.build.func is train_step]

@@ -11,6 +11,7 @@ import sys
 
 import jax
 import pytest
+from traces import trace_of
 
 WORKLOADS = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(WORKLOADS))
@@ -72,22 +73,21 @@ def test_split_keeps_families_together() -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=lambda program: program.name)
 def test_program_traces_abstractly(program: Program) -> None:
-    fn, args = program.build()
-    leaves = jax.tree.leaves(args)
+    trace = trace_of(program.name)
+    leaves = jax.tree.leaves(trace.args)
     assert all(isinstance(leaf, jax.ShapeDtypeStruct) for leaf in leaves)
-    assert 0 < bytes_of(args) < HBM_BYTES
-    outputs = jax.eval_shape(fn, *args)
-    assert 0 < bytes_of(outputs) < HBM_BYTES
+    assert 0 < bytes_of(trace.args) < HBM_BYTES
+    assert 0 < bytes_of(trace.outputs) < HBM_BYTES
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=lambda program: program.name)
 def test_donated_arguments_come_back_with_the_same_shapes(program: Program) -> None:
-    fn, args = program.build()
-    outputs = collections.Counter(
-        (a.shape, a.dtype) for a in jax.tree.leaves(jax.eval_shape(fn, *args))
-    )
+    trace = trace_of(program.name)
+    outputs = collections.Counter((a.shape, a.dtype) for a in jax.tree.leaves(trace.outputs))
     for index in program.donate_argnums:
-        donated = collections.Counter((a.shape, a.dtype) for a in jax.tree.leaves(args[index]))
+        donated = collections.Counter(
+            (a.shape, a.dtype) for a in jax.tree.leaves(trace.args[index])
+        )
         assert donated <= outputs
 
 
