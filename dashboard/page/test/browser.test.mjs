@@ -34,7 +34,7 @@ test("the page follows the run while it appends", async () => {
   const last = JSON.parse(readFileSync(metrics, "utf8").trimEnd().split("\n").at(-1));
   const next = { ...last, iteration: last.iteration + 1, seconds: last.seconds + 2, updates: 4321 };
   appendFileSync(metrics, `${JSON.stringify(next)}\n`);
-  await page.waitForFunction(() => document.querySelector(".tiles")?.textContent?.includes("4,321"), null, { timeout: 15000 });
+  await page.waitForFunction(() => document.querySelector(".tiles")?.textContent?.includes("4,321"));
   assert.match(await page.textContent("#live"), /live/);
   await close();
 });

@@ -50,6 +50,7 @@ async function launch() {
 // Opens a page, and records all that the browser complains about.
 async function open(browser, address, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  context.setDefaultTimeout(120_000);  // of a busy machine
   const page = await context.newPage();
   const complaints = [];
   page.on("console", (message) => { if (message.type() === "error") complaints.push(message.text()); });
