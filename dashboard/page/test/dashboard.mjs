@@ -75,7 +75,10 @@ export async function nextFrame(page) {
 
 // Waits until the page has asked for the run `count` times more, and has shown the answers.
 export async function polled(page, count) {
-  for (let k = 0; k < count; ++k) await page.waitForResponse((response) => response.url().endsWith("/api/run"));
+  for (let k = 0; k < count; ++k) {
+    const response = await page.waitForResponse((each) => each.url().endsWith("/api/run"));
+    await response.finished();  // at first only its head has come
+  }
   await nextFrame(page);
 }
 
