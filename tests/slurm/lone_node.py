@@ -103,6 +103,7 @@ class Node:
         self._environment = {
             # As in a job with --export=NIL.
             **{name: value for name, value in os.environ.items() if name != "USER"},
+            "LC_ALL": "C",  # messages of bash in English
             "PATH": f"{tools}:{os.environ['PATH']}",
             "LOCAL": str(self.scratch),
             "SLURM_JOB_ID": "7",
