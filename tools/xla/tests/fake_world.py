@@ -18,6 +18,8 @@ import sys
 import time
 from typing import Any
 
+from fake_lowered import base_options_of, write_lowered
+
 # World, all by override: `cycles` it adds; `hidden` cycles it adds that only a compile shows;
 # `together` "a b" adds when both are there; `refused`, `nameless`, `aborts`, `breaks` (only whole
 # compiles), `hangs`; `slow_compiles` seconds; `promised` gains; `items` by mapping name (default:
@@ -79,8 +81,6 @@ def late_copies(world: dict[str, Any], asked: list[str]) -> list[tuple[str, floa
 
 def answer_jobs(world: dict[str, Any], action: str) -> None:
     """The compile process, or the process of trial compiles."""
-    from mallocmuzero_xla.lowering import LoweredProgram
-
     log = pathlib.Path(world["log"])
     for line in sys.stdin:
         job = json.loads(line)
@@ -92,11 +92,10 @@ def answer_jobs(world: dict[str, Any], action: str) -> None:
             "lost": False,
         }
         if job["action"] == "lower":
-            output = pathlib.Path(job["output"])
-            LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, world["sha256"]).write(output)
+            write_lowered(pathlib.Path(job["output"]), world["sha256"])
         else:
             asked = re.findall(r"overrides \{ (\w+) \}", " ".join(job["options"].values()))
-            own = LoweredProgram.read(pathlib.Path(job["program"])).base_options
+            own = base_options_of(pathlib.Path(job["program"]))
             limit = {**own, **job["options"]}.get("xla_tpu_scoped_vmem_limit_kib")
             asked += [f"limit_{limit}"] if limit else []
             asked += set_by(world, job["options"])
