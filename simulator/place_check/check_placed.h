@@ -66,7 +66,7 @@ namespace mallocmuzero {
 enum class PlacedRule : uint8_t {
   // The modules themselves. If a module breaks these rules, the check stops.
   // In both modules, ids refer to something that exists, operands and callees come first, shapes
-  // are valid, and every body, condition and branch is called from one place.
+  // are valid, and every body, condition and branch is called from one place and is not fused.
   kMalformedOriginal,
   kMalformedPlaced,
 

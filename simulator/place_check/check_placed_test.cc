@@ -322,6 +322,15 @@ TEST(CheckPlaced, FindsABodyThatTwoLoopsShare) {
   EXPECT_THAT(Check(twice, twice), Breaks(PlacedRule::kMalformedOriginal));
 }
 
+// A fused computation has no sequence, but the walks of a loop read that of its body.
+TEST(CheckPlaced, FindsABodyThatIsAlsoFused) {
+  const std::string also_fused =
+      Replaced(kLoop.original, "  loop = (s32[]",
+               "  same = (s32[], f32[1024], f32[1024]) fusion(t) calls=body\n  loop = (s32[]");
+  EXPECT_THAT(Check(kLoop.original, also_fused), Breaks(PlacedRule::kMalformedPlaced));
+  EXPECT_THAT(Check(also_fused, also_fused), Breaks(PlacedRule::kMalformedOriginal));
+}
+
 TEST(CheckPlaced, NamesEveryRule) {
   for (int i = 0; i < kPlacedRuleCount; ++i) {
     EXPECT_NE(PlacedRuleName(static_cast<PlacedRule>(i)), "unknown");

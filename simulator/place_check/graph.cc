@@ -221,6 +221,11 @@ absl::Status MarkCallers(Graph& graph) {
       }
     }
   }
+  // The walks run a controlled computation in its own order, and a fused one has none.
+  for (const Computation& computation : graph.computations) {
+    if (!computation.controlled || !computation.fused) continue;
+    return Fault(computation, computation.name(), "a fusion calls it, and it also runs by itself");
+  }
   return absl::OkStatus();
 }
 
