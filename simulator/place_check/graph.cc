@@ -205,8 +205,7 @@ absl::Status MarkCallers(Graph& graph) {
   graph.computations[graph.entry].controlled = true;
   for (int c = Size32(graph.computations) - 1; c >= 0; --c) {
     const Computation& computation = graph.computations[c];
-    for (int i = 0; i < computation.instructions.size(); ++i) {
-      const Instruction& instruction = computation.instructions[i];
+    for (const Instruction& instruction : computation.instructions) {
       for (const int callee : instruction.calls) {
         Computation& called = graph.computations[callee];
         if (instruction.kind == Kind::kFusion) called.fused = true;
@@ -216,8 +215,6 @@ absl::Status MarkCallers(Graph& graph) {
                        "' is called from two places");
         }
         called.controlled = true;
-        called.caller = c;
-        called.call_site = i;
       }
     }
   }

@@ -66,9 +66,6 @@ struct Computation {
   int root = -1;
   bool controlled = false;  // the entry, or reached from it through loops, conditionals and calls
   bool fused = false;       // called by a fusion
-  // of a controlled computation other than the entry: computation and instruction of its call
-  int caller = -1;
-  int call_site = -1;
   absl::flat_hash_map<int64_t, int> by_id;
 
   absl::string_view name() const { return proto->name(); }
