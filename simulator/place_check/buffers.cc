@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "simulator/place_check/in_place.h"
 #include "simulator/place_check/memory.h"
@@ -160,14 +161,16 @@ Peak FindPeak(const Flow& flow, const Buffers& buffers, const MemoryTrace& trace
   });
   std::vector<int> alive(flow.size(), 0);
   Peak peak;
-  int64_t now = 0;
+  absl::int128 now = 0;  // arrays of absurd sizes together take more than 64 bits hold
   for (const Event& event : events) {
     const bool was = alive[event.buffer] > 0;
     alive[event.buffer] += event.change;
     const bool is = alive[event.buffer] > 0;
     if (was && !is) now -= bytes[event.buffer];
-    if (!was && is) now = SaturatingAdd(now, bytes[event.buffer]);
-    if (now > peak.bytes) peak = {now, event.step};
+    if (!was && is) now += bytes[event.buffer];
+    if (now <= peak.bytes) continue;
+    const absl::int128 most = std::numeric_limits<int64_t>::max();
+    peak = {static_cast<int64_t>(std::min(now, most)), event.step};
   }
   return peak;
 }

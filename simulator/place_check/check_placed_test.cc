@@ -1,5 +1,7 @@
 #include "simulator/place_check/check_placed.h"
 
+#include <cstdint>
+#include <limits>
 #include <random>
 #include <string>
 
@@ -209,6 +211,26 @@ TEST(CheckPlaced, RoundsBuffersUpToTheAlignment) {
   PlacedCheckOptions options = TestOptions();
   options.alignment_bytes = 5000;
   EXPECT_EQ(Examine(kChain.original, kChain.placed, options).peak_bytes, 3 * 5000);
+}
+
+// Each array has more bytes than 64 bits hold, and three of them live at the same time.
+TEST(CheckPlaced, CountsBytesThatDoNotFitInto64Bits) {
+  const std::string original = R"(
+entry main
+  x = f32[] parameter() number=0
+  a = f32[281474976710656,281474976710656] broadcast(x)
+  b = f32[281474976710656,281474976710656] broadcast(x)
+  c = f32[281474976710656,281474976710656] broadcast(x)
+  ROOT r = f32[] custom-call(a, b, c) target=Kernel
+)";
+  std::string placed = original;
+  for (const absl::string_view name : {"a", "b", "c"}) {
+    placed = Replaced(placed, absl::StrCat(name, " = f32[281474976710656,281474976710656]"),
+                      absl::StrCat(name, " = f32[281474976710656,281474976710656]S1"));
+  }
+  const PlacedCheck check = Examine(original, placed);
+  EXPECT_EQ(check.peak_bytes, std::numeric_limits<int64_t>::max());
+  EXPECT_THAT(check.violations, Breaks(PlacedRule::kCapacity));
 }
 
 TEST(CheckPlaced, WantsRoomForScopedMemory) {
