@@ -1,6 +1,7 @@
 #include "simulator/place/in_place.h"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "simulator/import/analysis/dataflow.h"
@@ -9,14 +10,20 @@
 namespace mallocmuzero::place {
 namespace {
 
-// The listed pairs that cannot be derived from the fusion's own text.
+// The listed pairs whose operand the fusion does not update in place by its own text. Leaves out
+// pairs of operands and results that the fusion lacks: a damaged program may list such pairs.
 std::vector<InPlacePair> ListedOnly(const ProgramSource& source, const hlo::Instruction& fusion) {
   const auto hint = source.hints.find(fusion.name);
   if (hint == source.hints.end()) return {};
   std::vector<InPlacePair> pairs = hint->second;
+  const int32_t leaves = hlo::LeafCount(fusion.shape);
   const std::vector<InPlacePair> own = InPlacePairsOfFusion(source.all_hbm->module, fusion);
   std::erase_if(pairs, [&](const InPlacePair& pair) {
-    return std::find(own.begin(), own.end(), pair) != own.end();
+    return pair.operand < 0 || pair.operand >= std::ssize(fusion.operands) ||
+           pair.output_leaf < 0 || pair.output_leaf >= leaves ||
+           std::any_of(own.begin(), own.end(), [&](const InPlacePair& known) {
+             return known.operand == pair.operand;
+           });
   });
   return pairs;
 }

@@ -11,12 +11,7 @@
 #include "base/file_io.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "simulator/hlo/print_module.h"
-#include "simulator/place/testing/placeable.h"
-#include "simulator/place_check/check_placed.h"
-#include "simulator/place_check/testing/cases.h"
-#include "simulator/place_check/testing/module_text.h"
-#include "simulator/validate/validate.h"
+#include "simulator/place/test_util.h"
 
 namespace mallocmuzero::place {
 namespace {
@@ -24,31 +19,6 @@ namespace {
 using place_check::ModuleFromText;
 using testing::HasSubstr;
 using testing::Not;
-
-Placeable ImportOriginal(const place_check::PlacedCase& placed_case) {
-  return Import(ModuleFromText(placed_case.original));
-}
-
-std::string Text(const xla::HloModuleProto& module) { return *hlo::PrintModule(module); }
-
-// The text of the placed module. The mapping must be valid, and the checker must accept the module.
-std::string Place(const Placeable& placeable, const Mapping& mapping) {
-  for (const Violation& violation : Validate(placeable.program, mapping)) {
-    ADD_FAILURE() << violation.message;
-  }
-  const absl::StatusOr<PlacedModule> placed =
-      PlaceModule(placeable.program, mapping, placeable.module, placeable.path);
-  if (!placed.ok()) {
-    ADD_FAILURE() << placed.status();
-    return "";
-  }
-  const PlacedCheckOptions options{.capacity_bytes = 1 << 30};
-  for (const PlacedViolation& violation :
-       ExaminePlaced(placeable.module, placed->module, options).violations) {
-    ADD_FAILURE() << violation.message;
-  }
-  return Text(placed->module);
-}
 
 TEST(Place, EverythingInHbmIsTheModuleAsItWas) {
   const Placeable chain = ImportOriginal(place_check::kChain);
@@ -254,39 +224,6 @@ entry main
   const std::string text = Place(branches, OneStay(program, stay));
   EXPECT_THAT(text, HasSubstr("%lp = f32[1024]{0:S(1)} parameter(0)"));
   EXPECT_THAT(text, HasSubstr("%hp = f32[1024]{0:S(1)} parameter(0)"));
-}
-
-// A mapping of the module kListed with one interval, of the donated parameter: a copy in, the
-// update, a copy out.
-Mapping UpdateOfCopy(const Program& program) {
-  const InstructionIndex up = Number(program, "up");
-  const InstructionIndex sum = Number(program, "sum");
-  return OneStay(program, {.buffer = BufferMadeBy(program, "w"),
-                           .first = up,
-                           .last = sum,
-                           .copy_in_start = up,
-                           .copy_in_done = up,
-                           .copy_out_start = sum,
-                           .copy_out_done = sum + 1});
-}
-
-TEST(Place, AFusionThatUpdatesACopyInPlaceStatesTheAlias) {
-  const Placeable listed = ImportWithDefault(ModuleFromText(place_check::kListed.original));
-  ASSERT_EQ(BufferMadeBy(listed.program, "w"), BufferMadeBy(listed.program, "up"));
-  const std::string text = Place(listed, UpdateOfCopy(listed.program));
-  EXPECT_THAT(text, HasSubstr("output_to_operand_aliasing={{0}: (0, {})}"));
-  EXPECT_THAT(Place(listed, AllHbmMapping(listed.program)), Not(HasSubstr("aliasing={{")));
-}
-
-TEST(Place, AnUpdateOfAnotherShapeStatesNoAlias) {
-  std::string original(place_check::kListed.original);
-  original = place_check::Replaced(original, "w = f32[1024] parameter() number=0",
-                                   "w = f32[32,32] parameter() number=0");
-  original = place_check::Replaced(original, "s.p0 = f32[1024] parameter() number=0",
-                                   "s.v = f32[32,32] parameter() number=0\n"
-                                   "  s.p0 = f32[1024] bitcast(s.v)");
-  const Placeable listed = ImportWithDefault(ModuleFromText(original));
-  EXPECT_THAT(Place(listed, UpdateOfCopy(listed.program)), Not(HasSubstr("aliasing={{")));
 }
 
 // The access to %p0 and its update is one of the two smallest of 66, which the import leaves out.
