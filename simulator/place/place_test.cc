@@ -145,6 +145,27 @@ TEST(Place, CopiesStandWhereTheMappingHasThem) {
   EXPECT_LT(done, text.find("%f3 ="));
 }
 
+// The bitcast is written in its place because of its control dependency.
+TEST(Place, ACopyIsStillThereBehindABitcastThatWaits) {
+  const Placeable waits = Import(ModuleFromText(R"(
+entry main
+  x = f32[1024] parameter() number=0
+  first = f32[1024] negate(x)
+  view = f32[32,32] bitcast(x) after=first
+  second = f32[1024] abs(x)
+  last = f32[32,32] negate(view)
+  ROOT r = (f32[1024], f32[1024], f32[32,32]) tuple(first, second, last)
+)"));
+  const Program& program = waits.program;
+  const InstructionIndex begin = Number(program, "first");
+  const std::string text = Place(waits, OneStay(program, {.buffer = BufferMadeBy(program, "x"),
+                                                          .first = begin,
+                                                          .last = Number(program, "second"),
+                                                          .copy_in_start = begin,
+                                                          .copy_in_done = begin}));
+  EXPECT_THAT(text, HasSubstr("%second = f32[1024]{0} abs(%copy-done"));
+}
+
 TEST(Place, EstimatesOfAnotherPlacementAreStripped) {
   const Placeable chain = Import(
       ModuleFromText(place_check::Replaced(place_check::kChain.original, R"({"estimate":7})",

@@ -224,8 +224,9 @@ void Placer::NameResults(Frame& frame, hlo::InstructionIndex index, int64_t id,
                        ++leaf;
                        return;
                      }
-                     // The constant of a loop's body may already have been copied before the loop.
-                     if (opcode == Opcode::kConstant) {
+                     // A value that is only passed on may be in the other memory, too. So may the
+                     // constant of a loop's body, which may have been copied before the loop.
+                     if (opcode == Opcode::kConstant || !makes(values[leaf])) {
                        frame.SetName(values[leaf], memory_of(leaf), name);
                      } else {
                        frame.SetOnlyName(values[leaf], memory_of(leaf), name);
