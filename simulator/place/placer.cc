@@ -50,6 +50,10 @@ absl::StatusOr<PlacedModule> Placer::Run() && {
   MMZ_RETURN_IF_ERROR(StartPrefetch(frame));
   MMZ_RETURN_IF_ERROR(EmitInstructions(frame));
   MMZ_RETURN_IF_ERROR(RunPoints(frame, program_.instructions().end_index()));
+  const int32_t prefetch = points_.cross_program_prefetch();
+  if (prefetch >= 0 && in_flight_.contains(prefetch)) {  // nothing has used it
+    MMZ_RETURN_IF_ERROR(FinishCopy(frame, prefetch, Memory::kHbm));
+  }
   absl::StatusOr<int64_t> root = Root(frame, AlwaysHbm);
   if (!root.ok()) return root.status();
   writer.Finish(*root);

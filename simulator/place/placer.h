@@ -78,7 +78,8 @@ class Placer {
   bool HoistConstant(Frame& frame, BufferIndex buffer);
   absl::Status StartPrefetch(Frame& frame);
   absl::Status FinishPrefetch(Frame& frame);
-  absl::Status FinishPrefetchBefore(Frame& frame, const ScheduledLoop& loop);
+  // The loop or the branches have the instructions after `begin`, up to and including `end`.
+  absl::Status FinishPrefetchBefore(Frame& frame, InstructionIndex begin, InstructionIndex end);
 
   // placer_calls.cc: loops, conditionals and calls.
   absl::Status EmitWhile(Frame& frame, hlo::InstructionIndex index);

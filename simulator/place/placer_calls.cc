@@ -161,7 +161,8 @@ absl::Status Placer::EmitWhile(Frame& frame, hlo::InstructionIndex index) {
   });
   const ScheduledLoop& loop = *found;
   MMZ_RETURN_IF_ERROR(RunPoints(frame, source_.PricedAtOrAfter(loop.begin)));
-  MMZ_RETURN_IF_ERROR(FinishPrefetchBefore(frame, loop));
+  MMZ_RETURN_IF_ERROR(FinishPrefetchBefore(frame, source_.PricedAtOrAfter(loop.begin),
+                                           source_.PricedAtOrAfter(loop.end)));
   const Handover handover = HandoverOfLoop(frame, loop, found - loops.begin());
   absl::StatusOr<int64_t> operand =
       HandIn(frame, instruction.operands[0], handover, instruction.name);
@@ -213,6 +214,7 @@ absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) 
   }
   xla::HloInstructionProto written = *frame.Original(index);
   const PricedRange range = RangeOfBranches(call);
+  MMZ_RETURN_IF_ERROR(FinishPrefetchBefore(frame, range.begin - 1, range.end - 1));
   const std::vector<Memory> memory = MemoryOfResults(frame.ValuesOf(index), range);
   absl::StatusOr<int64_t> selector = Operand(frame, index, 0);
   if (!selector.ok()) return selector.status();

@@ -132,17 +132,17 @@ absl::Status Placer::FinishPrefetch(Frame& frame) {
   return absl::OkStatus();
 }
 
-// Waits for the prefetch before the loop if the loop uses it. Inside the loop, every pass would
-// wait.
-absl::Status Placer::FinishPrefetchBefore(Frame& frame, const ScheduledLoop& loop) {
+// Waits for the prefetch before a loop or a conditional that uses it. Inside a loop, every pass
+// would wait, and inside a branch, the other branches would not.
+absl::Status Placer::FinishPrefetchBefore(Frame& frame, InstructionIndex begin,
+                                          InstructionIndex end) {
   const int32_t interval = points_.cross_program_prefetch();
   if (interval < 0 || !in_flight_.contains(interval)) {
     return absl::OkStatus();
   }
-  const CopyPoints::Needs needs =
-      points_.NeedsInside(mapping_.intervals[interval].buffer, source_.PricedAtOrAfter(loop.begin),
-                          source_.PricedAtOrAfter(loop.end));
-  if (!needs.fast) return absl::OkStatus();
+  if (!points_.NeedsInside(mapping_.intervals[interval].buffer, begin, end).fast) {
+    return absl::OkStatus();
+  }
   return FinishCopy(frame, interval, Memory::kHbm);
 }
 
