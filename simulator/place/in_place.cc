@@ -21,9 +21,8 @@ std::vector<InPlacePair> ListedOnly(const ProgramSource& source, const hlo::Inst
   std::erase_if(pairs, [&](const InPlacePair& pair) {
     return pair.operand < 0 || pair.operand >= std::ssize(fusion.operands) ||
            pair.output_leaf < 0 || pair.output_leaf >= leaves ||
-           std::any_of(own.begin(), own.end(), [&](const InPlacePair& known) {
-             return known.operand == pair.operand;
-           });
+           std::any_of(own.begin(), own.end(),
+                       [&](const InPlacePair& known) { return known.operand == pair.operand; });
   });
   return pairs;
 }

@@ -271,8 +271,8 @@ TEST(Place, AnUpdateTooSmallForAnAccessIsFoundAgain) {
   EXPECT_THAT(Place(small, AllHbmMapping(small.program)), HasSubstr("negate(%up)"));
 }
 
-// The text of the module with a prefetch of the buffer as in `stay`. A mapping with one is valid only
-// for a program whose default has it, too, so this does not validate.
+// The text of the module with a prefetch of the buffer as in `stay`. A mapping with one is valid
+// only for a program whose default has it, too, so this does not validate.
 std::string PlacePrefetch(const Placeable& placeable, const Interval& stay) {
   const absl::StatusOr<PlacedModule> placed = PlaceModule(
       placeable.program, OneStay(placeable.program, stay), placeable.module, placeable.path);
@@ -301,10 +301,9 @@ entry main
   choice = f32[1024] conditional(which, x, first) calls=one,two
   ROOT r = f32[1024] negate(choice)
 )"));
-  const std::string text =
-      PlacePrefetch(branches, {.buffer = BufferMadeBy(branches.program, "x"),
-                               .last = Number(branches.program, "n0"),
-                               .cross_program_prefetch = true});
+  const std::string text = PlacePrefetch(branches, {.buffer = BufferMadeBy(branches.program, "x"),
+                                                    .last = Number(branches.program, "n0"),
+                                                    .cross_program_prefetch = true});
   EXPECT_THAT(text, HasSubstr("%p0 = f32[1024]{0:S(1)} parameter(0)"));
   EXPECT_LT(text.find("copy-done("), text.find("conditional("));
 }
