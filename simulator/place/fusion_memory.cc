@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "base/status_macros.h"
 #include "simulator/place/shape_edit.h"
 
 namespace mallocmuzero::place {
@@ -27,13 +28,13 @@ void SetRootShape(const xla::ShapeProto& shape, xla::HloInstructionProto& root,
 
 }  // namespace
 
-void SetFusedMemory(ModuleEditor& editor, xla::HloInstructionProto& fusion,
-                    absl::Span<const xla::ShapeProto> operand_shapes) {
-  editor.OwnFusedComputation(fusion);
-  if (fusion.called_computation_ids_size() != 1) return;
+absl::Status SetFusedMemory(ModuleEditor& editor, xla::HloInstructionProto& fusion,
+                            absl::Span<const xla::ShapeProto> operand_shapes) {
+  MMZ_RETURN_IF_ERROR(editor.OwnFusedComputation(fusion));
+  if (fusion.called_computation_ids_size() != 1) return absl::OkStatus();
   const int64_t id = fusion.called_computation_ids(0);
   xla::HloComputationProto* fused = editor.FindComputation(id);
-  if (fused == nullptr) return;
+  if (fused == nullptr) return absl::OkStatus();
   InstructionsById by_id;
   absl::flat_hash_set<int64_t> changed;
   for (xla::HloInstructionProto& instruction : *fused->mutable_instructions()) {
@@ -59,12 +60,13 @@ void SetFusedMemory(ModuleEditor& editor, xla::HloInstructionProto& fusion,
     std::vector<xla::ShapeProto> shapes;
     for (const int64_t operand : inner.operand_ids()) {
       const auto found = by_id.find(operand);
-      if (found == by_id.end()) return;
+      if (found == by_id.end()) return absl::OkStatus();
       affected = affected || changed.contains(operand);
       shapes.push_back(found->second->shape());
     }
-    if (affected) SetFusedMemory(editor, inner, shapes);
+    if (affected) MMZ_RETURN_IF_ERROR(SetFusedMemory(editor, inner, shapes));
   }
+  return absl::OkStatus();
 }
 
 }  // namespace mallocmuzero::place

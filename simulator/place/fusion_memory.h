@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/xla/hlo.pb.h"
 #include "simulator/place/module_editor.h"
@@ -14,9 +15,10 @@ namespace mallocmuzero::place {
 // Gives the parameters of the fused computation the shapes of the operands, and its root the shape
 // of the result. If the root is a tuple, its elements get their shapes, too, and so do inner
 // fusions that take a parameter or make a result. libtpu refuses a fused computation whose shapes
-// differ from those of its fusion. `fusion.shape` must be set.
-void SetFusedMemory(ModuleEditor& editor, xla::HloInstructionProto& fusion,
-                    absl::Span<const xla::ShapeProto> operand_shapes);
+// differ from those of its fusion. `fusion.shape` must be set. FailedPrecondition as
+// OwnFusedComputation.
+absl::Status SetFusedMemory(ModuleEditor& editor, xla::HloInstructionProto& fusion,
+                            absl::Span<const xla::ShapeProto> operand_shapes);
 
 }  // namespace mallocmuzero::place
 

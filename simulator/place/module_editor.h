@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
@@ -31,24 +32,34 @@ class ModuleEditor {
   std::string NewName(absl::string_view stem);
 
   // Prepares the fused computation of `fusion` for edits. If another instruction calls the
-  // computation, too, `fusion` gets a copy of it; inner fusions are copied as well.
-  void OwnFusedComputation(xla::HloInstructionProto& fusion);
+  // computation, too, `fusion` gets a copy of it, which calls the same computations. Fusions inside
+  // get copies of those when they are prepared. FailedPrecondition if all copies together have too
+  // many instructions.
+  absl::Status OwnFusedComputation(xla::HloInstructionProto& fusion);
 
   xla::HloModuleProto& module() { return module_; }
-  xla::HloModuleProto Take() && { return std::move(module_); }
+  // The module, with each copied computation in front of the one that it is of, so that callees
+  // still come before callers.
+  xla::HloModuleProto Take() &&;
 
  private:
-  int64_t CopyComputation(int64_t id);
+  int64_t CopyComputation(int index);
   void Index();
+  void FindShared();
 
   xla::HloModuleProto module_;
   int64_t last_id_ = 0;  // the largest number of an instruction within its computation
   int64_t last_computation_id_ = 0;
   int64_t last_name_ = 0;
-  absl::flat_hash_map<int64_t, int> computation_by_id_;  // indices into the module's computations
+  // Indices into the module's computations. Until Take(), the copies are behind all others.
+  absl::flat_hash_map<int64_t, int> computation_by_id_;
   absl::flat_hash_map<std::string, int> computation_by_name_;
+  std::vector<int> before_;  // for each computation the one in front of it after Take(), or -1
+  int last_ = -1;            // the last computation, also after Take()
   absl::flat_hash_set<std::string> names_;  // names of instructions and computations
-  absl::flat_hash_set<int64_t> owned_;      // fused computations that already belong to one fusion
+  // fused computations that no further fusion may edit: they belong to one, or to several callers
+  absl::flat_hash_set<int64_t> taken_;
+  int64_t copied_ = 0;  // instructions of all copies
 };
 
 }  // namespace mallocmuzero::place

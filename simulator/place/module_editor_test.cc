@@ -45,8 +45,8 @@ TEST(ModuleEditor, ASecondFusionOfAComputationGetsACopyWithIdsOfItsOwn) {
   ModuleEditor editor = EditorOfTwoComputations();
   xla::HloInstructionProto first = editor.FindComputation("entry")->instructions(1);
   xla::HloInstructionProto second = first;
-  editor.OwnFusedComputation(first);
-  editor.OwnFusedComputation(second);
+  ASSERT_TRUE(editor.OwnFusedComputation(first).ok());
+  ASSERT_TRUE(editor.OwnFusedComputation(second).ok());
   EXPECT_EQ(first.called_computation_ids(0), 9);
   ASSERT_NE(second.called_computation_ids(0), 9);
   const xla::HloComputationProto* copy = editor.FindComputation(second.called_computation_ids(0));

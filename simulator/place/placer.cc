@@ -199,7 +199,7 @@ absl::Status Placer::EmitComputing(Frame& frame, hlo::InstructionIndex index) {
     *instruction.mutable_operand_shapes_with_layout(i) = operand_shapes[i];
   }
   if (instruction.opcode() == "fusion") {
-    SetFusedMemory(editor_, instruction, operand_shapes);
+    MMZ_RETURN_IF_ERROR(SetFusedMemory(editor_, instruction, operand_shapes));
     StateAliases(source_, frame.computation().instructions[index], operand_shapes, fast_space,
                  instruction);
   }
