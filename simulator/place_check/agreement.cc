@@ -1,6 +1,5 @@
 // Checks that shapes agree with each other.
 
-#include <algorithm>
 #include <vector>
 
 #include "simulator/place_check/in_place.h"
@@ -31,13 +30,7 @@ class Agreement {
       case Kind::kCopyStart:
         return CheckCopyStart(index);
       case Kind::kCopyDone:
-        return CheckDone(index, 0);
-      case Kind::kSliceStart:
-        return CheckSliceStart(index);
-      case Kind::kSliceDone:
-        return CheckDone(index, 1);
-      case Kind::kConcat:
-        return CheckConcat(index);
+        return CheckCopyDone(index);
       case Kind::kWhile:
         return CheckWhile(index);
       case Kind::kConditional:
@@ -108,12 +101,12 @@ class Agreement {
     }
   }
 
-  void CheckDone(int index, int part) {
+  void CheckCopyDone(int index) {
     const ShapeProto& start = Operand(index, 0);
-    if (!IsTuple(start) || start.tuple_shapes_size() <= part) {
+    if (start.tuple_shapes().empty()) {
       return Add(PlacedRule::kCopyShape, index, " waits for ", Describe(start));
     }
-    Expect(PlacedRule::kCopyShape, index, Shape(index), start.tuple_shapes(part));
+    Expect(PlacedRule::kCopyShape, index, Shape(index), start.tuple_shapes(0));
   }
 
   // The arrays that the start of a collective sends: those of all operands, but of a permute of
@@ -148,40 +141,6 @@ class Agreement {
     }
     for (size_t i = 0; i < actual.size(); ++i) {
       Expect(PlacedRule::kForwardedShape, index, *stated[i], *actual[i]);
-    }
-  }
-
-  void CheckSliceStart(int index) {
-    const Instruction& start = graph_.At(computation_, index);
-    const Computation& called = graph_.computations[start.calls[0]];
-    const ShapeProto& shape = start.proto->shape();
-    if (!IsTuple(shape) || shape.tuple_shapes_size() < 2 || !IsTuple(shape.tuple_shapes(0)) ||
-        shape.tuple_shapes(0).tuple_shapes_size() != 1 ||
-        !SameShape(shape.tuple_shapes(0).tuple_shapes(0), Operand(index, 0))) {
-      return Add(PlacedRule::kCopyShape, index, ": a slice of ", Describe(Operand(index, 0)),
-                 " as ", Describe(shape));
-    }
-    Expect(PlacedRule::kCopyShape, index, called.instructions[called.parameters[0]].proto->shape(),
-           Operand(index, 0));
-    Expect(PlacedRule::kCopyShape, index, graph_.RootShape(start.calls[0]), shape.tuple_shapes(1));
-    const ShapeProto& piece = shape.tuple_shapes(1);
-    const xla::HloInstructionProto& slice = *called.instructions[called.root].proto;
-    ShapeProto expected = Operand(index, 0);
-    expected.mutable_layout()->set_memory_space(SpaceOf(piece));
-    for (int i = 0; i < std::min(expected.dimensions_size(), slice.slice_dimensions_size()); ++i) {
-      expected.set_dimensions(
-          i, slice.slice_dimensions(i).limit() - slice.slice_dimensions(i).start());
-    }
-    Expect(PlacedRule::kCopyShape, index, piece, expected);
-  }
-
-  void CheckConcat(int index) {
-    for (size_t i = 0; i < graph_.At(computation_, index).operands.size(); ++i) {
-      if (IsTuple(Operand(index, i)) || IsTuple(Shape(index)) ||
-          SpaceOf(Operand(index, i)) != SpaceOf(Shape(index))) {
-        Add(PlacedRule::kCopyShape, index, ": a piece ", Describe(Operand(index, i)), " of ",
-            Describe(Shape(index)));
-      }
     }
   }
 

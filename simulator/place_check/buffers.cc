@@ -18,11 +18,10 @@ int64_t SaturatingAdd(int64_t a, int64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
 }
 
-// Bytes that a value takes in fast memory. Pieces are next to each other in one buffer, so they are
-// not padded.
+// Bytes that a value takes in fast memory.
 int64_t FastBytes(const Value& value, int64_t alignment) {
   const int64_t bytes = ByteSize(*value.shape);
-  if (value.kind == ValueKind::kPiece || alignment <= 1 || bytes % alignment == 0) return bytes;
+  if (alignment <= 1 || bytes % alignment == 0) return bytes;
   return SaturatingAdd(bytes, alignment - bytes % alignment);
 }
 

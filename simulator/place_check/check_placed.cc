@@ -76,7 +76,7 @@ PlacedCheck ExaminePlaced(const xla::HloModuleProto& original, const xla::HloMod
     place_check::CheckCrossProgramPrefetches(*is, report);
     const place_check::Flow flow_was(*was);
     const place_check::Flow flow_is(*is);
-    place_check::CheckValues(flow_was, flow_is, match, options.allow_pieces_in_any_order, report);
+    place_check::CheckValues(flow_was, flow_is, match, report);
     CheckSchedule(*was, flow_is, *is, match, options, report, result);
   }
   result.violations = report.Take();

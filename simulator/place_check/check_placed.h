@@ -8,9 +8,8 @@
 //
 // The placed module may differ from the original in these ways:
 //   - Arrays may have another memory space, 0 <-> n, where a value may live in fast memory.
-//   - Moves may be added: copies (copy-start, copy-done) and asynchronous slices. A slice is an
-//     async-start whose computation is one slice, and its async-done. A custom call "ConcatBitcast"
-//     joins slices again.
+//   - Copies (copy-start, copy-done) may be added. Copies in pieces may not: the compiler packs
+//     each piece by itself, so that the pieces join to no array.
 //   - Bitcasts, get-tuple-elements and tuples may be added, removed and moved.
 //   - A loop's carried tuple or a branch's operand may have more elements behind the original ones.
 //     They are second copies of values, and the same in every pass.
@@ -24,12 +23,11 @@
 // All other instructions are kept: each exactly once, with its name, in its computation and in its
 // order.
 //
-// Values. Every array that a kept instruction of the original makes is a value of its own. Moves,
+// Values. Every array that a kept instruction of the original makes is a value of its own. Copies,
 // bitcasts, tuples and elements pass values on. Each kept instruction of the placed module must get
 // the values that it gets in the original. Then it makes the same values, and so on to the result.
 // Loops are proved by induction: their carried values are assumed to be the original's at the start
-// of a pass, and must then be so at its end. A bitcast passes on bytes. Slices are ranges of bytes,
-// which must join to all bytes of the array, in order.
+// of a pass, and must then be so at its end. A bitcast passes on bytes.
 //
 // Memory. These values share a buffer:
 //   - An in-place update and its operand: dynamic-update-slice, scatter, a permute of slices,
@@ -42,7 +40,7 @@
 // begins with an all-gather-start or a collective-permute-start, or it is a chain of fusions. The
 // first fusion has the custom call AsyncCollectiveStart as its root, the last AsyncCollectiveDone.
 // The fusions between pass the arrays on in place, and loops carry them. Each fusion has the
-// collective in it. No move may read an array in flight: with the copy, the chain would wait for
+// collective in it. No copy may read an array in flight: with the copy, the chain would wait for
 // bytes that arrive elsewhere.
 //
 // The walk runs the placed schedule and tracks which value each buffer holds. It runs each loop
@@ -85,7 +83,6 @@ enum class PlacedRule : uint8_t {
   kOperandValue,  // A kept instruction gets the same values as in the original.
   kRootValue,     // The results of the program and of each condition, branch and call are the same.
   kCarriedValue,  // A pass of a loop hands on the same values; added elements do not change.
-  kSliceTiling,   // Slices are contiguous ranges of bytes and join to the whole array, in order.
 
   // Schedule.
   kSchedule,       // The sequence of each computation has each of its instructions exactly once.
@@ -93,7 +90,7 @@ enum class PlacedRule : uint8_t {
   kCopyPair,       // Each start has one done, and nothing else reads the start.
 
   // Shapes and spaces.
-  kCopyShape,       // Destination, source and operand of a move have the same shape.
+  kCopyShape,       // Destination, source and operand of a copy have the same shape.
   kForwardedShape,  // Tuples, elements and bitcasts fit their operands, spaces included.
   kCallShape,       // Operands, parameters and roots of loops, branches and calls agree.
   kFusedSpace,      // A fused computation's parameters and root have the spaces of its fusion.
@@ -106,7 +103,7 @@ enum class PlacedRule : uint8_t {
   kStaleRead,             // A buffer that is read holds the value that the reader needs.
   kReadOnly,              // No instruction overwrites a constant or an undonated parameter.
   kWriteDuringCopy,       // No instruction writes to the source or destination of a copy in flight.
-  kMoveInFlight,          // No move reads an array on which a collective in flight works.
+  kMoveInFlight,          // No copy reads an array on which a collective in flight works.
   kCapacity,              // Live values fit into fast memory.
   kCrossProgramPrefetch,  // It copies an entry parameter and is listed in the module, once.
 };
@@ -144,11 +141,6 @@ struct PlacedCheckOptions {
   // If true, kept instructions may be in any order that respects their dependencies. Instructions
   // with effects outside the program must keep their order.
   bool allow_reordering = false;
-
-  // If true, ConcatBitcast may have its pieces in another order than that of their bytes. In the
-  // compiler's own modules this happens, because each piece has its place assigned. It is unknown
-  // whether the compiler accepts this order in a module that it has not placed itself.
-  bool allow_pieces_in_any_order = false;
 };
 
 // Result of ExaminePlaced.

@@ -201,10 +201,32 @@ TEST(CheckPlaced, FindsAResultApartFromTheOperandThatItOverwrites) {
   }
 }
 
-TEST(CheckPlaced, CountsPiecesFromTheirStart) {
-  // While `a` runs, the joined 4096 bytes live, and the 1024 + 1024 bytes of the first two ranges.
-  // Afterwards, the two arrays do not live at the same time, because the first one ends with `a`.
-  EXPECT_EQ(Examine(kSlices.original, kSlices.placed).peak_bytes, 4096 + 2048);
+// The compiler places each piece by itself, so that the pieces do not join to an array.
+TEST(CheckPlaced, RefusesACopyInPieces) {
+  const std::string original = R"(
+entry main
+  x = f32[8,128] parameter() number=0
+  w = f32[8,128] parameter() number=1
+  ROOT a = f32[8,128] add(x, w)
+)";
+  const std::string placed = R"(
+computation low
+  l.p = f32[8,128] parameter() number=0
+  ROOT l.s = f32[4,128]S1 slice(l.p) slice=0:4,0:128
+computation high
+  h.p = f32[8,128] parameter() number=0
+  ROOT h.s = f32[4,128]S1 slice(h.p) slice=4:8,0:128
+entry main
+  x = f32[8,128] parameter() number=0
+  w = f32[8,128] parameter() number=1
+  s.0 = ((f32[8,128]), f32[4,128]S1, s32[]S2) async-start(w) calls=low
+  s.1 = ((f32[8,128]), f32[4,128]S1, s32[]S2) async-start(w) calls=high
+  d.0 = f32[4,128]S1 async-done(s.0)
+  d.1 = f32[4,128]S1 async-done(s.1)
+  wj = f32[8,128]S1 custom-call(d.0, d.1) target=ConcatBitcast
+  ROOT a = f32[8,128] add(x, wj)
+)";
+  EXPECT_THAT(Check(original, placed), Breaks(PlacedRule::kExtraInstruction));
 }
 
 TEST(CheckPlaced, RoundsBuffersUpToTheAlignment) {

@@ -163,7 +163,7 @@ void CheckFlights(const Flow& placed, const ValuesInFlight& in_flight, Report& r
     if (!graph.computations[c].controlled) continue;
     for (int i = 0; i < graph.computations[c].instructions.size(); ++i) {
       const Instruction& move = graph.At(c, i);
-      if (move.kind != Kind::kCopyStart && move.kind != Kind::kSliceStart) continue;
+      if (move.kind != Kind::kCopyStart) continue;
       for (const ValueId value : placed.Of(c, move.operands[0])) {
         if (!in_flight.contains(value)) continue;
         report.Add(PlacedRule::kMoveInFlight, graph.Describe(c, i),

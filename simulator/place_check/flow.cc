@@ -94,19 +94,12 @@ LeafValues Flow::Evaluate(int computation, int index) {
       return Bitcast(computation, index);
     case Kind::kCopyStart:
       return CopyStart(computation, index);
-    case Kind::kSliceStart:
-      return SliceStart(computation, index);
-    case Kind::kCopyDone:
-    case Kind::kSliceDone: {
-      // In a copy-start the destination comes first, in an async-start the operands do.
-      const bool copy = instruction.kind == Kind::kCopyDone;
+    case Kind::kCopyDone: {
       const Kind start = graph_.At(computation, instruction.operands[0]).kind;
       const LeafValues& parts = Operand(computation, index, 0);
-      if (copy != (start == Kind::kCopyStart) || parts.size() < 2) return {};
-      return {parts[copy ? 0 : 1]};
+      if (start != Kind::kCopyStart || parts.empty()) return {};
+      return {parts[0]};  // the destination
     }
-    case Kind::kConcat:
-      return Fresh(ValueKind::kJoined, computation, index);
     case Kind::kBarrier:
       return Operand(computation, index, 0);
     case Kind::kWhile:
@@ -174,20 +167,6 @@ LeafValues Flow::CopyStart(int computation, int index) {
     values_[values[0]].source = operand[0];
   }
   return {values[0], operand[0], values[2]};
-}
-
-LeafValues Flow::SliceStart(int computation, int index) {
-  const LeafValues& operand = Operand(computation, index, 0);
-  LeafValues values = Fresh(ValueKind::kPiece, computation, index);
-  if (values.size() < 2 || operand.size() != 1) return values;
-  const Instruction& start = graph_.At(computation, index);
-  const Computation& called = graph_.computations[start.calls[0]];
-  Value& piece = values_[values[1]];
-  piece.source = operand[0];
-  piece.range = SliceBytes(graph_.ShapeOf(computation, start.operands[0]),
-                           *called.instructions[called.root].proto);
-  values[0] = operand[0];
-  return values;
 }
 
 LeafValues Flow::Bitcast(int computation, int index) {

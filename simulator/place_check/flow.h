@@ -25,8 +25,6 @@ enum class ValueKind : uint8_t {
   kLoopResult,    // A loop's result that passes change.
   kBranchResult,  // A conditional's result.
   kMoved,         // The destination of a copy: the bytes of `source`.
-  kPiece,         // The destination of a slice: `range` of the bytes of `source`.
-  kJoined,        // The result of ConcatBitcast.
   kViewed,        // A bitcast to a shape with another number of bytes.
 };
 
@@ -36,9 +34,8 @@ struct Value {
   int computation = -1;  // where it is defined; for kCarried, the loop itself
   int instruction = -1;
   int leaf = -1;  // of that instruction's shape
-  // of kMoved, kPiece, kViewed; the initial value of kCarried, kLoopResult
+  // of kMoved, kViewed; the initial value of kCarried, kLoopResult
   ValueId source = kNoValue;
-  ByteRange range;
   const xla::ShapeProto* shape = nullptr;  // of the leaf
 
   // Whether this instruction makes the value, instead of passing it on.
@@ -75,7 +72,6 @@ class Flow {
   LeafValues Evaluate(int computation, int index);
   LeafValues Element(int computation, const Instruction& element) const;
   LeafValues CopyStart(int computation, int index);
-  LeafValues SliceStart(int computation, int index);
   LeafValues Bitcast(int computation, int index);
   LeafValues Compute(int computation, int index);
   LeafValues Fusion(int computation, int index);

@@ -23,30 +23,13 @@ absl::Status Fault(const Computation& computation, absl::string_view instruction
       absl::StrCat("'", instruction, "' in '", computation.name(), "': ", parts...));
 }
 
-bool IsOneSlice(const Graph& graph, const Instruction& start) {
-  if (start.calls.size() != 1) return false;
-  const Computation& called = graph.computations[start.calls[0]];
-  if (called.instructions.size() != 2 || called.parameters.size() != 1) return false;
-  const Instruction& root = called.instructions[called.root];
-  return root.proto->opcode() == "slice" && root.operands == called.parameters;
-}
-
-Kind KindOf(const Graph& graph, const Computation& computation, const Instruction& instruction) {
-  const std::string& opcode = instruction.proto->opcode();
+Kind KindOf(const std::string& opcode) {
   if (opcode == "parameter") return Kind::kParameter;
   if (opcode == "tuple") return Kind::kTuple;
   if (opcode == "get-tuple-element") return Kind::kElement;
   if (opcode == "bitcast") return Kind::kBitcast;
   if (opcode == "copy-start") return Kind::kCopyStart;
   if (opcode == "copy-done") return Kind::kCopyDone;
-  if (opcode == "async-start" && IsOneSlice(graph, instruction)) return Kind::kSliceStart;
-  if (opcode == "async-done" && !instruction.operands.empty() &&
-      computation.instructions[instruction.operands[0]].kind == Kind::kSliceStart) {
-    return Kind::kSliceDone;
-  }
-  if (opcode == "custom-call" && instruction.proto->custom_call_target() == "ConcatBitcast") {
-    return Kind::kConcat;
-  }
   if (opcode == "optimization-barrier" || opcode == "opt-barrier" || opcode == "add-dependency") {
     return Kind::kBarrier;
   }
@@ -71,11 +54,8 @@ absl::Status CheckArity(const Computation& computation, const Instruction& instr
     case Kind::kBitcast:
     case Kind::kCopyStart:
     case Kind::kCopyDone:
-    case Kind::kSliceStart:
-    case Kind::kSliceDone:
       fine = operands == 1;
       break;
-    case Kind::kConcat:
     case Kind::kBarrier:
       fine = operands >= 1;
       break;
@@ -128,7 +108,7 @@ absl::Status ResolveInstruction(Graph& graph, Computation& computation, int inde
     }
     instruction.calls.push_back(called->second);
   }
-  instruction.kind = KindOf(graph, computation, instruction);
+  instruction.kind = KindOf(proto.opcode());
   return CheckArity(computation, instruction);
 }
 
@@ -162,7 +142,6 @@ absl::Status BuildComputation(const xla::HloComputationProto& proto, Graph& grap
   }
   computation.parameters.assign(parameters, -1);
   for (int i = 0; i < proto.instructions_size(); ++i) {
-    // Instructions are resolved in order, because a slice reads the parameters of its computation.
     MMZ_RETURN_IF_ERROR(ResolveInstruction(graph, computation, i));
   }
   MMZ_RETURN_IF_ERROR(CheckParameters(computation));
@@ -240,7 +219,7 @@ absl::Status CheckNames(const Graph& graph) {
 
 }  // namespace
 
-bool IsForwarding(Kind kind) { return kind >= Kind::kTuple && kind <= Kind::kConcat; }
+bool IsForwarding(Kind kind) { return kind >= Kind::kTuple && kind <= Kind::kCopyDone; }
 
 bool StartsStatedCollective(const Instruction& instruction) {
   const std::string& opcode = instruction.proto->opcode();

@@ -22,9 +22,6 @@ enum class Kind : uint8_t {
   kBitcast,
   kCopyStart,
   kCopyDone,
-  kSliceStart,  // an async-start whose computation is one slice
-  kSliceDone,
-  kConcat,   // the custom call ConcatBitcast
   kBarrier,  // optimization-barrier, add-dependency: counts as computing, but passes its operand on
   kWhile,
   kConditional,

@@ -55,10 +55,9 @@ class Walk {
 
   void RunComputation(int computation);
   void RunInstruction(int computation, int index);
-  void RunStart(int computation, int index, size_t destination);
+  void RunStart(int computation, int index);
   void RunDone(int computation, int index);
   void Launch(int computation, int index);
-  void RunConcat(int computation, int index);
   void RunLoop(int computation, int index);
   void RunConditional(int computation, int index);
   void RunCompute(int computation, int index);
@@ -161,14 +160,9 @@ void Walk::RunInstruction(int computation, int index) {
     case Kind::kBarrier:
       return;
     case Kind::kCopyStart:
-      return RunStart(computation, index, 0);
-    case Kind::kSliceStart:
-      return RunStart(computation, index, 1);
+      return RunStart(computation, index);
     case Kind::kCopyDone:
-    case Kind::kSliceDone:
       return RunDone(computation, index);
-    case Kind::kConcat:
-      return RunConcat(computation, index);
     case Kind::kWhile:
       return RunLoop(computation, index);
     case Kind::kConditional:
@@ -181,7 +175,7 @@ void Walk::RunInstruction(int computation, int index) {
   }
 }
 
-void Walk::RunStart(int computation, int index, size_t destination) {
+void Walk::RunStart(int computation, int index) {
   ReadOperands(computation, index);
   const LeafValues parts = flow_.Of(computation, index);
   const Instruction& start = graph_.At(computation, index);
@@ -189,11 +183,12 @@ void Walk::RunStart(int computation, int index, size_t destination) {
   for (const ValueId source : flow_.Of(computation, start.operands[0])) {
     flight.reads.push_back(buffers_.Of(source));
   }
-  if (destination < parts.size()) {
-    Write(parts[destination], computation, index);
-    flight.writes.push_back(buffers_.Of(parts[destination]));
+  if (!parts.empty()) {
+    const ValueId destination = parts[0];
+    Write(destination, computation, index);
+    flight.writes.push_back(buffers_.Of(destination));
     // The destination of a cross-program prefetch is occupied from the start of the program.
-    if (start.proto->has_cross_program_prefetch_index()) trace_.lives[parts[destination]].first = 0;
+    if (start.proto->has_cross_program_prefetch_index()) trace_.lives[destination].first = 0;
   }
   flights_.push_back(std::move(flight));
 }
@@ -207,21 +202,6 @@ void Walk::RunDone(int computation, int index) {
   for (const ValueId value : flow_.Of(computation, start)) {
     if (trace_.lives[value].first >= 0) Touch(value, now());
   }
-}
-
-void Walk::RunConcat(int computation, int index) {
-  for (const int operand : graph_.At(computation, index).operands) {
-    for (const ValueId piece : flow_.Of(computation, operand)) {
-      // From this step on, the joined value occupies the bytes of the pieces.
-      Life& life = trace_.lives[piece];
-      const Life before = life;
-      Read(piece, computation, index);
-      if (flow_.value(piece).kind == ValueKind::kPiece && before.first >= 0) {
-        life.last = std::max(before.last, now() - 1);
-      }
-    }
-  }
-  for (const ValueId value : flow_.Of(computation, index)) Write(value, computation, index);
 }
 
 void Walk::RunLoop(int computation, int index) {

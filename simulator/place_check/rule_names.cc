@@ -30,8 +30,6 @@ absl::string_view PlacedRuleName(PlacedRule rule) {
       return "root_value";
     case PlacedRule::kCarriedValue:
       return "carried_value";
-    case PlacedRule::kSliceTiling:
-      return "slice_tiling";
     case PlacedRule::kSchedule:
       return "schedule";
     case PlacedRule::kScheduleOrder:

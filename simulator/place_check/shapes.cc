@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "absl/types/optional.h"
 
 namespace mallocmuzero::place_check {
 namespace {
@@ -142,17 +141,6 @@ bool Same(const xla::ShapeProto& a, const xla::ShapeProto& b, bool with_space) {
   return true;
 }
 
-// The extent of the first tile in a dimension; `place` counts dimensions from the most minor one.
-// nullopt if the tile combines dimensions, because then it is unknown which cuts are contiguous.
-absl::optional<int64_t> TileExtent(const hlo::Shape& shape, size_t place) {
-  if (shape.layout.tiles.empty()) return 1;
-  const hlo::Tile& tile = shape.layout.tiles.front();
-  if (std::find(tile.begin(), tile.end(), hlo::kCombineDimension) != tile.end()) {
-    return absl::nullopt;
-  }
-  return place < tile.size() ? tile[tile.size() - 1 - place] : 1;
-}
-
 }  // namespace
 
 bool IsTuple(const xla::ShapeProto& shape) { return shape.element_type() == kTupleType; }
@@ -205,53 +193,6 @@ std::string Describe(const xla::ShapeProto& shape) {
     absl::StrAppend(&text, text.size() > 1 ? ", " : "", Describe(part));
   }
   return absl::StrCat(text, ")");
-}
-
-ByteRange SliceBytes(const xla::ShapeProto& array, const xla::HloInstructionProto& slice) {
-  const int rank = array.dimensions_size();
-  if (IsTuple(array) || slice.slice_dimensions_size() != rank) return {};
-  hlo::Shape shape = ArrayShape(array);
-  int cut = -1;
-  for (int dim = 0; dim < rank; ++dim) {
-    const xla::SliceDimensions& range = slice.slice_dimensions(dim);
-    if (range.stride() != 1 || range.start() < 0 || range.start() > range.limit() ||
-        range.limit() > shape.dims[dim]) {
-      return {};
-    }
-    if (range.start() == 0 && range.limit() == shape.dims[dim]) continue;
-    if (cut >= 0) return {};
-    cut = dim;
-  }
-  if (cut < 0) return {0, hlo::ShapeByteSize(shape)};
-  const auto& minor_to_major = shape.layout.minor_to_major;
-  size_t place = rank - 1 - cut;
-  if (!minor_to_major.empty()) {
-    place = std::find(minor_to_major.begin(), minor_to_major.end(), cut) - minor_to_major.begin();
-    for (size_t i = place + 1; i < minor_to_major.size(); ++i) {
-      if (shape.dims[minor_to_major[i]] != 1) return {};
-    }
-  } else if (std::any_of(shape.dims.begin(), shape.dims.begin() + cut,
-                         [](int64_t extent) { return extent != 1; })) {
-    return {};
-  }
-  const absl::optional<int64_t> tile = TileExtent(shape, place);
-  const xla::SliceDimensions& range = slice.slice_dimensions(cut);
-  const int64_t whole = shape.dims[cut];
-  if (!tile || range.start() % *tile != 0 ||
-      (range.limit() % *tile != 0 && range.limit() != whole)) {
-    return {};
-  }
-  // A tile over dimensions of size 1 that are more major than the cut would pad each piece
-  // separately.
-  for (size_t i = place + 1; i < rank; ++i) {
-    const absl::optional<int64_t> above = TileExtent(shape, i);
-    if (!above || *above != 1) return {};
-  }
-  const auto bytes_up_to = [&](int64_t limit) {
-    shape.dims[cut] = limit;
-    return limit == 0 ? 0 : hlo::ShapeByteSize(shape);
-  };
-  return {bytes_up_to(range.start()), bytes_up_to(range.limit())};
 }
 
 }  // namespace mallocmuzero::place_check

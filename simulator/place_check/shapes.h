@@ -43,15 +43,6 @@ bool OnlyMoved(const xla::ShapeProto& a, const xla::ShapeProto& b, int64_t fast_
 // The HLO text of the shape.
 std::string Describe(const xla::ShapeProto& shape);
 
-// The range of bytes that `slice` takes from `array`; the bounds in `slice` are in elements. begin
-// < 0 if the bytes are not contiguous, because the slice has a stride other than 1, or cuts a tile
-// or a dimension other than the most major one.
-struct ByteRange {
-  int64_t begin = -1;
-  int64_t end = -1;
-};
-ByteRange SliceBytes(const xla::ShapeProto& array, const xla::HloInstructionProto& slice);
-
 }  // namespace mallocmuzero::place_check
 
 #endif  // MALLOCMUZERO_SIMULATOR_PLACE_CHECK_SHAPES_H_

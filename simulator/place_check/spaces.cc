@@ -40,7 +40,7 @@ class SpaceCheck {
 };
 
 // False for constants, which are part of the program, and for asynchronous operations other than
-// moves and collectives that state their arrays.
+// copies and collectives that state their arrays.
 bool SpaceCheck::IsPlaceable(const Instruction& instruction) const {
   const std::string& opcode = instruction.proto->opcode();
   if (StartsStatedCollective(instruction) || EndsStatedCollective(instruction)) return true;
@@ -150,25 +150,17 @@ void SpaceCheck::CheckEntry() {
 
 void CheckPair(const Graph& placed, int c, int i, Report& report) {
   const Instruction& instruction = placed.At(c, i);
-  const bool copy_start = instruction.kind == Kind::kCopyStart;
-  const bool copy_done = instruction.kind == Kind::kCopyDone;
-  if (copy_start || instruction.kind == Kind::kSliceStart) {
-    const Kind done = copy_start ? Kind::kCopyDone : Kind::kSliceDone;
+  if (instruction.kind == Kind::kCopyStart) {
     const bool paired =
-        instruction.users.size() == 1 && placed.At(c, instruction.users[0]).kind == done;
+        instruction.users.size() == 1 && placed.At(c, instruction.users[0]).kind == Kind::kCopyDone;
     if (!paired || placed.computations[c].root == i) {
       report.Add(PlacedRule::kCopyPair, placed.Describe(c, i), " has ", instruction.users.size(),
                  " users; one done expected");
     }
-  } else if (copy_done && placed.At(c, instruction.operands[0]).kind != Kind::kCopyStart) {
+  } else if (instruction.kind == Kind::kCopyDone &&
+             placed.At(c, instruction.operands[0]).kind != Kind::kCopyStart) {
     report.Add(PlacedRule::kCopyPair, placed.Describe(c, i),
                " waits for an instruction that is no copy-start");
-  } else if (instruction.kind == Kind::kSliceDone &&
-             (instruction.users.size() != 1 ||
-              placed.At(c, instruction.users[0]).kind != Kind::kConcat ||
-              placed.computations[c].root == i)) {
-    report.Add(PlacedRule::kCopyPair, placed.Describe(c, i),
-               ": a piece is read by one ConcatBitcast and nothing else");
   }
 }
 

@@ -1,8 +1,9 @@
 #include "simulator/place_check/values.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -19,32 +20,22 @@ constexpr Term kUnknown = -1;  // equal to nothing
 class Terms {
  public:
   Term New() { return next_++; }
-  Term Piece(Term source, ByteRange range) { return Intern({0, source, range.begin, range.end}); }
   Term View(Term source, const xla::ShapeProto& shape) {
-    return Intern({1, source, ByteSize(shape), 0});
-  }
-
- private:
-  Term Intern(const std::tuple<int, Term, int64_t, int64_t>& key) {
-    const auto [entry, is_new] = known_.emplace(key, next_);
+    const auto [entry, is_new] = views_.emplace(std::pair(source, ByteSize(shape)), next_);
     if (is_new) ++next_;
     return entry->second;
   }
 
+ private:
   Term next_ = 0;
-  absl::flat_hash_map<std::tuple<int, Term, int64_t, int64_t>, Term> known_;
+  absl::flat_hash_map<std::pair<Term, int64_t>, Term> views_;  // keys are source and bytes
 };
 
 // Assigns terms to the values of one module.
 class Naming {
  public:
-  // Reports kSliceTiling if `report` is not null.
-  Naming(const Flow& flow, Terms& terms, bool any_piece_order, Report* report)
-      : flow_(flow),
-        terms_(terms),
-        any_piece_order_(any_piece_order),
-        report_(report),
-        term_of_(flow.size(), kUnknown) {}
+  Naming(const Flow& flow, Terms& terms)
+      : flow_(flow), terms_(terms), term_of_(flow.size(), kUnknown) {}
 
   // Names all values. Each value comes after its sources. `base` returns the term of a value that
   // cannot be derived from other values of the module.
@@ -52,104 +43,35 @@ class Naming {
   void Name(const Base& base) {
     for (ValueId id = 0; id < flow_.size(); ++id) {
       if (flow_.Resolve(id) != id) continue;
-      term_of_[id] = Explained(id);
-      if (term_of_[id] == kUnknown && !IsMove(flow_.value(id).kind)) term_of_[id] = base(id);
+      const Value& value = flow_.value(id);
+      const bool derived = value.kind == ValueKind::kMoved || value.kind == ValueKind::kViewed;
+      term_of_[id] = derived ? Derived(value) : base(id);
     }
   }
 
   Term Of(ValueId value) const { return value < 0 ? kUnknown : term_of_[flow_.Resolve(value)]; }
 
  private:
-  static bool IsMove(ValueKind kind) { return kind >= ValueKind::kMoved; }
-
-  Term Explained(ValueId id) {
-    const Value& value = flow_.value(id);
-    switch (value.kind) {
-      case ValueKind::kMoved:
-        return Of(value.source);
-      case ValueKind::kPiece:
-        return Piece(value);
-      case ValueKind::kJoined:
-        return Join(value);
-      case ValueKind::kViewed:
-        return value.source < 0 || Of(value.source) < 0
-                   ? kUnknown
-                   : terms_.View(Of(value.source), *value.shape);
-      default:
-        return kUnknown;
-    }
-  }
-
-  Term Piece(const Value& value) {
-    if (value.source < 0 || Of(value.source) < 0) return kUnknown;
-    if (value.range.begin < 0) {
-      Add(value, ": its bytes are not contiguous in the array that it slices");
-      return kUnknown;
-    }
-    return terms_.Piece(Of(value.source), value.range);
-  }
-
-  Term Join(const Value& value);
-
-  template <typename... Parts>
-  void Add(const Value& value, const Parts&... parts) {
-    if (report_ == nullptr) return;
-    report_->Add(PlacedRule::kSliceTiling,
-                 flow_.graph().Describe(value.computation, value.instruction), parts...);
+  Term Derived(const Value& value) {
+    const Term source = Of(value.source);
+    if (source == kUnknown || value.kind == ValueKind::kMoved) return source;
+    return terms_.View(source, *value.shape);
   }
 
   const Flow& flow_;
   Terms& terms_;
-  const bool any_piece_order_;
-  Report* report_;
   std::vector<Term> term_of_;
 };
 
-Term Naming::Join(const Value& value) {
-  const Instruction& concat = flow_.graph().At(value.computation, value.instruction);
-  std::vector<const Value*> pieces;
-  for (const int operand : concat.operands) {
-    const LeafValues leaves = flow_.Of(value.computation, operand);
-    pieces.push_back(leaves.size() == 1 ? &flow_.value(leaves[0]) : nullptr);
-    if (pieces.back() == nullptr || pieces.back()->kind != ValueKind::kPiece ||
-        Of(pieces.back()->source) < 0) {
-      Add(value, " joins '", flow_.graph().At(value.computation, operand).name(),
-          "', which is no piece");
-      return kUnknown;
-    }
-  }
-  if (any_piece_order_) {
-    std::stable_sort(pieces.begin(), pieces.end(), [](const Value* a, const Value* b) {
-      return a->range.begin < b->range.begin;
-    });
-  }
-  const ValueId whole = pieces[0]->source;
-  int64_t end = 0;
-  for (const Value* piece : pieces) {
-    if (piece->range.begin != end || Of(piece->source) != Of(whole)) {
-      Add(value, ": the piece of '",
-          flow_.graph().At(piece->computation, piece->instruction).name(), "' does not follow the ",
-          end, " bytes before it");
-      return kUnknown;
-    }
-    end = piece->range.end;
-  }
-  const int64_t all = ByteSize(*flow_.value(flow_.Resolve(whole)).shape);
-  if (end == all && end == ByteSize(*value.shape)) return Of(whole);
-  Add(value, " joins ", end, " of ", all, " bytes to ", ByteSize(*value.shape));
-  return kUnknown;
-}
-
 class ValueCheck {
  public:
-  ValueCheck(const Flow& original, const Flow& placed, const Match& match, bool any_piece_order,
-             Report& report)
+  ValueCheck(const Flow& original, const Flow& placed, const Match& match, Report& report)
       : original_(original),
         placed_(placed),
         match_(match),
         report_(report),
-        was_(original, terms_, any_piece_order, nullptr),
-        is_(placed, terms_, any_piece_order, &report) {
+        was_(original, terms_),
+        is_(placed, terms_) {
     was_.Name([this](ValueId) { return terms_.New(); });
     is_.Name([this](ValueId id) { return Base(id); });
   }
@@ -299,9 +221,8 @@ void ValueCheck::CheckRoot(int original, int placed) {
 
 }  // namespace
 
-void CheckValues(const Flow& original, const Flow& placed, const Match& match, bool any_piece_order,
-                 Report& report) {
-  ValueCheck(original, placed, match, any_piece_order, report).Run();
+void CheckValues(const Flow& original, const Flow& placed, const Match& match, Report& report) {
+  ValueCheck(original, placed, match, report).Run();
 }
 
 }  // namespace mallocmuzero::place_check

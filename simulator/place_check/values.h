@@ -9,9 +9,8 @@
 
 namespace mallocmuzero::place_check {
 
-// Reports kOperandValue, kRootValue, kCarriedValue, kSliceTiling.
-void CheckValues(const Flow& original, const Flow& placed, const Match& match, bool any_piece_order,
-                 Report& report);
+// Reports kOperandValue, kRootValue, kCarriedValue.
+void CheckValues(const Flow& original, const Flow& placed, const Match& match, Report& report);
 
 }  // namespace mallocmuzero::place_check
 

@@ -63,26 +63,6 @@ const WrongEdit kEdits[] = {
      "  n0 = f32[1024]S1 negate(p0)\n  ROOT v = f32[1024]S1 bitcast(p0)", Rule::kRootValue},
     {"BranchTupleSwapped", &kBranches, "tuple(x, y, yd)", "tuple(y, x, yd)", Rule::kOperandValue},
 
-    // Slices.
-    {"SlicesLeaveGap", &kSlices, "ROOT b2.s = s8[2048]S1 slice(b2.p) slice=2048:4096",
-     "ROOT b2.s = s8[2048]S1 slice(b2.p) slice=2047:4095", Rule::kSliceTiling},
-    {"SliceRepeated", &kSlices, "async-start(w) calls=high", "async-start(w) calls=low",
-     Rule::kSliceTiling},
-    {"PiecesSwapped", &kSlices, "custom-call(d.0, d.1)", "custom-call(d.1, d.0)",
-     Rule::kSliceTiling},
-    {"PieceOfAnotherArray", &kSlices, "async-start(w) calls=high", "async-start(x) calls=high",
-     Rule::kSliceTiling},
-    {"LastPieceMissing", &kSlices, "vj = f32[8,128]S1 custom-call(e.0, e.1, e.2)",
-     "vj = f32[8,128]S1 custom-call(e.0, e.1)", Rule::kSliceTiling},
-    {"PieceOfOtherShape", &kSlices, "s.0 = ((f32[8,128]), f32[4,128]S1, s32[]S2)",
-     "s.0 = ((f32[8,128]), f32[5,128]S1, s32[]S2)", Rule::kCopyShape},
-    {"PieceRangeNotItsShape", &kSlices, "slice(h.p) slice=4:8,0:128", "slice(h.p) slice=4:7,0:128",
-     Rule::kCopyShape},
-    {"PieceReadAlone", &kSlices, "a = f32[8,128] add(x, wj)",
-     "a = f32[8,128] add(x, wj)\n  z = f32[4,128]S1 bitcast(d.0)", Rule::kCopyPair},
-    {"PieceInOtherSpaceThanWhole", &kSlices, "wj = f32[8,128]S1", "wj = f32[8,128]",
-     Rule::kCopyShape},
-
     // Parts that must not change.
     {"InstructionDropped", &kChain, "h = f32[1024] add(f3, g)", "h = f32[1024] bitcast(f3)",
      Rule::kDropped},

@@ -192,52 +192,6 @@ entry main
   ROOT r = f32[1024] negate(choice)
 )"};
 
-const PlacedCase kSlices = {"slices",
-                            R"(
-entry main
-  x = f32[8,128] parameter() number=0
-  w = f32[8,128] parameter() number=1
-  v = f32[8,128] parameter() number=2
-  a = f32[8,128] add(x, w)
-  ROOT r = f32[8,128] add(a, v)
-)",
-                            R"(
-computation low
-  l.p = f32[8,128] parameter() number=0
-  ROOT l.s = f32[4,128]S1 slice(l.p) slice=0:4,0:128
-computation high
-  h.p = f32[8,128] parameter() number=0
-  ROOT h.s = f32[4,128]S1 slice(h.p) slice=4:8,0:128
-computation bytes.0
-  b0.p = s8[4096] parameter() number=0
-  ROOT b0.s = s8[1024]S1 slice(b0.p) slice=0:1024
-computation bytes.1
-  b1.p = s8[4096] parameter() number=0
-  ROOT b1.s = s8[1024]S1 slice(b1.p) slice=1024:2048
-computation bytes.2
-  b2.p = s8[4096] parameter() number=0
-  ROOT b2.s = s8[2048]S1 slice(b2.p) slice=2048:4096
-entry main
-  x = f32[8,128] parameter() number=0
-  w = f32[8,128] parameter() number=1
-  v = f32[8,128] parameter() number=2
-  vb = s8[4096] bitcast(v)
-  s.0 = ((f32[8,128]), f32[4,128]S1, s32[]S2) async-start(w) calls=low
-  s.1 = ((f32[8,128]), f32[4,128]S1, s32[]S2) async-start(w) calls=high
-  d.0 = f32[4,128]S1 async-done(s.0)
-  d.1 = f32[4,128]S1 async-done(s.1)
-  wj = f32[8,128]S1 custom-call(d.0, d.1) target=ConcatBitcast
-  t.0 = ((s8[4096]), s8[1024]S1, s32[]S2) async-start(vb) calls=bytes.0
-  t.1 = ((s8[4096]), s8[1024]S1, s32[]S2) async-start(vb) calls=bytes.1
-  a = f32[8,128] add(x, wj)
-  t.2 = ((s8[4096]), s8[2048]S1, s32[]S2) async-start(vb) calls=bytes.2
-  e.0 = s8[1024]S1 async-done(t.0)
-  e.1 = s8[1024]S1 async-done(t.1)
-  e.2 = s8[2048]S1 async-done(t.2)
-  vj = f32[8,128]S1 custom-call(e.0, e.1, e.2) target=ConcatBitcast
-  ROOT r = f32[8,128] add(a, vj)
-)"};
-
 const PlacedCase kPrefetch = {"prefetch",
                               R"(
 entry main

@@ -20,7 +20,6 @@ extern const PlacedCase kUpdate;  // A buffer that is updated in place, copied b
 // A carried value in fast memory, and a second copy of an invariant.
 extern const PlacedCase kLoop;
 extern const PlacedCase kBranches;  // A conditional whose operands and result are in fast memory.
-extern const PlacedCase kSlices;    // A copy in two pieces, and a copy of a byte view in three.
 extern const PlacedCase kPrefetch;  // A cross-program prefetch.
 extern const PlacedCase kNested;    // Nested fusions, several outputs, a custom call.
 extern const PlacedCase kDonated;   // A parameter that the program overwrites with its result.
@@ -41,9 +40,8 @@ extern const PlacedCase kPermuteOfTwo;
 extern const PlacedCase kTransfer;
 
 inline constexpr const PlacedCase* kCases[] = {
-    &kChain,       &kUpdate,     &kLoop,    &kBranches,     &kSlices,
-    &kPrefetch,    &kNested,     &kDonated, &kListed,       &kGather,
-    &kGatherChain, &kGatherLoop, &kPermute, &kPermuteOfTwo, &kTransfer};
+    &kChain,  &kUpdate, &kLoop,        &kBranches,   &kPrefetch, &kNested,       &kDonated,
+    &kListed, &kGather, &kGatherChain, &kGatherLoop, &kPermute,  &kPermuteOfTwo, &kTransfer};
 
 }  // namespace mallocmuzero::place_check
 
