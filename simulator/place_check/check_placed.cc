@@ -49,10 +49,9 @@ void CheckSchedule(const Graph& original, const place_check::Flow& flow, const G
     result.peak_instruction =
         placed.Describe(trace.steps[peak.step].first, trace.steps[peak.step].second);
   }
-  const int64_t capacity = options.capacity_bytes - options.scoped_bytes;
-  if (peak.bytes > 0 && peak.bytes > capacity) {
+  if (peak.bytes > options.capacity_bytes) {
     report.Add(PlacedRule::kCapacity, "live values take ", peak.bytes, " bytes while ",
-               result.peak_instruction, " runs; ", capacity, " are for them");
+               result.peak_instruction, " runs; ", options.capacity_bytes, " are for them");
   }
 }
 

@@ -129,14 +129,11 @@ struct PlacedCheckOptions {
   // The n of S(n) for fast memory; not 0.
   int64_t fast_memory_space = 1;
 
-  // Bytes of fast memory, for tensors and `scoped_bytes` together.
+  // Bytes of fast memory for tensors.
   int64_t capacity_bytes = 0;
 
   // Every buffer takes a multiple of this many bytes; 1 or more.
   int64_t alignment_bytes = 1;
-
-  // Bytes of fast memory that every instruction takes for itself.
-  int64_t scoped_bytes = 0;
 
   // If true, kept instructions may be in any order that respects their dependencies. Instructions
   // with effects outside the program must keep their order.
@@ -148,9 +145,9 @@ struct PlacedCheck {
   // Every broken rule. If it is empty, the placed module computes what the original does.
   std::vector<PlacedViolation> violations;
 
-  // The most bytes of fast memory that live values take at the same time, without scoped_bytes, and
-  // the instruction that runs then. Because of fragmentation, a packing may need more. 0 if the
-  // check stopped before the walk.
+  // The most bytes of fast memory that live values take at the same time, and the instruction that
+  // runs then. Because of fragmentation, a packing may need more. 0 if the check stopped before the
+  // walk.
   int64_t peak_bytes = 0;
   std::string peak_instruction;
 };

@@ -255,12 +255,11 @@ entry main
   EXPECT_THAT(check.violations, Breaks(PlacedRule::kCapacity));
 }
 
-TEST(CheckPlaced, WantsRoomForScopedMemory) {
+TEST(CheckPlaced, FindsValuesThatTakeMoreThanTheCapacity) {
   PlacedCheckOptions options = TestOptions();
-  options.capacity_bytes = 3 * 4096 + 100;
-  options.scoped_bytes = 100;
+  options.capacity_bytes = 3 * 4096;
   EXPECT_THAT(Check(kChain.original, kChain.placed, options), IsEmpty());
-  options.scoped_bytes = 101;
+  --options.capacity_bytes;
   EXPECT_THAT(Check(kChain.original, kChain.placed, options), Breaks(PlacedRule::kCapacity));
 }
 
