@@ -153,8 +153,8 @@ struct PlacedCheck {
 };
 
 // Checks a placed module. Both modules may contain anything, malformed data included. Takes time
-// O(n log n) in the size n of both modules if tuples are small and few operations run at a time. At
-// worst it takes time in the square of n.
+// O(n log n) in the size n of both modules if tuples are small and few operations run at a time,
+// else longer.
 PlacedCheck ExaminePlaced(const xla::HloModuleProto& original, const xla::HloModuleProto& placed,
                           const PlacedCheckOptions& options);
 
