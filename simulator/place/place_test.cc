@@ -271,51 +271,6 @@ TEST(Place, AnUpdateTooSmallForAnAccessIsFoundAgain) {
   EXPECT_THAT(Place(small, AllHbmMapping(small.program)), HasSubstr("negate(%up)"));
 }
 
-// The text of the module with a prefetch of the buffer as in `stay`. A mapping with one is valid
-// only for a program whose default has it, too, so this does not validate.
-std::string PlacePrefetch(const Placeable& placeable, const Interval& stay) {
-  const absl::StatusOr<PlacedModule> placed = PlaceModule(
-      placeable.program, OneStay(placeable.program, stay), placeable.module, placeable.path);
-  if (!placed.ok()) {
-    ADD_FAILURE() << placed.status();
-    return "";
-  }
-  EXPECT_THAT(CheckPlaced(placeable.module, placed->module, {.capacity_bytes = 1 << 30}),
-              testing::IsEmpty());
-  return Text(placed->module);
-}
-
-TEST(Place, AConditionalWaitsForThePrefetchThatABranchUses) {
-  const Placeable branches = Import(ModuleFromText(R"(
-computation one
-  p0 = f32[1024] parameter() number=0
-  ROOT n0 = f32[1024] negate(p0)
-computation two
-  p1 = f32[1024] parameter() number=0
-  ROOT n1 = f32[1024] abs(p1)
-entry main
-  which = pred[] parameter() number=0
-  x = f32[1024] parameter() number=1
-  w = f32[1024] parameter() number=2
-  first = f32[1024] negate(w)
-  choice = f32[1024] conditional(which, x, first) calls=one,two
-  ROOT r = f32[1024] negate(choice)
-)"));
-  const std::string text = PlacePrefetch(branches, {.buffer = BufferMadeBy(branches.program, "x"),
-                                                    .last = Number(branches.program, "n0"),
-                                                    .cross_program_prefetch = true});
-  EXPECT_THAT(text, HasSubstr("%p0 = f32[1024]{0:S(1)} parameter(0)"));
-  EXPECT_LT(text.find("copy-done("), text.find("conditional("));
-}
-
-TEST(Place, APrefetchThatNothingUsesEnds) {
-  const Placeable unused = ImportOriginal(place_check::kPrefetch);
-  // The stay ends before the only use of %w.
-  const Interval stay = {.buffer = BufferMadeBy(unused.program, "w"),
-                         .cross_program_prefetch = true};
-  EXPECT_THAT(PlacePrefetch(unused, stay), HasSubstr("copy-done("));
-}
-
 // A function that called itself for each bitcast would overflow the stack.
 TEST(Place, AnyNumberOfBitcastsOneBehindTheOther) {
   constexpr int kBitcasts = 1 << 16;

@@ -105,10 +105,12 @@ absl::Status Placer::StartPrefetch(Frame& frame) {
   --result_.copies_in;
   const Flight& flight = in_flight_[interval];
   const HloValue& definition = flow().values()[flight.value];
-  const hlo::Instruction& parameter = frame.computation().instructions[definition.instruction];
-  if (definition.instance != 0 || parameter.opcode != hlo::Opcode::kParameter) {
+  const hlo::Instruction& parameter =
+      schedule().ComputationOf(definition.instance).instructions[definition.instruction];
+  if (definition.instance != 0 || parameter.opcode != hlo::Opcode::kParameter ||
+      parameter.shape.IsTuple()) {
     return CannotExpress(mapping_.intervals[interval].buffer,
-                         "the prefetch from before the program is not of a parameter");
+                         "the cross-program prefetch is not of a parameter that is an array");
   }
   frame.writer().Written(flight.start).set_cross_program_prefetch_index(0);
   xla::CrossProgramPrefetch& prefetch = *editor_.module().add_cross_program_prefetches();
