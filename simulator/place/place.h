@@ -47,6 +47,8 @@ struct PlacedModule {
 //     and nothing would join them.
 //   - A copy begins and ends in different computations.
 //   - A computation runs in two places, so that it would need two placements.
+//   - A computation is called by the opcode `call`.
+//   - Copies of computations that fusions share would have too many instructions.
 //   - An instruction states the shapes of more operands than it has, so the module is damaged.
 absl::StatusOr<PlacedModule> PlaceModule(const Program& program, const Mapping& mapping,
                                          xla::HloModuleProto all_hbm, const std::string& path);

@@ -285,6 +285,21 @@ TEST(Place, AnyNumberOfBitcastsOneBehindTheOther) {
   EXPECT_THAT(placed, HasSubstr(absl::StrCat("negate(%b", kBitcasts, ")")));
 }
 
+TEST(Place, ACallIsRefused) {
+  const Placeable calls = Import(ModuleFromText(R"(
+computation inner
+  p = f32[1024] parameter() number=0
+  ROOT n = f32[1024] negate(p)
+entry main
+  x = f32[1024] parameter() number=0
+  ROOT c = f32[1024] call(x) calls=inner
+)"));
+  const absl::StatusOr<PlacedModule> placed =
+      PlaceModule(calls.program, AllHbmMapping(calls.program), calls.module, calls.path);
+  EXPECT_EQ(placed.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(placed.status().message()), HasSubstr("%c: a call of a computation"));
+}
+
 TEST(Place, AnotherModuleIsRefused) {
   const Placeable chain = ImportOriginal(place_check::kChain);
   const absl::StatusOr<PlacedModule> placed =

@@ -116,8 +116,10 @@ absl::Status Placer::Emit(Frame& frame, hlo::InstructionIndex index) {
     case Opcode::kWhile:
       return EmitWhile(frame, index);
     case Opcode::kConditional:
-    case Opcode::kCall:
       return EmitConditional(frame, index);
+    case Opcode::kCall:
+      return absl::FailedPreconditionError(
+          absl::StrCat("%", instruction.name, ": a call of a computation cannot be placed"));
     default:
       break;
   }

@@ -81,7 +81,7 @@ class Placer {
   // The loop or the branches have the instructions after `begin`, up to and including `end`.
   absl::Status FinishPrefetchBefore(Frame& frame, InstructionIndex begin, InstructionIndex end);
 
-  // placer_calls.cc: loops, conditionals and calls.
+  // placer_calls.cc: loops and conditionals.
   absl::Status EmitWhile(Frame& frame, hlo::InstructionIndex index);
   absl::Status EmitConditional(Frame& frame, hlo::InstructionIndex index);
   Handover HandoverOfLoop(const Frame& frame, const ScheduledLoop& loop, int32_t loop_index) const;

@@ -208,10 +208,6 @@ absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) 
       *std::find_if(calls.begin(), calls.end(), [&](const ScheduledCall& candidate) {
         return candidate.instance == frame.instance() && candidate.instruction == index;
       });
-  if (instruction.opcode == hlo::Opcode::kCall) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("%", instruction.name, ": a call of a computation cannot be placed"));
-  }
   xla::HloInstructionProto written = *frame.Original(index);
   const PricedRange range = RangeOfBranches(call);
   MMZ_RETURN_IF_ERROR(FinishPrefetchBefore(frame, range.begin - 1, range.end - 1));
