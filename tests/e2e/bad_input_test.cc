@@ -15,7 +15,7 @@
 namespace mallocmuzero::e2e {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 using Arguments = std::vector<std::string>;
 
@@ -42,7 +42,7 @@ struct BadInput {
 
 void PrintTo(const BadInput& input, std::ostream* out) { *out << input.name; }
 
-class BadInputTest : public testing::TestWithParam<BadInput> {};
+class BadInputTest : public ::testing::TestWithParam<BadInput> {};
 
 TEST_P(BadInputTest, ExitsWithTwoAndOneLineThatNamesIt) {
   const TemporaryFolder folder;
@@ -245,11 +245,11 @@ std::vector<BadInput> BadMessages() {
   };
 }
 
-std::string NameOf(const testing::TestParamInfo<BadInput>& info) { return info.param.name; }
+std::string NameOf(const ::testing::TestParamInfo<BadInput>& info) { return info.param.name; }
 
-INSTANTIATE_TEST_SUITE_P(Usage, BadInputTest, testing::ValuesIn(BadUsage()), NameOf);
-INSTANTIATE_TEST_SUITE_P(Hlo, BadInputTest, testing::ValuesIn(BadHlo()), NameOf);
-INSTANTIATE_TEST_SUITE_P(Messages, BadInputTest, testing::ValuesIn(BadMessages()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Usage, BadInputTest, ::testing::ValuesIn(BadUsage()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Hlo, BadInputTest, ::testing::ValuesIn(BadHlo()), NameOf);
+INSTANTIATE_TEST_SUITE_P(Messages, BadInputTest, ::testing::ValuesIn(BadMessages()), NameOf);
 
 TEST(FailedImport, LeavesAnExistingOutputAsItWas) {
   const TemporaryFolder folder;

@@ -12,8 +12,8 @@ namespace mallocmuzero::e2e {
 namespace {
 
 using nlohmann::json;
-using testing::ContainsRegex;
-using testing::HasSubstr;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
 using Arguments = std::vector<std::string>;
 
 // Sizes that are small enough to run under a sanitizer.

@@ -16,10 +16,10 @@ namespace mallocmuzero::e2e {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
-class CheckPlacedCommand : public testing::Test {
+class CheckPlacedCommand : public ::testing::Test {
  protected:
   std::string Write(const std::string& name, absl::string_view text) const {
     const std::string path = folder_.Path(name);

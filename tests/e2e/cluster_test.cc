@@ -8,19 +8,20 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/e2e/free_port.h"
+#include "rpc/testing/free_port.h"
 #include "tests/e2e/http_get.h"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
-using testing::StartsWith;
+using mallocmuzero::testing::FreePort;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 using Arguments = std::vector<std::string>;
 
-class Cluster : public testing::Test {
+class Cluster : public ::testing::Test {
  protected:
   // A config with a durable shard "a" and a memory shard "b".
   std::string WriteConfig() const {

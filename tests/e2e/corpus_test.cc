@@ -11,13 +11,13 @@
 namespace mallocmuzero::e2e {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 // A corpus of one program, gpt_small.
-class Corpus : public testing::Test {
+class Corpus : public ::testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::create_directory(folder_.Path("tpu_v4i"));
@@ -71,7 +71,7 @@ TEST_F(Corpus, KeepsTheTableIfTheFolderHasNoProgram) {
 }
 
 // A committed folder of programs, from the root of the repository.
-class CommittedCorpus : public testing::TestWithParam<const char*> {};
+class CommittedCorpus : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(CommittedCorpus, HasAnUpToDateTable) {
   const std::string workloads = std::string(MALLOCMUZERO_SOURCE_DIR) + "/" + GetParam();
@@ -85,7 +85,7 @@ TEST_P(CommittedCorpus, HasAnUpToDateTable) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CommittedCorpus,
-                         testing::Values("workloads", "workloads_third_party"),
+                         ::testing::Values("workloads", "workloads_third_party"),
                          [](const auto& folder) { return std::string(folder.param); });
 
 }  // namespace

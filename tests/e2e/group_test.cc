@@ -9,18 +9,20 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/e2e/free_port.h"
+#include "rpc/testing/free_port.h"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {
 namespace {
+
+using mallocmuzero::testing::FreePort;
 
 // Seconds that a process waits for another one. On a busy machine one that is well may take long,
 // and a test waits for the loss of one that hangs. The loss of one that was killed shows at once.
 constexpr int kLong = 60;
 constexpr int kShort = 5;
 
-class Group : public testing::Test {
+class Group : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(RunMallocmuzero(ImportArguments("gpt_small", folder_.Path("p.program"))).exit_code,
@@ -69,7 +71,7 @@ class Group : public testing::Test {
   static void WaitForUpdates(RunningMallocmuzero& up) {
     const std::string before = NextStep(up);
     while (NextStep(up) == before) {
-      ASSERT_FALSE(testing::Test::HasFailure());
+      ASSERT_FALSE(::testing::Test::HasFailure());
     }
   }
 

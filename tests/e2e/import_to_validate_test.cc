@@ -17,11 +17,11 @@ namespace mallocmuzero::e2e {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 // Imports one of tests/data/hlo, once for each test.
-class RealProgram : public testing::TestWithParam<std::string> {
+class RealProgram : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override { report_ = RunForJson(ImportArguments(GetParam(), program_)); }
 
@@ -170,8 +170,8 @@ TEST_P(RealProgram, ImportsToTheSameBytesEachTime) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Samples, RealProgram,
-                         testing::Values("decode_b1", "dlrm", "gpt_b16", "gpt_scan", "gpt_small",
-                                         "resnet50_b1"),
+                         ::testing::Values("decode_b1", "dlrm", "gpt_b16", "gpt_scan", "gpt_small",
+                                           "resnet50_b1"),
                          [](const auto& info) { return info.param; });
 
 TEST(HumanOutput, ShowsCalibrationAndTheCostliestInstructions) {
@@ -223,8 +223,8 @@ TEST(Import, RefusesImpossibleFastMemory) {
 TEST(HumanOutput, VersionAndHelpGoToStdout) {
   const RunResult version = RunMallocmuzero({"--version"});
   EXPECT_EQ(version.exit_code, 0);
-  EXPECT_THAT(version.out,
-              testing::MatchesRegex("mallocmuzero [0-9.]+ \\(commit ([0-9a-f]{40}|unknown)\\)\n"));
+  EXPECT_THAT(version.out, ::testing::MatchesRegex(
+                               "mallocmuzero [0-9.]+ \\(commit ([0-9a-f]{40}|unknown)\\)\n"));
   const RunResult help = RunMallocmuzero({"import", "--help"});
   EXPECT_EQ(help.exit_code, 0);
   EXPECT_THAT(help.out, HasSubstr("--all-hbm"));

@@ -13,9 +13,9 @@
 namespace mallocmuzero::e2e {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class LaunchSlurm : public testing::Test {
+class LaunchSlurm : public ::testing::Test {
  protected:
   void SetUp() override {
     const std::string path = absl::StrCat(folder_.Path("bin"), ":", old_path_);

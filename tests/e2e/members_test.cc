@@ -15,13 +15,14 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "rpc/testing/await.h"
-#include "tests/e2e/free_port.h"
+#include "rpc/testing/free_port.h"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {
 namespace {
 
 using mallocmuzero::testing::Await;
+using mallocmuzero::testing::FreePort;
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;

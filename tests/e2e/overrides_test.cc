@@ -16,14 +16,14 @@ namespace mallocmuzero::e2e {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using Arguments = std::vector<std::string>;
 
 constexpr char kTensorOption[] = "xla_tpu_msa_tensor_overrides";
 constexpr char kSortOption[] = "xla_tpu_msa_sort_order_overrides";
 
-class Loop : public testing::TestWithParam<std::string> {
+class Loop : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     ASSERT_EQ(RunMallocmuzero(ImportArguments(Name(), program_)).exit_code, 0);
@@ -137,7 +137,7 @@ TEST_P(Loop, AScheduleWithoutEstimatesIsReadAsAPlacement) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, Loop,
-                         testing::Values("decode_b1", "gpt_b16", "gpt_scan", "resnet50_b1"),
+                         ::testing::Values("decode_b1", "gpt_b16", "gpt_scan", "resnet50_b1"),
                          [](const auto& info) { return info.param; });
 
 class LoopBadInput : public Loop {

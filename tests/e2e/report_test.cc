@@ -13,12 +13,12 @@ namespace mallocmuzero::e2e {
 namespace {
 
 using nlohmann::json;
-using testing::AllOf;
-using testing::EndsWith;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
-class Report : public testing::Test {
+class Report : public ::testing::Test {
  protected:
   RunResult RunReport(const std::string& run, const std::string& output) const {
     return RunMallocmuzero({"report", "--run", run, "--output", output, "--json"});

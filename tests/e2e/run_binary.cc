@@ -21,11 +21,11 @@
 namespace mallocmuzero::e2e {
 namespace {
 
-using testing::AllOf;
-using testing::ContainsRegex;
-using testing::EndsWith;
-using testing::IsEmpty;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
+using ::testing::EndsWith;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 constexpr char kBinary[] = MALLOCMUZERO_BINARY_DIR "/bin/mallocmuzero";
 

@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rpc/testing/await.h"
-#include "tests/e2e/free_port.h"
+#include "rpc/testing/free_port.h"
 #include "tests/e2e/http_get.h"
 #include "tests/e2e/run_binary.h"
 
@@ -20,6 +20,7 @@ namespace mallocmuzero::e2e {
 namespace {
 
 using mallocmuzero::testing::Await;
+using mallocmuzero::testing::FreePort;
 using ::testing::HasSubstr;
 using Arguments = std::vector<std::string>;
 

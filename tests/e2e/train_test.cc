@@ -14,19 +14,20 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/e2e/free_port.h"
+#include "rpc/testing/free_port.h"
 #include "tests/e2e/http_get.h"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {
 namespace {
 
+using mallocmuzero::testing::FreePort;
 using nlohmann::json;
-using testing::ContainsRegex;
-using testing::HasSubstr;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
 using Arguments = std::vector<std::string>;
 
-class Train : public testing::Test {
+class Train : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(RunMallocmuzero(ImportArguments("gpt_small", program_)).exit_code, 0);
@@ -226,7 +227,7 @@ TEST_F(Train, ACheckpointThatIsNoneIsBadInput) {
 TEST_F(Train, ABudgetTooShortForAGameNamesNoMapping) {
   const RunResult result = RunTrain({"--budget", "1ms"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, testing::Not(HasSubstr("best mapping")));
+  EXPECT_THAT(result.out, ::testing::Not(HasSubstr("best mapping")));
 }
 
 TEST_F(Train, ARunIsTrainedByOneProcessAtATime) {

@@ -12,10 +12,10 @@ namespace mallocmuzero::e2e {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 using Arguments = std::vector<std::string>;
 
-class Variant : public testing::Test {
+class Variant : public ::testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(RunMallocmuzero(ImportArguments("gpt_small", program_)).exit_code, 0);

@@ -6,12 +6,13 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/e2e/free_port.h"
+#include "rpc/testing/free_port.h"
 #include "tests/e2e/run_binary.h"
 
 namespace mallocmuzero::e2e {
 namespace {
 
+using mallocmuzero::testing::FreePort;
 using ::testing::HasSubstr;
 
 // Hides the GPUs that this machine may have.
