@@ -11,13 +11,16 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "base/steady_clock.h"
 #include "base/testing/resource_limits.h"
 #include "gmock/gmock.h"
@@ -28,11 +31,26 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::UnorderedElementsAre;
 
 // The shell command by which a process tells that it is ready.
 constexpr char kReady[] = "eval \"printf 1 >&$MALLOCMUZERO_READY_FD\"; ";
 
-// Runs shell scripts under a supervisor until one of them writes "stop", for half a minute at most.
+// The shell command that waits until the command `condition` is successful.
+std::string Until(absl::string_view condition) {
+  return absl::StrCat("until ", condition, "; do sleep 0.05; done; ");
+}
+
+// The shell command of a process that runs until SIGTERM and its trap end it.
+constexpr char kUntilSigterm[] = "while :; do sleep 0.05; done";
+
+// The shell command by which a process suspends itself, and writes `line` once it is suspended.
+std::string SuspendAndWrite(absl::string_view line) {
+  return absl::StrCat("(", Until("grep -q 'State:.T' /proc/$$/status"), "echo ", line,
+                      ") & kill -STOP $$; ");
+}
+
+// Runs shell scripts under a supervisor until one of them writes "stop", for two minutes at most.
 class SupervisorTest : public testing::Test {
  protected:
   SupervisorTest() : stop_fd_(eventfd(0, EFD_CLOEXEC)) {
@@ -40,6 +58,7 @@ class SupervisorTest : public testing::Test {
     folder_ = mkdtemp(pattern.data());
     options_.log_folder = folder_ + "/logs";
     options_.backoff = {.initial = absl::Milliseconds(1), .maximum = absl::Milliseconds(5)};
+    options_.grace = absl::Minutes(1);  // a busy machine may be slow to end a process
     options_.on_line = [this](absl::string_view name, absl::string_view line) {
       lines_.push_back(absl::StrCat(name, ": ", line));
       if (line == "stop") Stop();
@@ -56,6 +75,15 @@ class SupervisorTest : public testing::Test {
         {.name = name, .command = {"/bin/sh", "-c", script}, .stage = stage});
   }
 
+  // The list of processes becomes `list` once these lines were written.
+  void ChangeListOnce(const std::vector<std::string>& lines, std::vector<SupervisedProcess> list) {
+    options_.refresh = [this, lines, change = std::optional(std::move(list))]() mutable {
+      const bool were_written = absl::c_all_of(
+          lines, [this](const std::string& line) { return absl::c_linear_search(lines_, line); });
+      return were_written ? std::exchange(change, std::nullopt) : std::nullopt;
+    };
+  }
+
   void Stop() const {
     const uint64_t one = 1;
     ASSERT_EQ(write(stop_fd_, &one, sizeof(one)), sizeof(one));
@@ -65,7 +93,7 @@ class SupervisorTest : public testing::Test {
     absl::StatusOr<std::unique_ptr<Supervisor>> supervisor = Supervisor::Create(options_);
     if (!supervisor.ok()) return supervisor.status();
     supervisor_ = supervisor->get();
-    const absl::Status status = (*supervisor)->Run(stop_fd_, SteadyNow() + absl::Seconds(30));
+    const absl::Status status = (*supervisor)->Run(stop_fd_, SteadyNow() + absl::Minutes(2));
     supervisor_ = nullptr;
     restarts_ = (*supervisor)->restarts();
     EXPECT_EQ((*supervisor)->running(), 0);
@@ -101,9 +129,8 @@ TEST_F(SupervisorTest, StartsAgainWhatEnds) {
 TEST_F(SupervisorTest, StagesStartOnceTheOnesBeforeAreReadyAndStopTheOtherWayRound) {
   // The trap comes first, because SIGTERM may arrive right after the first output.
   const std::string trap = "trap 'echo end; exit 0' TERM; ";
-  const std::string until_term = "while :; do sleep 0.01; done";
-  Add("late", absl::StrCat(trap, "echo begin; echo stop; ", until_term), 1);
-  Add("early", absl::StrCat(trap, "sleep 0.1; echo begin; ", kReady, until_term), 0);
+  Add("late", absl::StrCat(trap, "echo begin; echo stop; ", kUntilSigterm), 1);
+  Add("early", absl::StrCat(trap, "sleep 0.1; echo begin; ", kReady, kUntilSigterm), 0);
   EXPECT_TRUE(RunAll().ok());
   EXPECT_THAT(lines_,
               ElementsAre("early: begin", "late: begin", "late: stop", "late: end", "early: end"));
@@ -126,59 +153,48 @@ TEST_F(SupervisorTest, KillsWhatDoesNotStop) {
 }
 
 TEST_F(SupervisorTest, StopsAProcessThatIsSuspended) {
-  Add("a", "trap 'echo end; exit 0' TERM; (sleep 0.1; echo stop) & kill -STOP $$; sleep 60");
+  Add("a", absl::StrCat("trap 'echo end; exit 0' TERM; ", SuspendAndWrite("stop"), "sleep 60"));
   EXPECT_TRUE(RunAll().ok());
   EXPECT_THAT(lines_, ElementsAre("a: stop", "a: end"));
 }
 
 TEST_F(SupervisorTest, FollowsAListThatChanges) {
-  Add("a", absl::StrCat(kReady, "trap 'echo ended; exit 0' TERM; while :; do sleep 0.05; done"));
+  Add("a", absl::StrCat(kReady, "trap 'echo ended; exit 0' TERM; echo begin; ", kUntilSigterm));
   Add("b", absl::StrCat(kReady, "sleep 100"));
-  int looks = 0;
-  options_.refresh = [&]() -> std::optional<std::vector<SupervisedProcess>> {
-    if (++looks != 2) return std::nullopt;
-    const SupervisedProcess b = options_.processes[1];
-    // The new process ends the test once the one that left has ended.
-    return std::vector<SupervisedProcess>{
-        b,
-        {.name = "c",
-         .command = {"/bin/sh", "-c",
-                     absl::StrCat("until grep -q ended ", folder_,
-                                  "/logs/a.log; do sleep 0.05; done; echo stop; "
-                                  "sleep 100")}}};
-  };
+  // The new process ends the test once the one that left has ended.
+  const SupervisedProcess c = {
+      .name = "c",
+      .command = {"/bin/sh", "-c",
+                  absl::StrCat(Until(absl::StrCat("grep -q ended ", folder_, "/logs/a.log")),
+                               "echo stop; sleep 100")}};
+  ChangeListOnce({"a: begin"}, {options_.processes[1], c});
   EXPECT_TRUE(RunAll().ok());
-  EXPECT_THAT(lines_, ElementsAre("a: ended", "c: stop"));
+  EXPECT_THAT(lines_, ElementsAre("a: begin", "a: ended", "c: stop"));
   EXPECT_EQ(restarts_, 0);
   EXPECT_THAT(absl::StrJoin(events_, "\n"),
               testing::AllOf(HasSubstr("a: stops for good"), HasSubstr("a: exited with code 0")));
 }
 
 TEST_F(SupervisorTest, StopsASuspendedProcessThatLeavesTheList) {
-  Add("a", absl::StrCat(kReady, "trap 'echo stop; exit 0' TERM; kill -STOP $$; ",
-                        "while :; do sleep 0.05; done"));
+  Add("a", absl::StrCat(kReady, "trap 'echo stop; exit 0' TERM; ", SuspendAndWrite("suspended"),
+                        kUntilSigterm));
   Add("b", absl::StrCat(kReady, "sleep 100"));
-  int looks = 0;
-  options_.refresh = [&]() -> std::optional<std::vector<SupervisedProcess>> {
-    if (++looks != 2) return std::nullopt;
-    return std::vector<SupervisedProcess>{options_.processes[1]};
-  };
+  ChangeListOnce({"a: suspended"}, {options_.processes[1]});
   EXPECT_TRUE(RunAll().ok());
-  EXPECT_THAT(lines_, ElementsAre("a: stop"));
+  EXPECT_THAT(lines_, ElementsAre("a: suspended", "a: stop"));
 }
 
 TEST_F(SupervisorTest, AProcessThatLeavesTheListGetsSigtermOnce) {
-  // All are told to stop while this process still handles that it leaves.
-  Add("a", absl::StrCat("trap 'echo stop; sleep 0.2; exit 0' TERM; ", kReady,
-                        "while :; do sleep 0.05; done"));
-  Add("b", absl::StrCat(kReady, "sleep 100"));
-  int looks = 0;
-  options_.refresh = [&]() -> std::optional<std::vector<SupervisedProcess>> {
-    if (++looks != 2) return std::nullopt;
-    return std::vector<SupervisedProcess>{options_.processes[1]};
-  };
+  // All are told to stop while the first process still handles that it leaves. It ends after the
+  // second one has got SIGTERM.
+  const std::string file = folder_ + "/b_stops";
+  Add("a", absl::StrCat("trap 'echo stop; ", Until("test -e " + file), "exit 0' TERM; ", kReady,
+                        "echo begin; ", kUntilSigterm));
+  Add("b", absl::StrCat("trap 'touch ", file, "; exit 0' TERM; ", kReady, "echo begin; ",
+                        kUntilSigterm));
+  ChangeListOnce({"a: begin", "b: begin"}, {options_.processes[1]});
   EXPECT_TRUE(RunAll().ok());
-  EXPECT_THAT(lines_, ElementsAre("a: stop"));
+  EXPECT_THAT(lines_, UnorderedElementsAre("a: begin", "b: begin", "a: stop"));
 }
 
 TEST_F(SupervisorTest, ANewProcessOfTheListCountsFromItsStart) {
@@ -198,21 +214,22 @@ TEST_F(SupervisorTest, ANewProcessOfTheListCountsFromItsStart) {
 }
 
 TEST_F(SupervisorTest, AProcessThatComesBackWhileItStopsStartsAgain) {
-  // The first process of this name needs longer to end than the list needs to change twice. The
-  // second one ends the test.
-  Add("a", absl::StrCat("echo x >> ", folder_, "/runs; test $(wc -l < ", folder_,
-                        "/runs) -ge 2 && echo stop && exec sleep 60; ",
-                        "trap 'sleep 2.5; exit 0' TERM; ", kReady, "while :; do sleep 0.05; done"));
+  // The first process of this name ends once the list has changed twice. The second one ends the
+  // test.
+  const std::string file = folder_ + "/is_back";
+  Add("a", absl::StrCat("test -e ", file, " && echo stop && exec sleep 60; trap '",
+                        Until("test -e " + file), "exit 0' TERM; ", kReady, "echo begin; ",
+                        kUntilSigterm));
   Add("b", absl::StrCat(kReady, "sleep 100"));
-  int looks = 0;
+  int changes = 0;
   options_.refresh = [&]() -> std::optional<std::vector<SupervisedProcess>> {
-    ++looks;
-    if (looks == 2) return std::vector<SupervisedProcess>{options_.processes[1]};
-    if (looks == 3) return options_.processes;
-    return std::nullopt;
+    if (lines_.empty() || changes == 2) return std::nullopt;
+    if (++changes == 1) return std::vector<SupervisedProcess>{options_.processes[1]};
+    std::ofstream(file) << "";
+    return options_.processes;
   };
   EXPECT_TRUE(RunAll().ok());
-  EXPECT_THAT(lines_, ElementsAre("a: stop"));
+  EXPECT_THAT(lines_, ElementsAre("a: begin", "a: stop"));
 }
 
 TEST_F(SupervisorTest, AProcessGetsItsFirstArgumentsUntilItWasReady) {
@@ -257,7 +274,8 @@ TEST_F(SupervisorTest, AProgramThatIsNotThereIsSaidSo) {
 
 TEST_F(SupervisorTest, KeepsWhatProcessesWrite) {
   Add("a", "echo out; echo error >&2; printf 'no end'; exit 7");
-  Add("b", "sleep 0.3; echo stop; exec sleep 60");
+  Add("b", absl::StrCat(Until(absl::StrCat("grep -q 'no end' ", folder_, "/logs/a.log")),
+                        "echo stop; exec sleep 60"));
   EXPECT_TRUE(RunAll().ok());
   EXPECT_THAT(Log("a.log"), testing::StartsWith("out\nerror\nno end\n"));
   EXPECT_THAT(Log("b.log"), HasSubstr("stop\n"));
