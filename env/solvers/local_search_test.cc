@@ -17,6 +17,7 @@
 #include "env/solvers/solve.h"
 #include "env/testing/games.h"
 #include "env/testing/random_game_program.h"
+#include "env/testing/ticking_clock.h"
 #include "env/testing/tiny_program.h"
 #include "gtest/gtest.h"
 #include "simulator/core/fast_memory_share.h"
@@ -107,12 +108,6 @@ TEST(LocalSearch, KeepsTheGainsOfALongProgramThatHold) {
   EXPECT_LT(Solve("local_search", rules, options)->cycles, 13.2e6);
 }
 
-// A clock on which every look takes a millisecond. A meter then looks at each step.
-absl::Time ClockOfLooks() {
-  static int64_t looks = 0;
-  return absl::UnixEpoch() + absl::Milliseconds(looks++);
-}
-
 // A game counts each of its decisions as a step. It has ten or more.
 TEST(LocalSearch, TheTimeEndsInTheMiddleOfAGameOfALongProgram) {
   const Program program = testing::LayeredProgram(700);
@@ -121,8 +116,8 @@ TEST(LocalSearch, TheTimeEndsInTheMiddleOfAGameOfALongProgram) {
   const NeighbourhoodTables tables(facts);
   const PlayedPlan start = Played(rules, Plan(rules.access_count(), Action::kDrop));
   SolveOptions options;
-  options.clock = ClockOfLooks;
-  options.deadline = ClockOfLooks() + absl::Seconds(2);
+  options.clock = testing::TickingClock;
+  options.deadline = testing::TickingClock() + absl::Seconds(2);
   SearchBudget budget(options);
   LocalSearch(tables, 1, budget, nullptr).Run({&start, 1});
   EXPECT_LT(budget.games(), 250);

@@ -1,6 +1,5 @@
 #include "env/solvers/starting_plans.h"
 
-#include <cstdint>
 #include <initializer_list>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "env/solvers/xla_like.h"
 #include "env/testing/games.h"
 #include "env/testing/random_game_program.h"
+#include "env/testing/ticking_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/program.h"
@@ -26,13 +26,6 @@ namespace mallocmuzero {
 namespace {
 
 using ::testing::ElementsAre;
-
-// A clock on which every look takes a millisecond. A meter then looks at each step, so a game takes
-// about a millisecond for each decision.
-absl::Time TickingClock() {
-  static int64_t looks = 0;
-  return absl::UnixEpoch() + absl::Milliseconds(looks++);
-}
 
 class StartingPlansTest : public ::testing::Test {
  protected:
@@ -48,8 +41,8 @@ class StartingPlansTest : public ::testing::Test {
     const XlaLikeSolver xla_like;
     const RentSolver rent;
     SolveOptions options;
-    options.clock = TickingClock;
-    options.deadline = TickingClock() + time;
+    options.clock = testing::TickingClock;
+    options.deadline = testing::TickingClock() + time;
     SearchBudget budget(options);
     return *MakeStartingPlans(ProgramFacts(rules_),
                               {{&greedy, 0.1}, {&xla_like, 0.1}, {&rent, 0.2}}, 0, budget);
@@ -70,7 +63,7 @@ TEST_F(StartingPlansTest, EachPlanIsToldAsSoonAsItIsPlayed) {
   for (const Solver* solver : std::initializer_list<const Solver*>{&greedy, &xla_like}) {
     std::vector<double> told;
     SolveOptions options;
-    options.clock = TickingClock;
+    options.clock = testing::TickingClock;
     options.improved = [&](const Plan& /*plan*/, double cycles) { told.push_back(cycles); };
     SearchBudget budget(options);
     BudgetMeter meter(budget);
