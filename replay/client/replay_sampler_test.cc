@@ -303,14 +303,13 @@ TEST(ReplaySampler, InsertsWaitForDraws) {
   const auto writer = ReplayWriter::Start({.shards = {AddressOf(*shard)}});
   ASSERT_TRUE(writer.ok());
   // The first 10 positions are always admitted, then more while drawn = 0 > (inserted - 10) - 5.
+  // Three games of 5 positions are admitted, one by one, and the others wait.
   for (uint64_t i = 0; i < 10; ++i) {
     ASSERT_TRUE((*writer)->Write(MakeTrajectory(i, 5)));
-    const absl::Time end = absl::Now() + absl::Milliseconds(50);
-    while ((*writer)->spooled_bytes() > 0 && absl::Now() < end)
-      absl::SleepFor(absl::Milliseconds(1));
+    ASSERT_TRUE(Await([&] { return i >= 3 || (*writer)->spooled_bytes() == 0; }));
   }
+  EXPECT_TRUE(Await([&] { return shard->Stats().blocked_inserts() > 0; }));
   EXPECT_EQ(shard->Stats().inserted_positions(), 15);
-  EXPECT_GT(shard->Stats().blocked_inserts(), 0);
   EXPECT_THAT(shard->Status().blocked_on(), HasSubstr("rate limiter"));
   const auto sampler = StartSampler({.shards = {AddressOf(*shard)}});
   ASSERT_TRUE(sampler->Draw(v1::UNIFORM, 30, kLong).ok());
