@@ -240,7 +240,10 @@ TEST(ReplayShard, TheLimiterOfARunningShardCanBeChanged) {
   const auto writer = ReplayWriter::Start({.shards = {AddressOf(*shard)}});
   ASSERT_TRUE((*writer)->Write(MakeTrajectory(1, 5)));
   EXPECT_FALSE((*sampler)->Draw(v1::UNIFORM, 1, absl::Milliseconds(200)).ok());
-  EXPECT_THAT(shard->Status().blocked_on(), HasSubstr("min size: 5 of 1000"));
+  const auto waits = [&] {
+    return absl::StrContains(shard->Status().blocked_on(), "min size: 5 of 1000");
+  };
+  EXPECT_TRUE(Await(waits));
   EXPECT_TRUE(shard->Status().flow_control());
   RawClient client(*shard);
   v1::RateLimit limit;
