@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cluster/replay_admin.h"
 #include "gmock/gmock.h"
@@ -23,10 +23,12 @@
 #include "replay/service/replay_shard.h"
 #include "replay/testing/shards.h"
 #include "rpc/security.h"
+#include "rpc/testing/await.h"
 
 namespace mallocmuzero {
 namespace {
 
+using testing::Await;
 using ::testing::HasSubstr;
 
 constexpr absl::Duration kLong = absl::Seconds(30);
@@ -153,7 +155,7 @@ TEST_F(ShardMoveTest, PrioritiesMoveToo) {
     for (uint32_t i = 0; i < 10; ++i) all[i].position = i;
     priorities[3] = 5;
     sampler->UpdatePriorities(all, priorities);
-    while (a_->Stats().total_weight() > 6) absl::SleepFor(absl::Milliseconds(10));
+    ASSERT_TRUE(Await([&] { return a_->Stats().total_weight() <= 6; }));
   }
   c_ = nullptr;
   const v1::ShardRoster two = RosterOf({AddressOf(*a_, "a"), AddressOf(*b_, "b")});
@@ -190,8 +192,11 @@ TEST_F(ShardMoveTest, ARetiredShardServesNothingEvenAfterARestart) {
     EXPECT_TRUE(writer->Write(MakeTrajectory(9, 10)));
     EXPECT_FALSE(writer->Close(absl::Milliseconds(300)).ok());
     const auto sampler = *ReplaySampler::Start({.shards = {AddressOf(*a_)}});
-    EXPECT_THAT(sampler->Draw(v1::PRIORITIZED, 1, absl::Seconds(1)).status().message(),
-                HasSubstr("removed from the cluster"));
+    EXPECT_TRUE(Await([&] {
+      return absl::StrContains(
+          sampler->Draw(v1::PRIORITIZED, 1, absl::Milliseconds(100)).status().message(),
+          "removed from the cluster");
+    }));
     EXPECT_EQ(ListIds(a_->address()).size(), 3);  // nothing is deleted
     a_ = nullptr;
     a_ = Start("a");
