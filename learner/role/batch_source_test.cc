@@ -235,9 +235,8 @@ TEST_F(BatchSourceTest, LeavesOutGamesThatAreNotOfTheRun) {
   });
   // The first row of every draw is refused, so no draw ever completes a block.
   EXPECT_FALSE(source->Next(absl::Milliseconds(200))->has_value());
-  EXPECT_GT(source->refused_rows(), 0);
+  EXPECT_TRUE(Await([&] { return source->refused_rows() > 0 && refused_ > 0; }));
   EXPECT_THAT(source->last_refusal(), HasSubstr("rules_version"));
-  EXPECT_GT(refused_, 0);
   EXPECT_EQ(wrongly_refused_, 0);
 }
 
@@ -264,6 +263,7 @@ TEST_F(BatchSourceTest, LeavesOutPositionsThatNoGameHas) {
     return absl::StatusOr<std::vector<DrawnPosition>>(std::move(drawn));
   });
   EXPECT_FALSE(source->Next(absl::Milliseconds(200))->has_value());
+  ASSERT_TRUE(Await([&] { return !source->last_refusal().empty(); }));
   EXPECT_THAT(source->last_refusal(), HasSubstr("behind the end"));
 }
 
