@@ -285,8 +285,8 @@ TEST(ReplayWriter, WithASpoolFileACloseDoesNotWaitForAShardThatIsAway) {
                    .spool_dir = TestFolder(),
                    .name = "actor-1"});
   for (uint64_t i = 0; i < 50; ++i) EXPECT_TRUE(writer->Write(MakeTrajectory(i, 5)));
+  ASSERT_TRUE(Await([&] { return writer->acknowledged() > 0; }));
   EXPECT_EQ(writer->Close(absl::Hours(1)), absl::OkStatus());
-  EXPECT_GT(writer->acknowledged(), 0);
   EXPECT_GT(writer->left_in_spool(), 0);
   EXPECT_EQ(writer->acknowledged() + writer->left_in_spool(), 50);
 }
