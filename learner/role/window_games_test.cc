@@ -36,7 +36,7 @@ TEST_F(Cluster, ActorsDecideWindowsOfTheBestGamesAnew) {
   report.set_rules_version(kGameRulesVersion);
   EXPECT_TRUE(Await([&] {
     grpc::ClientContext context;
-    PrepareCall(context, *security_, absl::Seconds(5));
+    PrepareCall(context, *security_, absl::Minutes(1));
     v1::ActorOrders orders;
     const grpc::Status called = stub->Report(&context, report, &orders);
     EXPECT_TRUE(called.ok()) << called.error_message();

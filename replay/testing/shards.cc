@@ -74,7 +74,7 @@ std::set<std::string> ListIds(const std::string& address, bool evicted) {
   const Security security;
   const auto stub = v1::Replay::NewStub(MakeChannel(address, security));
   grpc::ClientContext context;
-  PrepareCall(context, security, absl::Seconds(10));
+  PrepareCall(context, security, absl::Minutes(1));
   const auto reader = stub->ListIds(&context, v1::ListIdsRequest());
   v1::ListIdsResponse response;
   std::set<std::string> ids;

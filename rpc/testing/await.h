@@ -11,7 +11,7 @@
 namespace mallocmuzero::testing {
 
 // Polls `there` every few milliseconds. Returns true as soon as it does, or false after `timeout`.
-inline bool Await(const std::function<bool()>& there, absl::Duration timeout = absl::Seconds(60)) {
+inline bool Await(const std::function<bool()>& there, absl::Duration timeout = absl::Minutes(2)) {
   const absl::Time deadline = absl::Now() + timeout;
   while (!there()) {
     if (absl::Now() > deadline) return false;

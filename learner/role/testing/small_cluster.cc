@@ -108,7 +108,7 @@ std::unique_ptr<ActorRole> SmallCluster::StartActor(uint32_t index, bool reanaly
 
 v1::RoleStatus SmallCluster::LearnerStatus() const {
   grpc::ClientContext context;
-  PrepareCall(context, *security_, absl::Seconds(5));
+  PrepareCall(context, *security_, absl::Minutes(1));
   v1::RoleStatus status;
   const auto stub = v1::Status::NewStub(MakeChannel(learner_->address(), *security_));
   const grpc::Status called = stub->GetStatus(&context, v1::GetStatusRequest(), &status);
