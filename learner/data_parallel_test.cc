@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<DataParallel>> Connect(uint32_t rank, const std::
   return DataParallel::Connect({.rank = rank,
                                 .processes = 2,
                                 .address = address,
-                                .timeout = absl::Seconds(20),
+                                .timeout = absl::Minutes(2),
                                 .device = device,
                                 .device_id = device_id});
 }
@@ -226,7 +226,7 @@ void ExpectThatALossIsAnError(const Connected& processes, pid_t peer, Device dev
   const absl::Status lost =
       trained.learner->Update(RandomBatch(0), 0, kRows, processes->get()).status();
   EXPECT_TRUE(absl::IsUnavailable(lost)) << lost;
-  EXPECT_LT(absl::Now() - start, absl::Seconds(15));  // the loss is detected before the timeout
+  EXPECT_LT(absl::Now() - start, absl::Minutes(1));  // the loss is detected before the timeout
   EXPECT_EQ(trained.learner->step(), 0);
 }
 
@@ -342,7 +342,7 @@ TEST(DataParallel, NobodyComes) {
                                                   .address = FreeAddress(),
                                                   .meeting_timeout = absl::Seconds(1)});
     EXPECT_TRUE(absl::IsUnavailable(processes.status())) << processes.status();
-    EXPECT_LT(absl::Now() - start, absl::Seconds(3));
+    EXPECT_LT(absl::Now() - start, absl::Minutes(1));  // LibTorch's own limit is five minutes
     // The error says it. LibTorch 2 would log the frames of its stack, too.
     EXPECT_THAT(::testing::internal::GetCapturedStderr(), Not(HasSubstr("frame #")));
   }
