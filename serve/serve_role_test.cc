@@ -185,7 +185,7 @@ TEST_F(ServeRoleTest, ACancelledSearchFreesItsPlace) {
   EXPECT_TRUE(Await([&] { return Info().running_now() == 0; }));
   // The client keeps what it has got.
   EXPECT_TRUE(!client->found.ok() || client->found->interrupted());
-  EXPECT_THAT(Metrics(), HasSubstr("{outcome=\"cancelled\"} 1"));
+  EXPECT_TRUE(Await([&] { return absl::StrContains(Metrics(), "{outcome=\"cancelled\"} 1"); }));
 }
 
 TEST_F(ServeRoleTest, FiguresAreOfNowHoweverSeldomItLooksForACheckpoint) {
