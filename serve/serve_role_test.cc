@@ -140,7 +140,8 @@ TEST_F(ServeRoleTest, AnswersARequestWithImprovingMappings) {
   std::vector<double> cycles;
   FindMappingOptions options;
   options.better = [&](const v1::FoundMapping& better) { cycles.push_back(better.cycles()); };
-  const auto found = Ask(LayersRequest(60, 1), options);
+  // The agent's share of the time must be long enough for a batch on a busy machine.
+  const auto found = Ask(LayersRequest(60, 3), options);
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_FALSE(found->interrupted());
   EXPECT_THAT(Metrics(), Not(HasSubstr("mallocmuzero_serve_batch_rows_count 0")));
@@ -192,11 +193,9 @@ TEST_F(ServeRoleTest, FiguresAreOfNowHoweverSeldomItLooksForACheckpoint) {
   config_.set_reload_seconds(3600);
   Start();
   const auto client = LongSearch();
-  EXPECT_TRUE(Await([&] { return absl::StrContains(Metrics(), "mallocmuzero_serve_running 1"); },
-                    absl::Seconds(20)));
+  EXPECT_TRUE(Await([&] { return absl::StrContains(Metrics(), "mallocmuzero_serve_running 1"); }));
   End(*client);
-  EXPECT_TRUE(Await([&] { return absl::StrContains(Metrics(), "mallocmuzero_serve_running 0"); },
-                    absl::Seconds(20)));
+  EXPECT_TRUE(Await([&] { return absl::StrContains(Metrics(), "mallocmuzero_serve_running 0"); }));
 }
 
 TEST_F(ServeRoleTest, RefusesMoreThanMayWait) {
@@ -242,7 +241,7 @@ TEST_F(ServeRoleTest, AStoppingServerSendsTheBestSoFar) {
   ASSERT_TRUE(Await([&] { return running->begun.load(); }));
   const auto waiting = LongSearch();
   ASSERT_TRUE(Await([&] { return Info().waiting_now() == 1; }));
-  role_->Stop(absl::Seconds(10));
+  role_->Stop(absl::Minutes(1));
   running->thread.join();
   waiting->thread.join();
   ASSERT_TRUE(running->found.ok()) << running->found.status();
@@ -256,7 +255,7 @@ TEST_F(ServeRoleTest, SeveralThreadsMayStopIt) {
   ASSERT_TRUE(Await([&] { return running->begun.load(); }));
   std::vector<std::thread> threads;
   for (int k = 0; k < 4; ++k) {
-    threads.emplace_back([this] { role_->Stop(absl::Seconds(10)); });
+    threads.emplace_back([this] { role_->Stop(absl::Minutes(1)); });
   }
   for (std::thread& thread : threads) thread.join();
   running->thread.join();
