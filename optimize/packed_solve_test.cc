@@ -6,7 +6,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "base/steady_clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "simulator/core/simulate.h"
@@ -28,10 +27,12 @@ absl::Time ClockOfLooks() {
 
 class SolveToPackTest : public testing::Test {
  protected:
-  SolveOptions Options() const {
+  // A search of 750 looks at the clock, which plays some thousand games.
+  static SolveOptions Options() {
+    TimeOfLook() = absl::Microseconds(400);  // after a longer one, each step is followed by a look
     SolveOptions options;
-    options.deadline = SteadyNow() + absl::Milliseconds(300);
-    options.threads = 1;
+    options.clock = ClockOfLooks;
+    options.deadline = ClockOfLooks() + absl::Milliseconds(300);
     return options;
   }
 
