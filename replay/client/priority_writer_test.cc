@@ -1,5 +1,6 @@
 #include "replay/client/priority_writer.h"
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <utility>
@@ -26,8 +27,12 @@ TEST(PriorityWriter, AnUpdateThatComesLateHasAllItsTime) {
   const auto shard = StartShard(ShardConfig());
   const auto security = std::make_shared<const Security>();
   SamplerMetrics metrics(nullptr);
-  constexpr absl::Duration kTimeout = absl::Seconds(1);
-  PriorityWriter writer(MakeChannel(shard->address(), *security), security, metrics, kTimeout);
+  constexpr absl::Duration kTimeout = absl::Seconds(2);
+  const std::shared_ptr<grpc::Channel> channel = MakeChannel(shard->address(), *security);
+  // A connection may take longer than a call on a busy machine.
+  ASSERT_TRUE(
+      channel->WaitForConnected(std::chrono::system_clock::now() + std::chrono::minutes(1)));
+  PriorityWriter writer(channel, security, metrics, kTimeout);
   // Like a learner whose updates take longer than the timeout of a call.
   absl::SleepFor(1.1 * kTimeout);
   writer.Add({v1::UpdatePrioritiesRequest::Update()});
