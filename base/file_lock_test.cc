@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -33,8 +32,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 int OpenFile() {
-  // Tests run beside each other, each in a process of its own.
-  const std::string path = absl::StrCat(::testing::TempDir(), "/file_lock_", getpid());
+  const std::string path = ::testing::TempDir() + "/file_lock";
   return open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 }
 

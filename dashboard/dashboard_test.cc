@@ -1,7 +1,5 @@
 #include "dashboard/dashboard.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -9,7 +7,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/message_json.h"
 #include "dashboard/testing/demo_run.h"
@@ -25,10 +22,8 @@ using ::testing::HasSubstr;
 using testing::kHostileProgram;
 using testing::kLargeProgram;
 
-// Of this process: the tests run beside each other, each in a process of its own.
 std::string NewFolder(const std::string& name) {
-  const std::string path =
-      absl::StrCat(::testing::TempDir(), "/", getpid(), "/dashboard_test_", name);
+  const std::string path = ::testing::TempDir() + "/dashboard_test_" + name;
   std::filesystem::remove_all(path);
   return path;
 }

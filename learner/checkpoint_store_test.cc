@@ -27,8 +27,7 @@ namespace fs = std::filesystem;
 class CheckpointStore : public ::testing::Test {
  protected:
   CheckpointStore() {
-    const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    folder_ = absl::StrCat(::testing::TempDir(), "/checkpoint_store_test_", test);
+    folder_ = ::testing::TempDir() + "/checkpoint_store_test";
     fs::remove_all(folder_);
     directory_ = *RunDirectory::Create(folder_, {});
   }

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "base/file_io.h"
 #include "base/message_file.h"
 #include "env/game.h"
@@ -21,8 +20,7 @@ namespace {
 class BestMapping : public ::testing::Test {
  protected:
   BestMapping() {
-    const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    const std::string folder = absl::StrCat(::testing::TempDir(), "/best_mapping_test_", test);
+    const std::string folder = ::testing::TempDir() + "/best_mapping_test";
     std::filesystem::remove_all(folder);
     directory_ = *RunDirectory::Create(folder, {});
   }

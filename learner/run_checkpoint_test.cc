@@ -26,8 +26,7 @@ using ::testing::HasSubstr;
 class RunCheckpoint : public ::testing::Test {
  protected:
   RunCheckpoint() {
-    const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    folder_ = absl::StrCat(::testing::TempDir(), "/run_checkpoint_test_", test);
+    folder_ = ::testing::TempDir() + "/run_checkpoint_test";
     std::filesystem::remove_all(folder_);
     directory_ = *RunDirectory::Create(folder_, {});
     latest_ = directory_->checkpoint_path();

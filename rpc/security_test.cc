@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,7 +9,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "rpc/test_certificates.h"
 #include "rpc/testing/await.h"
@@ -35,8 +33,7 @@ class SecurityTest : public ::testing::Test {
     return std::string(Security::Load(config, folder_).status().message());
   }
 
-  // Tests run beside each other, each in a process of its own.
-  const std::string folder_ = absl::StrCat(::testing::TempDir(), "/security_test_", getpid());
+  const std::string folder_ = ::testing::TempDir() + "/security_test";
 };
 
 TEST_F(SecurityTest, NothingConfiguredMeansLoopbackOnly) {

@@ -77,8 +77,7 @@ class RpcServerTest : public ::testing::Test {
 
   // A new folder, as credentials follow their files. It is empty.
   std::string NewFolder() {
-    const std::string folder =
-        absl::StrCat(folder_, "/rpc_server_test_", getpid(), "_", folders_++);
+    const std::string folder = absl::StrCat(folder_, "/rpc_server_test_", folders_++);
     std::filesystem::create_directory(folder);
     return folder;
   }

@@ -11,7 +11,6 @@
 #include <string>
 #include <thread>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "rpc/testing/await.h"
@@ -32,7 +31,7 @@ class TokenFileTest : public ::testing::Test {
     return file.ok() ? *std::move(file) : nullptr;
   }
 
-  const std::string path_ = absl::StrCat(::testing::TempDir(), "/token_file_test_", getpid());
+  const std::string path_ = ::testing::TempDir() + "/token_file_test";
 };
 
 TEST_F(TokenFileTest, SendsTheFirstTokenAndAcceptsTwo) {

@@ -1,7 +1,5 @@
 #include "learner/role/membership.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <filesystem>
 #include <memory>
@@ -38,7 +36,7 @@ v1::ChangeShardsRequest Adding(const std::string& name, int port) {
 }
 
 TEST(LearnersMembership, TheLastListThatItTellsIsTheNewest) {
-  const std::string folder = absl::StrCat(::testing::TempDir(), "/membership_", getpid());
+  const std::string folder = ::testing::TempDir() + "/membership";
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder);
   v1::ClusterConfig config;

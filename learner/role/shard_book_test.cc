@@ -1,7 +1,5 @@
 #include "learner/role/shard_book.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -21,7 +19,7 @@ using ::testing::HasSubstr;
 
 class ShardBookTest : public ::testing::Test {
  protected:
-  ShardBookTest() : folder_(absl::StrCat(::testing::TempDir(), "/shard_book_", getpid())) {
+  ShardBookTest() : folder_(::testing::TempDir() + "/shard_book") {
     std::filesystem::remove_all(folder_);
     std::filesystem::create_directories(folder_);
     for (const char* name : {"a", "b"}) {

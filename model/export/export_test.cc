@@ -1,7 +1,5 @@
 #include "model/export/export.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -73,9 +71,7 @@ class ExportTest : public ::testing::Test {
     return std::string(status.message());
   }
 
-  // Of this process: the tests run beside each other, each in a process of its own.
-  const fs::path root_ =
-      fs::path(::testing::TempDir()) / ("export_test_" + std::to_string(getpid()));
+  const fs::path root_ = fs::path(::testing::TempDir()) / "export_test";
   ExportOptions options_;
 };
 

@@ -1,7 +1,5 @@
 #include "model/export/fetch.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -49,9 +47,7 @@ class CheckExportTest : public ::testing::Test {
     setenv("PATH", absl::StrCat((root_ / "bin").string(), ":/usr/bin:/bin").c_str(), 1);
   }
 
-  // Of this process: the tests run beside each other, each in a process of its own.
-  const fs::path root_ =
-      fs::path(::testing::TempDir()) / ("check_export_test_" + std::to_string(getpid()));
+  const fs::path root_ = fs::path(::testing::TempDir()) / "check_export_test";
   const std::string folder_ = root_ / "export";
 };
 

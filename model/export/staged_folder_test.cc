@@ -1,7 +1,5 @@
 #include "model/export/staged_folder.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -28,9 +26,7 @@ class StagedFolderTest : public ::testing::Test {
   std::string Path(const std::string& name) const { return (root_ / name).string(); }
   bool IsEmpty() const { return fs::is_empty(root_); }
 
-  // Of this process: the tests run beside each other, each in a process of its own.
-  const fs::path root_ =
-      fs::path(::testing::TempDir()) / ("staged_folder_test_" + std::to_string(getpid()));
+  const fs::path root_ = fs::path(::testing::TempDir()) / "staged_folder_test";
 };
 
 TEST_F(StagedFolderTest, AppearsWithAllItsFiles) {

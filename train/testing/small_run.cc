@@ -9,9 +9,7 @@
 namespace mallocmuzero::testing {
 
 std::string NewFolder(const std::string& name) {
-  // The name of the test makes the path unique, because tests run in parallel.
-  const std::string test = ::testing::UnitTest::GetInstance()->current_test_info()->name();
-  const std::string path = ::testing::TempDir() + "/training_run_test_" + test + "_" + name;
+  const std::string path = ::testing::TempDir() + "/training_run_test_" + name;
   std::filesystem::remove_all(path);
   return path;
 }
