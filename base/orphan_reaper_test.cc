@@ -5,7 +5,6 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -46,11 +45,12 @@ std::unique_ptr<ChildProcess> Start(const std::vector<std::string>& command) {
 // Whether a process exists, also as a zombie.
 bool Exists(pid_t pid) { return kill(pid, 0) == 0 || errno != ESRCH; }
 
-// The code of the first process of a PID namespace, which the test below starts.
+// The code of the first process of a PID namespace. The test below starts it, and both have the
+// same folder for temporary files.
 TEST(OrphanReaperAsFirstProcess, DISABLED_ReapsOrphansAndLeavesOwnChildren) {
   ASSERT_EQ(getpid(), 1);
   const OrphanReaper reaper;
-  const std::string file = absl::StrCat(std::getenv("ORPHAN_REAPER_TEST_FOLDER"), "/pid");
+  const std::string file = ::testing::TempDir() + "/pid";
   const std::unique_ptr<ChildProcess> owned = Start({"/bin/sh", "-c", "exit 3"});
   ASSERT_NE(owned, nullptr);
   // The shell ends at once, so that its child becomes an orphan.
@@ -75,9 +75,6 @@ TEST(OrphanReaper, TheFirstProcessReapsOrphansAndLeavesOwnChildren) {
       Start({"/usr/bin/unshare", "--user", "--map-root-user", "--pid", "--fork", "/bin/true"});
   ASSERT_NE(probe, nullptr);
   if (ExitCodeOf(*probe) != 0) GTEST_SKIP() << "this machine permits no PID namespaces";
-  std::string folder = (std::filesystem::temp_directory_path() / "orphans-XXXXXX").string();
-  ASSERT_NE(mkdtemp(folder.data()), nullptr);
-  setenv("ORPHAN_REAPER_TEST_FOLDER", folder.c_str(), 1);
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const std::unique_ptr<ChildProcess> first =
       Start({"/usr/bin/unshare", "--user", "--map-root-user", "--pid", "--fork", self,
@@ -85,7 +82,6 @@ TEST(OrphanReaper, TheFirstProcessReapsOrphansAndLeavesOwnChildren) {
   ASSERT_NE(first, nullptr);
   std::string output;
   EXPECT_EQ(ExitCodeOf(*first, &output), 0) << output;
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
