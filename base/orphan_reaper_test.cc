@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/child_process.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 namespace mallocmuzero {
@@ -82,6 +83,7 @@ TEST(OrphanReaper, TheFirstProcessReapsOrphansAndLeavesOwnChildren) {
   ASSERT_NE(first, nullptr);
   std::string output;
   EXPECT_EQ(ExitCodeOf(*first, &output), 0) << output;
+  EXPECT_THAT(output, ::testing::HasSubstr("[  PASSED  ] 1 test"));
 }
 
 }  // namespace
