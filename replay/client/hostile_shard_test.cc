@@ -75,8 +75,8 @@ class ScriptedShard final : public v1::Replay::Service {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// The error of a draw from a shard whose answers are changed, once it tells more than that there
-// are no draws yet or `patience` is over; empty if there was none.
+// The error of a draw from a shard whose answers are changed; empty if there was none. Draws again
+// until the error tells more than that there are no draws yet, or `patience` is over.
 std::string ErrorAfter(const ScriptedShard::Change& change,
                        absl::Duration patience = absl::Seconds(30)) {
   const ScriptedShard shard(change);
