@@ -7,13 +7,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/message_json.h"
 #include "dashboard/testing/demo_run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/run_directory.h"
 #include "mallocmuzero/v1/dashboard.pb.h"
+#include "rpc/testing/await.h"
 
 namespace mallocmuzero {
 namespace {
@@ -187,11 +188,10 @@ TEST(Dashboard, GainsOfAProgramWithAnyName) {
 TEST(Dashboard, ComparesWithLocalSearch) {
   const auto dashboard = OpenDashboard({.run = DemoRun(), .local_search = absl::Milliseconds(50)});
   v1::DashboardRun run;
-  const absl::Time deadline = absl::Now() + absl::Seconds(30);
-  while (!run.mean().has_local_search() && absl::Now() < deadline) {
+  ASSERT_TRUE(testing::Await([&] {
     run = Ask<v1::DashboardRun>(*dashboard, {.path = "run"});
-  }
-  ASSERT_TRUE(run.mean().has_local_search());
+    return run.mean().has_local_search();
+  }));
   for (const v1::DashboardProgramRow& row : run.programs()) EXPECT_TRUE(row.has_local_search());
   EXPECT_TRUE(
       Ask<v1::DashboardGains>(*dashboard, About("gains", kLargeProgram)).has_local_search());
