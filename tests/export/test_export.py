@@ -101,15 +101,6 @@ def test_the_cpp_example_plays_the_game_of_the_agent(export: Export) -> None:
     assert json.loads(done.stdout)["actions"] == agents_game(PROGRAM)["actions"]
 
 
-def test_the_cpp_example_builds_by_itself(tmp_path: Path) -> None:
-    """The project's own build has other flags, such as a newer standard of C++."""
-    configure = ["cmake", "-S", ROOT / "model/export/examples", "-B", tmp_path]
-    for command in (configure, ["cmake", "--build", tmp_path]):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-    assert (tmp_path / "play_game").is_file()
-
-
 @pytest.mark.parametrize("export", ["onnx"], indirect=True)
 def test_onnx_files_pass_the_checker(export: Export) -> None:
     for name in ("representation", "dynamics", "prediction"):
