@@ -1,4 +1,4 @@
-"""Makes docs/results.md: runs `optimize` as a user calls it, and records each run.
+"""Makes docs/results*.md: runs `optimize` as a user calls it, and records each run.
 
     python bench/compiler/protocol.py --reduced --write   # 12 programs, an hour on two cores
     python bench/compiler/protocol.py --write             # everything, two evenings on two cores
@@ -37,7 +37,8 @@ from protocol_runner import Runner, core_pairs, do_all
 from protocol_table import tables, written_into
 
 DOCS = corpus.ROOT / "docs"
-WHOLE, REDUCED = DOCS / "results/protocol.jsonl", DOCS / "results/protocol_reduced.jsonl"
+WHOLE = DOCS / "results/protocol.jsonl"
+REDUCED = DOCS / "results-reduced/protocol.jsonl"
 TPU7X = DOCS / "results-tpu7x/protocol.jsonl"
 
 # Folders of which neither the binary nor the package is made.

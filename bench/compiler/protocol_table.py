@@ -1,4 +1,4 @@
-"""Writes the records of the protocol into docs/results.md, between two marks."""
+"""Writes the records of the protocol into a document, between two marks."""
 
 from __future__ import annotations
 
