@@ -15,7 +15,7 @@ namespace mallocmuzero::e2e {
 namespace {
 
 using nlohmann::json;
-using ::testing::Await;
+using mallocmuzero::testing::Await;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
