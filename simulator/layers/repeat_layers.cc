@@ -47,7 +47,6 @@ class Repeater {
     new_.clear_matches();
     PlaceInstructions();
     AddBuffers();
-    MMZ_RETURN_IF_ERROR(CheckLoops());
     MMZ_RETURN_IF_ERROR(CheckUsesOutsideOfLayers());
     AddInstructions();
     AddTensors();
@@ -129,20 +128,6 @@ class Repeater {
     if (place.chain < 0) return false;
     const LayerChain<InstructionIndex>& chain = map_.instruction_chains[place.chain];
     return chain.Has(layer_) && chain.Has(layer_ + 1);
-  }
-
-  // A copy of a layer would have the values that its loop begins or ends with, but not the loop.
-  absl::Status CheckLoops() const {
-    for (const CarriedGroup& group : old_.carried_groups()) {
-      for (const BufferIndex b : {group.initial_buffer, group.result_buffer}) {
-        const int32_t chain = map_.buffers[b].chain;
-        if (chain < 0 || first_copy_[chain] < 0) continue;
-        return absl::InvalidArgumentError(
-            absl::StrCat("loop ", old_.MessageOf(group.loop).name(),
-                         " hands on a value of a layer, and loops are not repeated"));
-      }
-    }
-    return absl::OkStatus();
   }
 
   // A sum over all layers has more operands in a deeper model, and nobody knows its latency then.

@@ -32,7 +32,6 @@ namespace mallocmuzero {
 // - `to` is not more than `from`, or not by such a multiple,
 // - the program has no layers,
 // - it has asynchronous collectives, which may belong to two layers,
-// - a loop hands on a value of a layer,
 // - the compiler has mixed each layer with its neighbours so that no order of the copies is right,
 // - an instruction uses a buffer of each layer, such as a sum over all layers,
 // - the result would have more than a million instructions.

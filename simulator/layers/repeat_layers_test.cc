@@ -146,49 +146,6 @@ TEST(WithModelLayers, RefusesAProgramWithCollectivesInFlight) {
               HasSubstr("expected a program without asynchronous collectives, found 1"));
 }
 
-// Six layers, each of which has a loop between its first and its last instruction.
-Program LayersWithLoops() {
-  constexpr int kLayers = 6;
-  ProgramBuilder builder;
-  std::vector<InstructionIndex> alike[3];
-  std::vector<BufferIndex> weights;
-  for (int k = 0; k < kLayers; ++k) {
-    const BufferIndex master = builder.AddBuffer(400, {.live_in = true});
-    weights.push_back(builder.AddBuffer(200));
-    alike[0].push_back(builder.AddInstruction(30, {Read(master), Write(weights[k])}));
-  }
-  BufferIndex stream = builder.AddBuffer(100, {.live_in = true});
-  for (int k = 0; k < kLayers; ++k) {
-    const BufferIndex initial = builder.AddBuffer(100);
-    const BufferIndex parameter = builder.AddBuffer(100);
-    const BufferIndex root = builder.AddBuffer(100);
-    const BufferIndex result = builder.AddBuffer(100);
-    alike[1].push_back(
-        builder.AddInstruction(80, {Read(stream), Read(weights[k]), Write(initial)}));
-    const LoopIndex loop = builder.BeginLoop(3);
-    builder.AddInstruction(10, {Read(parameter), Write(root)});
-    builder.EndLoop();
-    builder.AddCarriedGroup(loop, initial, parameter, root, result);
-    stream = builder.AddBuffer(100);
-    alike[2].push_back(builder.AddInstruction(20, {Read(result), Write(stream)}));
-  }
-  v1::Program proto = builder.BuildProto();
-  for (const std::vector<InstructionIndex>& instructions : alike) {
-    for (const InstructionIndex i : instructions) {
-      proto.mutable_latency()
-          ->mutable_instructions(i.number())
-          ->set_latency_class(instructions.front().number());
-    }
-  }
-  SealProgram(proto);
-  return Checked(std::move(proto));
-}
-
-TEST(WithModelLayers, RefusesLayersWithLoops) {
-  EXPECT_THAT(WithModelLayers(LayersWithLoops(), 6, 8, "x").status().message(),
-              HasSubstr("hands on a value of a layer, and loops are not repeated"));
-}
-
 TEST(WithModelLayers, RefusesAProgramThatIsTooLongBeforeItMakesIt) {
   constexpr int32_t kCount = 1'000'000;
   EXPECT_THAT(WithModelLayers(Checked(TrainingStep(4)), 4, 4 + kCount, "x").status().message(),
