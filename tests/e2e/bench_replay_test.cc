@@ -14,8 +14,8 @@
 namespace mallocmuzero::e2e {
 namespace {
 
-using nlohmann::json;
 using mallocmuzero::testing::Await;
+using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
