@@ -17,7 +17,7 @@
 #include "absl/hash/hash.h"
 #include "absl/strings/escaping.h"
 #include "base/enums.h"
-#include "base/thread_count.h"
+#include "base/usable_cpus.h"
 #include "env/action.h"
 #include "env/observation_layout.h"
 #include "tools/gym/native/game_batch.h"
@@ -209,5 +209,5 @@ NB_MODULE(_game, module) {
   gym::BindBatch(module);
   gym::BindArrays(module);
   module.def("observation_blocks", &gym::ObservationBlocks);
-  module.def("cores", [] { return mallocmuzero::ThreadCount(0); });
+  module.def("cores", &mallocmuzero::UsableCpus);
 }

@@ -1,10 +1,13 @@
-#include "base/cpu_quota.h"
+#include "base/usable_cpus.h"
+
+#include <sched.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -45,7 +48,20 @@ std::optional<uint32_t> LimitOfGroup1(const std::string& folder) {
                TextOf(absl::StrCat(folder, "/cpu.cfs_period_us")));
 }
 
+// std::thread::hardware_concurrency counts all CPUs of the machine with some versions of glibc.
+uint32_t CpusOfAffinity() {
+  cpu_set_t allowed;
+  // It fails on a machine with more CPUs than the set has room for.
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return CPU_COUNT(&allowed);
+  return std::max(1U, std::thread::hardware_concurrency());
+}
+
 }  // namespace
+
+uint32_t UsableCpus() {
+  const uint32_t cpus = CpusOfAffinity();
+  return std::min(cpus, CpuQuota().value_or(cpus));
+}
 
 std::optional<uint32_t> CpuQuota(const std::string& root) {
   std::optional<uint32_t> least;

@@ -1,7 +1,10 @@
-#include "base/cpu_quota.h"
+#include "base/usable_cpus.h"
+
+#include <sched.h>
 
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/testing/raw_files.h"
@@ -74,6 +77,21 @@ TEST_F(CpuQuotaTest, IsNothingWhereFilesAreDamaged) {
   EXPECT_EQ(CpuQuota(root_), std::nullopt);
   Write("sys/fs/cgroup/cpu.max", "many");
   EXPECT_EQ(CpuQuota(root_), std::nullopt);
+}
+
+TEST(UsableCpus, AreThoseOfTheAffinity) {
+  EXPECT_GE(UsableCpus(), 1);
+  // Of a thread of its own, so that the test leaves the affinity of the process as it is.
+  std::thread([] {
+    cpu_set_t allowed;
+    ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+    int first = 0;
+    while (!CPU_ISSET(first, &allowed)) ++first;
+    CPU_ZERO(&allowed);
+    CPU_SET(first, &allowed);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
+    EXPECT_EQ(UsableCpus(), 1);
+  }).join();
 }
 
 }  // namespace
