@@ -10,42 +10,21 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import World, lower_to
+from conftest import World
+from optimize_runs import OPTIONS, entry, load, own_cache, run
 
 from mallocmuzero_xla.artefact import load_artefact
 from mallocmuzero_xla.errors import CaptureError, UsageError
-from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.optimize import Optimized, load_options, optimize
+from mallocmuzero_xla.optimize import optimize
 from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.verified import Verified
 
 MakeWorld = Callable[..., World]
-OPTIONS = {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
-    """A cache of the test's own, and functions that lower to what `lowered_as` says."""
-    monkeypatch.setenv("MALLOCMUZERO_CACHE", str(tmp_path / "cache"))
-    lowered_as(monkeypatch, "1" * 64)
-    return tmp_path / "cache"
-
-
-def lowered_as(monkeypatch: pytest.MonkeyPatch, sha256: str) -> None:
-    lower_to(monkeypatch, LoweredProgram("step", "v4 lite:1x1", (0,), b"", b"", {}, sha256))
-
-
-def run(**options: Any) -> Optimized:
-    return optimize(lambda: None, budget=options.pop("budget", "60s"), progress=False, **options)
-
-
-def load() -> dict[str, str]:
-    return load_options(lambda: None)
-
-
-def entry(cache: pathlib.Path) -> pathlib.Path:
-    (found,) = (cache / "options" / "tpu_v4i").glob("step-*.json")
-    return found
+    return own_cache(tmp_path, monkeypatch)
 
 
 @pytest.fixture
