@@ -99,7 +99,8 @@ def _drawn(bars: dict[str, tuple[int, list[Bar]]]) -> Iterator[str]:
     x = _LEFT + _GAP / 2
     for chip, (count, some) in bars.items():
         middle = x + width * len(some) / 2
-        yield _text(middle, _HEIGHT - _BOTTOM + 36, f"{chip}, {count} programs")
+        noun = "program" if count == 1 else "programs"
+        yield _text(middle, _HEIGHT - _BOTTOM + 36, f"{chip}, {count} {noun}")
         for bar in some:
             yield from _bar_lines(bar, x, width, scale)
             x += width

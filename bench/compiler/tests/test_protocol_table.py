@@ -205,7 +205,7 @@ def test_the_picture_has_a_bar_and_a_frame_for_each_mode_of_each_chip() -> None:
     # Three bars; the legend has one box for each of the two modes.
     assert (len(frames), len(filled)) == (3, 3 + 2)
     words = [each.text for each in root.iter(f"{space}text")]
-    assert {"8.0", "-8.0", "1.0", "tpu_v6e, 1 programs", "tpu_v4i, 1 programs"} <= set(words)
+    assert {"8.0", "-8.0", "1.0", "tpu_v6e, 1 program", "tpu_v4i, 1 program"} <= set(words)
     # 18 % with the roofline against 8 % without it.
     everything = float(frames[1].get("height", "")), float(filled[1].get("height", ""))
     assert everything[0] / everything[1] == pytest.approx(18 / 8, rel=0.01)
