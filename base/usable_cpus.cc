@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -17,15 +15,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "base/file_io.h"
 
 namespace mallocmuzero {
 namespace {
 
 // The text of a file of the kernel, such as "max 100000"; empty if it cannot be read.
-std::string TextOf(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+std::string TextOf(const std::string& path) { return ReadFile(path).value_or(""); }
 
 // A limit of `quota` microseconds in each `period`. A quota that is no positive number is no limit.
 std::optional<uint32_t> Limit(absl::string_view quota, absl::string_view period) {

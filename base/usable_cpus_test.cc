@@ -81,7 +81,7 @@ TEST_F(CpuQuotaTest, IsNothingWhereFilesAreDamaged) {
 
 TEST(UsableCpus, AreThoseOfTheAffinity) {
   EXPECT_GE(UsableCpus(), 1);
-  // Of a thread of its own, so that the test leaves the affinity of the process as it is.
+  // The thread has an affinity of its own, so that the test does not change that of the process.
   std::thread([] {
     cpu_set_t allowed;
     ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
