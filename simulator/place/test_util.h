@@ -23,11 +23,8 @@ inline Placeable ImportOriginal(const place_check::PlacedCase& placed_case) {
 
 inline std::string Text(const xla::HloModuleProto& module) { return *hlo::PrintModule(module); }
 
-// The text of the placed module. The mapping must be valid, and the checker must accept the module.
-inline std::string Place(const Placeable& placeable, const Mapping& mapping) {
-  for (const Violation& violation : Validate(placeable.program, mapping)) {
-    ADD_FAILURE() << violation.message;
-  }
+// The text of the placed module, which the checker must accept.
+inline std::string PlaceUnvalidated(const Placeable& placeable, const Mapping& mapping) {
   const absl::StatusOr<PlacedModule> placed =
       PlaceModule(placeable.program, mapping, placeable.module, placeable.path);
   if (!placed.ok()) {
@@ -40,6 +37,14 @@ inline std::string Place(const Placeable& placeable, const Mapping& mapping) {
     ADD_FAILURE() << violation.message;
   }
   return Text(placed->module);
+}
+
+// As PlaceUnvalidated; the mapping must be valid.
+inline std::string Place(const Placeable& placeable, const Mapping& mapping) {
+  for (const Violation& violation : Validate(placeable.program, mapping)) {
+    ADD_FAILURE() << violation.message;
+  }
+  return PlaceUnvalidated(placeable, mapping);
 }
 
 }  // namespace mallocmuzero::place
