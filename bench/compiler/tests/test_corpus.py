@@ -88,6 +88,11 @@ COMMANDS = {
 }
 
 
+def words_of(name: str, tmp_path: pathlib.Path) -> list[str]:
+    """The arguments that a command needs."""
+    return [] if name in ("placed", "round_trips") else [str(tmp_path / "r.jsonl")]
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_missing_binary_is_one_line(
     name: str,
@@ -96,8 +101,7 @@ def test_missing_binary_is_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("MALLOCMUZERO_BINARY", str(tmp_path / "absent"))
-    words = [] if name in ("placed", "round_trips") else [str(tmp_path / "r.jsonl")]
-    assert COMMANDS[name](words) == 2
+    assert COMMANDS[name](words_of(name, tmp_path)) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{name}.py: MALLOCMUZERO_BINARY=")
 
@@ -113,9 +117,8 @@ def test_programs_that_do_not_exist_are_one_line(
     found = [{"report": report, "split": "train", "contended": False}]
     monkeypatch.setattr(corpus, "Binary", lambda: Corpus(found))
     monkeypatch.setattr(placed, "CAPTURED", tmp_path / "placed.jsonl")
-    words = [] if name in ("placed", "round_trips") else [str(tmp_path / "r.jsonl")]
     for wrong in (["--only", "brt*"], ["--chip", "v6e"], ["--contended"]):
-        assert COMMANDS[name]([*words, *wrong]) == 2
+        assert COMMANDS[name]([*words_of(name, tmp_path), *wrong]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert line.endswith("workloads: no program matches --chip, --only and --contended")
 
