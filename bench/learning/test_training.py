@@ -17,8 +17,8 @@ import tiny
 from training import report_of, train, trained_seconds
 
 # `train` writes its budget into metrics and report. The file `stop` beside the binary says how it
-# ends: before the report, as Ctrl-C in the last evaluation does, or by a signal, or never, with an
-# open pipe. `report` and `map` have other figures for each chip.
+# ends. It may end before the report, as Ctrl-C in the last evaluation does. A signal may end it. Or
+# it waits with an open pipe. `report` and `map` have other figures for each chip.
 FAKE = """#!{python}
 import json, pathlib, signal, sys
 command, flags = sys.argv[1], dict(zip(sys.argv[2:], sys.argv[3:]))

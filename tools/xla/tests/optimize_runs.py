@@ -11,7 +11,7 @@ from conftest import lower_to
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.optimize import Optimized, load_options, optimize
 
-# What the search finds in a world in which the override `a` helps.
+# The search finds these where the override `a` helps.
 OPTIONS = {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
 
 
