@@ -1,7 +1,5 @@
 #include "simulator/layers/layer_map.h"
 
-#include <algorithm>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -17,6 +15,7 @@
 #include "simulator/core/program.h"
 #include "simulator/core/testing/program_builder.h"
 #include "simulator/layers/layer_matcher.h"
+#include "simulator/layers/testing/layer_count.h"
 #include "simulator/layers/testing/training_step.h"
 
 namespace mallocmuzero {
@@ -26,6 +25,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
+using testing::LayerCount;
 using testing::ProgramBuilder;
 using testing::Read;
 using testing::TrainingStep;
@@ -36,16 +36,6 @@ Program Step(uint32_t layers) {
   absl::StatusOr<Program> program = Program::FromProto(TrainingStep(layers));
   EXPECT_TRUE(program.ok()) << program.status();
   return *std::move(program);
-}
-
-// The length of the longest chain of instructions; 0 if the program has no layers.
-size_t LayerCount(const LayerMap& map) {
-  size_t longest = 0;
-  for (const LayerPlace& place : map.instructions) {
-    if (place.chain < 0) continue;
-    longest = std::max(longest, map.instruction_chains[place.chain].members.size());
-  }
-  return longest;
 }
 
 IndexVector<InstructionIndex, int32_t> Numbers(const std::vector<int32_t>& numbers) {

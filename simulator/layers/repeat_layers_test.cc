@@ -14,6 +14,8 @@
 #include "simulator/core/fingerprint.h"
 #include "simulator/core/simulate.h"
 #include "simulator/core/testing/program_builder.h"
+#include "simulator/layers/layer_map.h"
+#include "simulator/layers/testing/layer_count.h"
 #include "simulator/layers/testing/training_step.h"
 
 namespace mallocmuzero {
@@ -22,6 +24,7 @@ namespace {
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
+using testing::LayerCount;
 using testing::ProgramBuilder;
 using testing::Read;
 using testing::TrainingStep;
@@ -76,6 +79,7 @@ TEST(WithModelLayers, RepeatsARepeatedProgram) {
   ASSERT_TRUE(once.ok()) << once.status();
   const absl::StatusOr<Program> twice = WithModelLayers(*once, 8, 12, "twelve");
   ASSERT_TRUE(twice.ok()) << twice.status();
+  EXPECT_EQ(LayerCount(FindLayers(*twice)), 12);
   EXPECT_THAT(Describe(*twice), ElementsAreArray(Describe(Checked(TrainingStep(12)))));
 }
 
