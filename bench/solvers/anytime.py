@@ -18,10 +18,16 @@ import math
 import pathlib
 import statistics
 import subprocess
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TIMES = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+
+Build = Literal["before", "after"]
+BUILDS: tuple[Build, Build] = ("before", "after")
 
 # A seed with which the builds are fewer points apart than this is no win of either.
 LEAST_POINTS = 0.005
@@ -65,20 +71,70 @@ class Comparison:
         return dataclasses.replace(self, before=self.after, after=self.before).wins(seconds)
 
 
-def search(binary: pathlib.Path, program: str, seed: int, seconds: float) -> Trace:
-    """Runs one search."""
-    command = [str(binary), program, str(seed), str(seconds)]
-    ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    lines = [json.loads(line) for line in ran.stdout.splitlines()]
-    return Trace([(line["seconds"], line["cycles"]) for line in lines])
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """What a search depends on."""
+
+    build: Build
+    program: str  # as in the command
+    seed: int
+    seconds: float  # processor time
+
+    def run(self, binary: pathlib.Path) -> Trace:
+        """Runs the search."""
+        command = [str(binary), self.program, str(self.seed), str(self.seconds)]
+        ran = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        lines = [json.loads(line) for line in ran.stdout.splitlines()]
+        return Trace([(line["seconds"], line["cycles"]) for line in lines])
 
 
-def compare(arguments: argparse.Namespace, program: str) -> Comparison:
-    """Runs the searches of one program in pairs."""
-    before, after = [], []
-    for seed in range(arguments.seeds):
-        before.append(search(arguments.before, program, seed, arguments.seconds))
-        after.append(search(arguments.after, program, seed, arguments.seconds))
+class Record:
+    """The traces of searches, in a JSON Lines file if there is one. Threads may share it."""
+
+    def __init__(self, path: pathlib.Path | None) -> None:
+        self.traces: dict[Search, Trace] = {}
+        self._path = path
+        self._lock = threading.Lock()
+        if path is not None and path.exists():
+            self.traces = read_record(path.read_text().splitlines())
+
+    def add(self, search: Search, trace: Trace) -> None:
+        """Keeps a trace, and appends it to the file."""
+        line = json.dumps({**dataclasses.asdict(search), "points": trace.points})
+        with self._lock:
+            self.traces[search] = trace
+            if self._path is not None:
+                with self._path.open("a") as file:
+                    file.write(line + "\n")
+
+
+def read_record(lines: Iterable[str]) -> dict[Search, Trace]:
+    """Reads the lines of a record. A last line that a stop cut off is an error of `json`."""
+    traces = {}
+    for line in lines:
+        fields = json.loads(line)
+        points = [(seconds, cycles) for seconds, cycles in fields.pop("points")]
+        traces[Search(**fields)] = Trace(points)
+    return traces
+
+
+def compare(arguments: argparse.Namespace, record: Record, program: str) -> Comparison:
+    """Runs the searches of one program that the record lacks, `jobs` at a time, in pairs."""
+    searches = {
+        build: [Search(build, program, seed, arguments.seconds) for seed in range(arguments.seeds)]
+        for build in BUILDS
+    }
+    binaries = {"before": arguments.before, "after": arguments.after}
+
+    def run(search: Search) -> None:
+        if search not in record.traces:
+            record.add(search, search.run(binaries[search.build]))
+
+    pairs = zip(*searches.values(), strict=True)
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for _ in pool.map(run, [search for pair in pairs for search in pair]):
+            pass
+    before, after = ([record.traces[search] for search in searches[build]] for build in BUILDS)
     return Comparison(program, before, after)
 
 
@@ -106,13 +162,16 @@ def main() -> None:
     parser.add_argument("--after", default=ROOT / "build/bin/search_trace", type=pathlib.Path)
     parser.add_argument("--seeds", default=5, type=int, help="searches by each build")
     parser.add_argument("--seconds", default=10.0, type=float, help="processor time of a search")
+    parser.add_argument("--jobs", default=1, type=int, help="searches at a time")
+    parser.add_argument("--record", type=pathlib.Path, help="a JSON Lines file of all searches")
     parser.add_argument("programs", nargs="+", help="program files, or layers:N")
     arguments = parser.parse_args()
 
     times = [seconds for seconds in TIMES if seconds <= arguments.seconds]
     print(header(times), flush=True)
+    record = Record(arguments.record)
     for program in arguments.programs:
-        print(row(compare(arguments, program), times), flush=True)
+        print(row(compare(arguments, record, program), times), flush=True)
 
 
 if __name__ == "__main__":
