@@ -43,6 +43,10 @@ class Trace:
         """The fewest cycles found up to a time; infinite before the first mapping."""
         return min((c for s, c in self.points if s <= seconds), default=math.inf)
 
+    def seconds_to(self, cycles: float) -> float:
+        """The time of the first mapping of at most these cycles; infinite if there is none."""
+        return min((s for s, c in self.points if c <= cycles), default=math.inf)
+
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
@@ -65,6 +69,15 @@ class Comparison:
         """Seeds with which the new build is ahead."""
         pairs = zip(self.gaps(self.before, seconds), self.gaps(self.after, seconds), strict=True)
         return sum(after < before - LEAST_POINTS for before, after in pairs)
+
+    def seconds_to_last_of_before(self) -> tuple[float, float]:
+        """The median times of both builds to the cycles of the old build's last mapping."""
+        times: tuple[list[float], list[float]] = ([], [])
+        for pair in zip(self.before, self.after, strict=True):
+            cycles = pair[0].cycles_at(math.inf) + self.fewest * LEAST_POINTS / 100
+            for of_build, trace in zip(times, pair, strict=True):
+                of_build.append(trace.seconds_to(cycles))
+        return statistics.median(times[0]), statistics.median(times[1])
 
     def losses(self, seconds: float) -> int:
         """Seeds with which the new build is behind."""
@@ -146,13 +159,15 @@ def row(comparison: Comparison, times: Sequence[float]) -> str:
         after = statistics.median(comparison.gaps(comparison.after, seconds))
         wins, losses = comparison.wins(seconds), comparison.losses(seconds)
         cells.append(f"{before:.3f} / {after:.3f} ({wins}:{losses})")
+    before, after = comparison.seconds_to_last_of_before()
+    cells.append(f"{before:.2f} / {after:.2f}")
     return "| " + " | ".join(cells) + " |"
 
 
 def header(times: Sequence[float]) -> str:
     """Returns the first two lines of the table."""
-    names = ["program", *(f"{seconds:g} s" for seconds in times)]
-    return "| " + " | ".join(names) + " |\n| --- |" + " ---: |" * len(times)
+    names = ["program", *(f"{seconds:g} s" for seconds in times), "seconds to the last of before"]
+    return "| " + " | ".join(names) + " |\n| --- |" + " ---: |" * (len(names) - 1)
 
 
 def main() -> None:

@@ -39,9 +39,10 @@ def test_the_table_has_medians_of_gaps_and_counts_of_seeds(tmp_path: pathlib.Pat
     )
     # The fewest cycles are 1000, and the median seed is 1: 1101, 1031 and 1001 cycles.
     assert ran.stdout.splitlines() == [
-        "| program | 0.1 s | 0.3 s | 1 s |",
-        "| --- | ---: | ---: | ---: |",
-        "| gpt | 10.100 / 10.100 (0:0) | 10.100 / 0.100 (3:0) | 3.100 / 0.100 (3:0) |",
+        "| program | 0.1 s | 0.3 s | 1 s | seconds to the last of before |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        "| gpt | 10.100 / 10.100 (0:0) | 10.100 / 0.100 (3:0) | 3.100 / 0.100 (3:0) |"
+        " 0.50 / 0.20 |",
     ]
 
 
@@ -65,7 +66,7 @@ def test_a_command_goes_on_with_the_searches_that_its_record_lacks(tmp_path: pat
         ("after", 1): [(0.05, 1001.0)],
         ("after", 2): [(0.05, 2002.0)],
     }
-    assert ran.stdout.splitlines()[-1] == "| a | 10.100 / 0.100 (2:1) |"
+    assert ran.stdout.splitlines()[-1] == "| a | 10.100 / 0.100 (2:1) | 0.05 / 0.05 |"
 
 
 def made_up(
