@@ -68,10 +68,9 @@ GameBook::GameBook(const ProgramSet& programs, ProgramRecords records, bool foll
     : programs_(programs),
       follows_(follows),
       records_(std::move(records)),
-      notes_(programs.size()) {
-  const absl::MutexLock lock(&mutex_);
-  PublishBaselines();
-}
+      notes_(programs.size()),
+      // Not in the history: no network has learned with them, and a restored book knows better ones.
+      baselines_(std::make_shared<const Baselines>(records_.baselines())) {}
 
 bool GameBook::IsKnown(const Id& id, size_t hash) const {
   for (const Seen* seen : {&seen_, &seen_before_}) {
@@ -186,6 +185,7 @@ SharedTrajectory GameBook::WithSearchedReturns(const SharedTrajectory& game) con
     const absl::MutexLock lock(&mutex_);
     then = history_.At(game->network_step());
   }
+  if (then == nullptr) return game;
   const auto baseline = then->find(game->program_sha256());
   if (baseline == then->end() || baseline->second.is_ranked()) return game;
   if (!baseline->second.is_measured()) return game;

@@ -64,6 +64,40 @@ TEST_F(GameBookTest, ConvertsSearchedValuesByTheBaselineOfTheNetworkThatFoundThe
   EXPECT_EQ(book_->WithSearchedReturns(converted), converted);
 }
 
+// The learner has started anew: the books of before are gone, but for the baselines of the
+// checkpoint, which are the nearest to those of the networks of before.
+TEST_F(GameBookTest, ConvertsValuesOfBeforeARestartByTheBaselinesOfTheCheckpoint) {
+  EXPECT_EQ(book_->Accept(Play(1)), absl::OkStatus());
+  book_->Refresh(100);
+  const ReturnBaseline then = book_->baselines()->at(programs_[0].sha256());
+  v1::TrainState state;
+  book_->SaveTo(state);
+  state.set_update(120);
+  const std::unique_ptr<GameBook> restarted = *GameBook::Create(programs_, false);
+  ASSERT_EQ(restarted->RestoreFrom(state), absl::OkStatus());
+  for (uint64_t seed = 2; seed < 60; ++seed) {
+    EXPECT_EQ(restarted->Accept(Play(seed)), absl::OkStatus());
+  }
+  restarted->Refresh(200);
+  ASSERT_NE(restarted->baselines()->at(programs_[0].sha256()).scale(), then.scale());
+  // The last one is the network that the learner publishes when it starts.
+  for (const uint64_t step : {60, 100, 120}) {
+    const auto played = std::make_shared<v1::Trajectory>(Play(1));
+    played->set_network_step(step);
+    played->set_root_values(0, 0.5F);
+    const SharedTrajectory converted = restarted->WithSearchedReturns(played);
+    ASSERT_EQ(converted->searched_returns_size(), played->accesses_size()) << step;
+    const HbmShare expected = then.FromNetwork(NetworkValue(0.5), played->accesses(0));
+    EXPECT_FLOAT_EQ(converted->searched_returns(0), static_cast<float>(expected.share())) << step;
+  }
+}
+
+TEST_F(GameBookTest, LeavesValuesAsTheyAreBeforeThereAreGames) {
+  const auto played = std::make_shared<v1::Trajectory>(Play(1));
+  played->set_root_values(0, 0.5F);
+  EXPECT_EQ(book_->WithSearchedReturns(played), played);
+}
+
 TEST_F(GameBookTest, ConvertsTheValuesOfADemonstrationThatWasSearchedAgain) {
   EXPECT_EQ(book_->Accept(Play(1)), absl::OkStatus());
   book_->Refresh(100);
