@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/types/span.h"
+#include "env/action.h"
 #include "env/observation_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -59,6 +60,21 @@ TEST(Learner, TellsTheLossesWithoutTheirWeightsAndTheSumWithThem) {
   EXPECT_NEAR(result.reward_loss, std::log(bins), 0.1);
   EXPECT_NEAR(result.total_loss,
               result.policy_loss + 0.25 * result.value_loss + 3 * result.reward_loss, 1e-4);
+}
+
+// A fresh network gives each of three actions 1/3, so that a step with a target has a loss of
+// log 3.
+TEST(Learner, ALossIsTheMeanOfTheRowsByTheirWeightsAndAStepIsAShareOfTheUnroll) {
+  UnrollBatch batch = MakeLearnableBatch(1);
+  std::fill(batch.weights.begin() + 1, batch.weights.end(), 0.25F);
+  // (1 + 15 x 1/4) / 16 of log 3 + 2 x log 3 / 2.
+  EXPECT_NEAR(MakeSmallLearner().learner->Update(batch, 0, 16).value().policy_loss,
+              0.296875 * 2 * std::log(3.0), 1e-5);
+  // Only the second step of row 0 has a target: 1/2 of log 3 in one of 16 rows.
+  std::fill(batch.policies.begin(), batch.policies.end(), 0.0F);
+  batch.policies[2 * kActionCount] = 1;
+  EXPECT_NEAR(MakeSmallLearner().learner->Update(batch, 0, 16).value().policy_loss,
+              std::log(3.0) / 2 / 16, 1e-6);
 }
 
 TEST(Learner, NoErrorIsLargerThanANetworkCouldMend) {

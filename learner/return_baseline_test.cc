@@ -52,6 +52,22 @@ TEST(ReturnBaseline, IsTheMeanReturnToGoByAccess) {
   EXPECT_NEAR(baseline.At(5).share(), 0, 1e-12);
 }
 
+TEST(ReturnBaseline, UnitsAreTheDeviationAndARewardIsWhatExceedsTheFallOfTheMean) {
+  ReturnBaseline baseline(5);
+  baseline.Add(MakeGame(0.5, {{1, 0.2}, {3, 0.1}}));
+  baseline.Add(MakeGame(0.5, {{1, 0.0}, {3, 0.1}}));
+  baseline.Refresh();
+  // The second game is 0.2 below the first at access 1 and equal at access 3: a mean square of
+  // 0.02, and the 0.01 of before counts as one more game.
+  const double scale = std::sqrt((0.02 + 0.01 * 0.01) / 2);
+  EXPECT_NEAR(baseline.scale().share(), scale, 1e-12);
+  // The mean return to go falls from 0.2 to 0.1 and then to 0.
+  EXPECT_NEAR(baseline.ToNetwork(HbmShare(0.3), 1).value(), 0.1 / scale, 1e-9);
+  EXPECT_NEAR(baseline.RewardToNetwork(HbmShare(0.2), 1, 3).value(), 0.1 / scale, 1e-9);
+  EXPECT_NEAR(baseline.RewardToNetwork(HbmShare(0.05), 3, 5).value(), -0.05 / scale, 1e-9);
+  EXPECT_NEAR(baseline.FromNetwork(NetworkValue(-1), 3).share(), 0.1 - scale, 1e-12);
+}
+
 TEST(ReturnBaseline, BehindItsLastDecisionAGameSavesNothing) {
   ReturnBaseline baseline(5);
   baseline.Add(MakeGame(0.5, {{1, 0.2}, {4, 0.3}}));
