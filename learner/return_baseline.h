@@ -85,8 +85,9 @@ class ReturnBaseline {
   double return_to_beat_ = std::numeric_limits<double>::quiet_NaN();
 };
 
-// Sets searched_returns of a game from its root_values. `baseline` must be the one that was in
-// force when the game was searched. Without effect if it is ranked or not measured.
+// Sets searched_returns of a game from its root_values. `baseline` must be the one with which the
+// network that searched the game had learned in its last update. Without effect if it is ranked or
+// not measured.
 void NoteSearchedReturns(const ReturnBaseline& baseline, v1::Trajectory& game);
 
 }  // namespace mallocmuzero

@@ -188,6 +188,10 @@ absl::StatusOr<bool> TrainingRun::Iterate(const RunLimits& limits, v1::TrainMetr
   if (!learned.ok()) return learned.status();
   if (!is_whole() || !*learned) return false;
   const std::vector<std::optional<HbmShare>> means = TakeGames(std::move(played->games), tasks);
+  // The games of this iteration were searched by the network of the iteration before. The next ones
+  // are searched by the network that has just learned, with the baselines of before the refresh.
+  if (trained_.step() > step) learned_baselines_ = records_->baselines();
+  records_->Refresh();
   for (v1::TrainMetrics::Program& program : records_->Describe(means)) {
     *metrics.add_programs() = std::move(program);
   }
@@ -231,7 +235,7 @@ std::vector<std::optional<HbmShare>> TrainingRun::TakeGames(std::vector<v1::Traj
     // A game by a network whose outputs are NaN can be neither learned from nor saved.
     const bool valid = CheckTrajectory(*tasks[i].program, games[i]).ok();
     const size_t p = programs_.IndexOf(games[i].program_sha256());
-    if (valid) NoteSearchedReturns(records_->baseline(p), games[i]);
+    if (valid) NoteSearchedReturns(learned_baselines_.at(games[i].program_sha256()), games[i]);
     if (tasks[i].again != nullptr) {
       if (valid) replay_.Replace(std::make_shared<const v1::Trajectory>(std::move(games[i])));
       continue;
@@ -256,7 +260,6 @@ std::vector<std::optional<HbmShare>> TrainingRun::TakeGames(std::vector<v1::Traj
     state_.set_draws_due(state_.draws_due() +
                          config_.learner().samples_per_insert() * static_cast<double>(own));
   }
-  records_->Refresh();
   std::vector<std::optional<HbmShare>> means(programs_.size());
   for (size_t p = 0; p < programs_.size(); ++p) {
     if (counts[p] > 0) means[p] = HbmShare(sums[p].share() / counts[p]);

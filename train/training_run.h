@@ -130,6 +130,7 @@ class TrainingRun {
   uint64_t saved_iteration_ = 0;           // of the latest checkpoint
   uint64_t saved_updates_ = 0;             // set by Run
   std::optional<ProgramRecords> records_;  // set by SetUp
+  Baselines learned_baselines_;            // of the last update; of no games before the first one
   Incumbents incumbents_;                  // of the best games in records_
 };
 

@@ -115,6 +115,7 @@ absl::Status TrainingRun::SetUp() {
       ProgramRecords::Create(programs_, RankedQuantile(config_.learner()));
   if (!records.ok()) return records.status();
   records_ = *std::move(records);
+  learned_baselines_ = records_->baselines();
   batch_maker_ =
       std::make_unique<BatchMaker>(programs_, records_->baselines(), config_.learner(), threads());
   return absl::OkStatus();
@@ -124,6 +125,9 @@ absl::StatusOr<TrainingRun::Saved> TrainingRun::Capture() const {
   v1::TrainState state = state_;
   *state.mutable_replay() = replay_.Save();
   records_->SaveTo(state);
+  for (v1::TrainState::Program& program : *state.mutable_programs()) {
+    *program.mutable_learned_baseline() = learned_baselines_.at(program.sha256()).Save();
+  }
   absl::StatusOr<Checkpoint> checkpoint = trained_.Capture(std::move(state));
   if (!checkpoint.ok()) return checkpoint.status();
   return Saved{.iteration = state_.iteration(),
@@ -206,6 +210,14 @@ absl::Status TrainingRun::RestorePrograms() {
           "something else");
     }
     MMZ_RETURN_IF_ERROR(records_->Restore(p, saved));
+    const v1::ReturnBaselineState& learned =
+        saved.has_learned_baseline() ? saved.learned_baseline() : saved.baseline();
+    if (!learned_baselines_.at(saved.sha256()).Restore(learned)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(programs_[p].name(),
+                       ": the record of the program is damaged: learned_baseline: the numbers of a "
+                       "baseline of this program expected"));
+    }
   }
   return absl::OkStatus();
 }
