@@ -15,6 +15,7 @@
 #include "mallocmuzero/v1/bench.pb.h"
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "model/checkpoint.h"
+#include "model/learned_baseline.h"
 #include "model/network.h"
 #include "train/value_ranking.h"
 
@@ -26,7 +27,7 @@ const v1::ReturnBaselineState* FindBaseline(const v1::TrainState& state,
                                             const PlayedProgram& program) {
   for (const v1::TrainState::Program& saved : state.programs()) {
     if (saved.sha256() == program.sha256() && saved.baseline().games() > 0) {
-      return &saved.baseline();
+      return &LearnedBaseline(saved);
     }
   }
   return nullptr;

@@ -142,6 +142,17 @@ TEST_F(ExportTest, UnitsComeFromTheTrainingState) {
   EXPECT_EQ(baselines.programs(0).sha256(), "01ff");
   EXPECT_EQ(baselines.programs(0).scale(), 0.5);
   EXPECT_THAT(baselines.programs(0).mean(), ElementsAre(0.25));
+  // A run of `train` has moved its baseline since the network learned.
+  fs::remove_all(Path("out"));
+  program.mutable_learned_baseline()->set_measured(true);
+  program.mutable_learned_baseline()->set_scale(2);
+  program.mutable_learned_baseline()->add_frozen(0.75);
+  options_.checkpoint = Save("run.checkpoint", state.SerializeAsString());
+  Export();
+  baselines.Clear();
+  ASSERT_TRUE(MessageFromJson(ReadFile(Path("out/baselines.json")).value(), baselines).ok());
+  EXPECT_EQ(baselines.programs(0).scale(), 2);
+  EXPECT_THAT(baselines.programs(0).mean(), ElementsAre(0.75));
   fs::remove_all(Path("out"));
   program.mutable_baseline()->set_return_to_beat(0.125);
   options_.checkpoint = Save("run.checkpoint", state.SerializeAsString());

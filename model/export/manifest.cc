@@ -12,6 +12,7 @@
 #include "build_info.h"
 #include "env/observation_layout.h"
 #include "model/architecture.h"
+#include "model/learned_baseline.h"
 #include "model/value_codec.h"
 
 namespace mallocmuzero {
@@ -145,11 +146,10 @@ v1::ExportBaselines DescribeBaselines(const Checkpoint& checkpoint) {
   for (const v1::TrainState::Program& entry : state.programs()) {
     v1::ExportBaselines::Program& program = *baselines.add_programs();
     program.set_sha256(absl::BytesToHexString(entry.sha256()));
-    *program.mutable_mean() = entry.baseline().frozen();
-    program.set_scale(entry.baseline().scale());
-    if (entry.baseline().has_return_to_beat()) {
-      program.set_return_to_beat(entry.baseline().return_to_beat());
-    }
+    const v1::ReturnBaselineState& baseline = LearnedBaseline(entry);
+    *program.mutable_mean() = baseline.frozen();
+    program.set_scale(baseline.scale());
+    if (baseline.has_return_to_beat()) program.set_return_to_beat(baseline.return_to_beat());
   }
   return baselines;
 }
