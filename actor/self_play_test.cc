@@ -124,10 +124,10 @@ TEST(SelfPlay, WithoutSearchAndExplorationThePolicyPlays) {
   const auto programs = SomePrograms(1);
   const auto self_play = MakeSelfPlay(2);
   const std::vector<v1::Trajectory> games = *self_play->Play(Tasks(programs, 1, 0, 0), 0, nullptr);
-  // The greedy player also prefers NoCopy to Copy and Copy to Drop.
-  Game greedy(programs[0]->rules());
-  while (!greedy.finished()) greedy.Apply(EagerAction(greedy.legal_actions()));
-  EXPECT_NEAR(TotalReturn(games[0]).share(), greedy.total_return(), 1e-12);
+  // The eager player also prefers NoCopy to Copy and Copy to Drop.
+  Game eager(programs[0]->rules());
+  while (!eager.finished()) eager.Apply(EagerAction(eager.legal_actions()));
+  EXPECT_NEAR(TotalReturn(games[0]).share(), eager.total_return(), 1e-12);
   EXPECT_EQ(self_play->TakeStats().searches, 0);
   EXPECT_TRUE(std::isnan(games[0].root_values(0)));
 }
