@@ -83,6 +83,7 @@ absl::Status ReplayTable::Recover() {
   counters_ = std::move(shard->counters);
   limiter_ =
       RateLimiter(config_.rate_limit(), counters_.inserted_positions, counters_.drawn_positions);
+  SeedDraws();
   selector_.set_highest_priority(counters_.highest_priority);
   const int64_t now = UnixSeconds();
   // remember_evicted_seconds may have been longer, and the clock later, when the id was stored.

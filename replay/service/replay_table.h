@@ -198,6 +198,9 @@ class ReplayTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return record.is_best ? leave_last_ : leave_first_;
   }
+  // Begins random numbers of this shard's own: other shards draw other ones, and so does this shard
+  // after a restart.
+  void SeedDraws() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Fills in all of `draws`. There must be something to draw.
   void DrawTogether(v1::Selection selection, absl::Span<SlotDraw> draws)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -212,7 +215,7 @@ class ReplayTable {
   std::vector<std::string> notes_;  // set by Open
 
   mutable absl::Mutex mutex_;
-  std::mt19937_64 random_ ABSL_GUARDED_BY(mutex_);
+  std::mt19937_64 random_ ABSL_GUARDED_BY(mutex_);  // see SeedDraws
   Selector selector_ ABSL_GUARDED_BY(mutex_);
   BestGames best_ ABSL_GUARDED_BY(mutex_);
   RateLimiter limiter_ ABSL_GUARDED_BY(mutex_);

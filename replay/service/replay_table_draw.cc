@@ -13,6 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
+#include "base/sha256.h"
 #include "base/status_macros.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "mallocmuzero/v1/replay.pb.h"
@@ -101,6 +102,13 @@ bool ReplayTable::NoteDamage(Record& record, absl::string_view why) {
 std::vector<std::string> ReplayTable::TakeWarnings() {
   const absl::MutexLock lock(&mutex_);
   return unreadable_.TakeWarnings();
+}
+
+void ReplayTable::SeedDraws() {
+  const std::string hash = Sha256(absl::StrCat(config_.name(), "/", limiter_.drawn()));
+  uint64_t seed = 0;
+  std::memcpy(&seed, hash.data(), sizeof(seed));
+  random_.seed(seed);
 }
 
 void ReplayTable::DrawTogether(v1::Selection selection, absl::Span<SlotDraw> draws) {

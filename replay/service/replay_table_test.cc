@@ -47,6 +47,26 @@ void SetPriority(ReplayTable& table, uint64_t index, uint32_t position, double p
   ASSERT_EQ(*table.UpdatePriorities(request), 1);
 }
 
+// The positions of the first draws of a shard of that name, all of one game.
+std::vector<uint32_t> FirstDraws(const std::string& shard) {
+  v1::ReplayShard config = Config(1000);
+  config.set_name(shard);
+  const auto table = Open(config);
+  EXPECT_EQ(Insert(*table, {MakeItem(0, 1000)}), absl::OkStatus());
+  const ReplayTable::Draws draws = table->Draw(v1::UNIFORM, 8, 1 << 20, false);
+  std::vector<uint32_t> positions;
+  for (const ReplayTable::Drawn& drawn : draws.items) {
+    for (const v1::SampleResponse::Draw& draw : drawn.draws) positions.push_back(draw.position());
+  }
+  return positions;
+}
+
+TEST(ReplayTable, ShardsDrawIndependently) {
+  EXPECT_EQ(FirstDraws("a").size(), 8);
+  EXPECT_EQ(FirstDraws("a"), FirstDraws("a"));
+  EXPECT_NE(FirstDraws("a"), FirstDraws("b"));
+}
+
 TEST(ReplayTable, TheOldestLeaveWhenPositionsAreTooMany) {
   const auto table = Open(Config(100));
   for (uint64_t i = 0; i < 5; ++i) ASSERT_EQ(Insert(*table, {MakeItem(i, 30)}), absl::OkStatus());
