@@ -47,8 +47,8 @@ TEST(SearchedReturns, AreByTheBaselineOfTheLastUpdateOfTheNetwork) {
   config.mutable_replay()->set_max_decisions(10'000);  // no game leaves
   const std::string folder = NewFolder("searched_returns");
   const std::unique_ptr<TrainingRun> run = StartRun(folder, config);
-  // By the number of updates of a network: the baselines of the iteration that made it, and those
-  // of the next one.
+  // The baselines of the iteration that made a network, and those of the next one, by the number of
+  // the network's updates.
   std::map<uint64_t, BaselineStates> learned;
   std::map<uint64_t, BaselineStates> moved;
   BaselineStates present = BaselinesIn(folder);
