@@ -48,6 +48,8 @@ const BadText kBadBodies[] = {
      "3:1: expected parameters numbered 0 to 1, found 'ENTRY'"},
     {"  %a = (f32[]) parameter(0)\n  %b = f32[] get-tuple-element(%a), index=1",
      "5:43: expected the index of an element of the operand, found '1'"},
+    {"  %a = (f32[]) parameter(0)\n  ROOT %b = f32[] get-tuple-element(%a), metadata={}",
+     "5:8: expected a get-tuple-element with index=, found '%b'"},
     {"  %a = f32[] parameter(0)\n  %b = f32[] negate(%a), output_to_operand_aliasing={{}: (1, {})}",
      "5:59: expected one of 1 operands, found '1'"},
     {"  %a = f32[] iota(), control-predecessors={%z}",

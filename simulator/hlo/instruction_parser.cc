@@ -96,8 +96,15 @@ class InstructionParser {
 bool InstructionParser::Parse() {
   out_.line = lexer_.Line();
   out_.is_root = lexer_.ConsumeWord("ROOT");
-  return lexer_.ReadName("an instruction", out_.name) && lexer_.Expect('=') &&
-         ParseShape(lexer_, out_.shape) && ParseOpcode() && ParseArguments() && ParseAttributes();
+  lexer_.SkipSpace();
+  const char* const start = lexer_.position();
+  if (!lexer_.ReadName("an instruction", out_.name) || !lexer_.Expect('=') ||
+      !ParseShape(lexer_, out_.shape) || !ParseOpcode() || !ParseArguments() ||
+      !ParseAttributes()) {
+    return false;
+  }
+  const bool lacks_index = out_.opcode == Opcode::kGetTupleElement && !out_.tuple_index.has_value();
+  return !lacks_index || lexer_.FailAt(start, "a get-tuple-element with index=");
 }
 
 bool InstructionParser::ParseOpcode() {

@@ -85,7 +85,8 @@ struct Instruction {
   absl::InlinedVector<CalledComputation, 1> called_computations;
 
   absl::optional<int32_t> parameter_number;
-  absl::optional<int32_t> tuple_index;  // index= of get-tuple-element
+  // index= of get-tuple-element, which has it always: it names an element of the only operand.
+  absl::optional<int32_t> tuple_index;
   absl::optional<int32_t> cross_program_prefetch_index;
   absl::string_view literal;             // of a constant: the text between the parentheses
   absl::string_view custom_call_target;  // without quotes; escapes as printed

@@ -71,8 +71,7 @@ class DataflowBuilder {
       case Opcode::kParameter:
         return instance == 0 ? Define(instance, index) : Bound(instance, instruction);
       case Opcode::kGetTupleElement:
-        return needs(1) ? Element(instance, instruction, instruction.tuple_index.value_or(-1))
-                        : Error(instruction, "an operand");
+        return Element(instance, instruction, *instruction.tuple_index);
       case Opcode::kTuple: {
         Leaves all;
         for (int i = 0; i < instruction.operands.size(); ++i) {

@@ -29,7 +29,7 @@ absl::optional<ResultArray> NamedArray(const hlo::Computation& computation,
       named.index.erase(named.index.begin());
       return named;
     case Opcode::kGetTupleElement: {
-      named.index.insert(named.index.begin(), instruction.tuple_index.value_or(-1));
+      named.index.insert(named.index.begin(), *instruction.tuple_index);
       const hlo::Shape& tuple = computation.instructions[named.instruction].shape;
       if (hlo::SubShape(tuple, named.index) == nullptr) return absl::nullopt;
       return named;
