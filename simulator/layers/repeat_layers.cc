@@ -23,7 +23,7 @@ namespace {
 constexpr int64_t kMostInstructions = 1'000'000;
 
 // An instruction outside of the layers that uses so many buffers of one chain uses those of all
-// layers. The compiler fuses instructions of two layers.
+// layers, and so do loops. The compiler fuses instructions of two layers.
 constexpr int32_t kBuffersOfAllLayers = 3;
 
 std::string CopyName(const std::string& name, int32_t copy) {
@@ -48,6 +48,7 @@ class Repeater {
     PlaceInstructions();
     AddBuffers();
     MMZ_RETURN_IF_ERROR(CheckUsesOutsideOfLayers());
+    MMZ_RETURN_IF_ERROR(CheckLoops());
     AddInstructions();
     AddTensors();
     CountClassMembers();
@@ -142,6 +143,37 @@ class Repeater {
         return absl::InvalidArgumentError(absl::StrCat(
             "instruction ", old_.MessageOf(i).name(),
             " uses a buffer of each layer, and its latency with more of them is unknown"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // A loop that uses each buffer, by an access in it or because it carries the buffer; -1: none.
+  IndexVector<BufferIndex, LoopIndex> LoopsOfBuffers() const {
+    IndexVector<BufferIndex, LoopIndex> loops(old_.buffers().end_index(), -1);
+    for (const Access& access : old_.accesses()) {
+      const LoopIndex loop = old_.instructions()[access.instruction].loop;
+      if (loop >= 0) loops[access.buffer] = loop;
+    }
+    for (const CarriedGroup& group : old_.carried_groups()) {
+      loops[group.initial_buffer] = group.loop;
+      loops[group.result_buffer] = group.loop;
+    }
+    return loops;
+  }
+
+  // Nothing in a loop has copies. If each layer has a loop, or one loop uses all layers, a deeper
+  // model has more in loops than the new program.
+  absl::Status CheckLoops() const {
+    const IndexVector<BufferIndex, LoopIndex> loops = LoopsOfBuffers();
+    for (size_t chain = 0; chain < first_copy_.size(); ++chain) {
+      if (first_copy_[chain] < 0) continue;
+      int32_t used = 0;
+      for (const BufferIndex buffer : map_.buffer_chains[chain].members) {
+        if (loops[buffer] < 0 || ++used < kBuffersOfAllLayers) continue;
+        return absl::InvalidArgumentError(absl::StrCat("expected layers without loops, found loop ",
+                                                       old_.MessageOf(loops[buffer]).name(),
+                                                       ", which uses a buffer of a layer"));
       }
     }
     return absl::OkStatus();

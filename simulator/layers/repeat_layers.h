@@ -34,6 +34,7 @@ namespace mallocmuzero {
 // - it has asynchronous collectives, which may belong to two layers,
 // - the compiler has mixed each layer with its neighbours so that no order of the copies is right,
 // - an instruction uses a buffer of each layer, such as a sum over all layers,
+// - each layer has a loop, or a loop uses a buffer of each layer,
 // - the result would have more than a million instructions.
 absl::StatusOr<Program> WithModelLayers(const Program& program, int32_t from, int32_t to,
                                         const std::string& name);

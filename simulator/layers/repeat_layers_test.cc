@@ -30,6 +30,7 @@ using testing::Read;
 using testing::TrainingStep;
 using testing::TrainingStepSize;
 using testing::TrainingStepWithSumOfGradients;
+using testing::Update;
 using testing::Write;
 
 Program Checked(v1::Program proto) {
@@ -139,6 +140,61 @@ TEST(WithModelLayers, RefusesASumOverAllLayersWhoseLatencyInADeeperModelIsUnknow
   EXPECT_THAT(
       WithModelLayers(Checked(TrainingStepWithSumOfGradients(4)), 4, 6, "x").status().message(),
       HasSubstr("instruction sum.0 uses a buffer of each layer"));
+}
+
+// Three equal layers. Each has a loop between its two instructions outside of loops. The loop reads
+// what the first one wrote. If `carries`, it only does so by taking the array over.
+Program LayersWithLoops(bool carries) {
+  constexpr int kLayers = 3;
+  ProgramBuilder builder;
+  std::vector<BufferIndex> weights;
+  for (int k = 0; k < kLayers; ++k) {  // this part of the schedule leads to the layers
+    const BufferIndex master = builder.AddBuffer(400, {.live_in = true});
+    weights.push_back(builder.AddBuffer(200));
+    builder.AddInstruction(30, {Read(master), Write(weights.back())});
+  }
+  BufferIndex stream = builder.AddBuffer(100);
+  builder.AddInstruction(25, {Write(stream)});
+  std::vector<InstructionIndex> products;
+  std::vector<InstructionIndex> sums;
+  for (int k = 0; k < kLayers; ++k) {
+    const BufferIndex product = builder.AddBuffer(160);
+    const BufferIndex next = builder.AddBuffer(100);
+    products.push_back(
+        builder.AddInstruction(80, {Read(stream), Read(weights[k]), Write(product)}));
+    const LoopIndex loop = builder.BeginLoop(4);
+    const BufferIndex inside = carries ? builder.AddBuffer(160) : product;
+    builder.AddInstruction(10, {Update(inside)});
+    builder.EndLoop();
+    const BufferIndex result = carries ? builder.AddBuffer(160) : product;
+    if (carries) builder.AddCarriedGroup(loop, product, inside, inside, result);
+    sums.push_back(builder.AddInstruction(20, {Read(result), Write(next)}));
+    stream = next;
+  }
+  builder.AddInstruction(15, {Read(stream)});
+  v1::Program proto = builder.BuildProto();
+  v1::LatencyTable& latency = *proto.mutable_latency();
+  for (int k = 0; k < kLayers; ++k) {  // the layers are of the same latency classes
+    latency.mutable_instructions(k)->set_latency_class(0);
+    latency.mutable_instructions(products[k].number())->set_latency_class(products[0].number());
+    latency.mutable_instructions(sums[k].number())->set_latency_class(sums[0].number());
+  }
+  SealProgram(proto);
+  return Checked(std::move(proto));
+}
+
+TEST(WithModelLayers, RefusesLayersWithLoopsWhichItCannotRepeat) {
+  const Program program = LayersWithLoops(false);
+  ASSERT_EQ(LayerCount(FindLayers(program)), 3);
+  EXPECT_THAT(WithModelLayers(program, 3, 5, "x").status().message(),
+              HasSubstr("test: expected layers without loops, found loop while."));
+}
+
+TEST(WithModelLayers, RefusesLayersWhoseLoopsTakeArraysOver) {
+  const Program program = LayersWithLoops(true);
+  ASSERT_EQ(LayerCount(FindLayers(program)), 3);
+  EXPECT_THAT(WithModelLayers(program, 3, 5, "x").status().message(),
+              HasSubstr("test: expected layers without loops, found loop while."));
 }
 
 TEST(WithModelLayers, RefusesAProgramWithCollectivesInFlight) {
