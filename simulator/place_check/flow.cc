@@ -195,8 +195,8 @@ LeafValues Flow::Loop(int computation, int index) {
   if (!agree || roots.size() != carried.size()) return results;
   for (size_t i = 0; i < carried.size(); ++i) {
     if (roots[i] != carried[i]) continue;
-    same_as_[carried[i]] = initial[i];
-    same_as_[results[i]] = initial[i];
+    // Resolved, so that a value on its way through many loops is no long chain.
+    same_as_[carried[i]] = same_as_[results[i]] = Resolve(initial[i]);
   }
   return results;
 }
