@@ -114,6 +114,7 @@ class DataflowBuilder {
       case Opcode::kWhile:
         return EvaluateWhile(instance, index);
       case Opcode::kConditional:
+        return EvaluateConditional(instance, index);
       case Opcode::kCall:
         return EvaluateCall(instance, index);
       default:
@@ -213,6 +214,13 @@ class DataflowBuilder {
     return leaves;
   }
 
+  // Visits a called computation, whose parameters are bound. Returns the values of its root.
+  absl::StatusOr<Leaves> VisitForRoot(int32_t instance) {
+    absl::Status status = Visit(instance);
+    if (!status.ok()) return status;
+    return flow_.values_of_[instance][schedule_.ComputationOf(instance).root];
+  }
+
   bool TakesOneValue(int32_t instance) const {
     return schedule_.ComputationOf(instance).parameters.size() == 1;
   }
@@ -230,54 +238,55 @@ class DataflowBuilder {
     const Leaves parameter = Define(loop.body, body.parameters[0]);
     if (parameter.size() != initial.size()) return Error(instruction, "the shape its body takes");
     bindings_[loop.body] = {parameter};
-    absl::Status status = Visit(loop.body);
-    if (!status.ok()) return status;
-    const Leaves root = flow_.values_of_[loop.body][body.root];
-    if (root.size() != initial.size()) return Error(instruction, "the shape its body returns");
-    bindings_[loop.condition] = {root};
-    status = Visit(loop.condition);
+    const absl::StatusOr<Leaves> root = VisitForRoot(loop.body);
+    if (!root.ok()) return root;
+    if (root->size() != initial.size()) return Error(instruction, "the shape its body returns");
+    bindings_[loop.condition] = {*root};
+    absl::Status status = Visit(loop.condition);
     if (!status.ok()) return status;
 
     Leaves result = Define(instance, index);
     if (result.size() != initial.size()) return Error(instruction, "the shape its body returns");
     for (size_t i = 0; i < initial.size(); ++i) {
-      if (same_value_.Find(root[i]) == same_value_.Find(parameter[i])) {
+      if (same_value_.Find((*root)[i]) == same_value_.Find(parameter[i])) {
         same_value_.Union(parameter[i], initial[i]);
         same_value_.Union(result[i], initial[i]);
       } else {
-        flow_.carried_.push_back({loop_index, initial[i], parameter[i], root[i], result[i]});
+        flow_.carried_.push_back({loop_index, initial[i], parameter[i], (*root)[i], result[i]});
       }
+    }
+    return result;
+  }
+
+  absl::StatusOr<Leaves> EvaluateConditional(int32_t instance, hlo::InstructionIndex index) {
+    const hlo::Instruction& instruction = schedule_.ComputationOf(instance).instructions[index];
+    const std::vector<int32_t>& branches = CalleesOf(instance, index);
+    if (instruction.operands.size() != branches.size() + 1) {
+      return Error(instruction, "one operand for each branch behind the selector");
+    }
+    Leaves result = Define(instance, index);
+    for (size_t b = 0; b < branches.size(); ++b) {
+      if (!TakesOneValue(branches[b])) return Error(instruction, "branches with one parameter");
+      bindings_[branches[b]] = {flow_.values_of_[instance][instruction.operands[b + 1]]};
+      const absl::StatusOr<Leaves> root = VisitForRoot(branches[b]);
+      if (!root.ok()) return root;
+      if (root->size() != result.size()) return Error(instruction, "the shape its branches return");
+      for (size_t i = 0; i < result.size(); ++i) same_storage_.Union((*root)[i], result[i]);
     }
     return result;
   }
 
   absl::StatusOr<Leaves> EvaluateCall(int32_t instance, hlo::InstructionIndex index) {
     const hlo::Instruction& instruction = schedule_.ComputationOf(instance).instructions[index];
-    const ScheduledCall& call = schedule_.calls[call_at_.at({instance, index})];
-    const bool is_call = instruction.opcode == Opcode::kCall;
-    if (!is_call && instruction.operands.size() != call.callees.size() + 1) {
-      return Error(instruction, "one operand for each branch behind the selector");
+    const int32_t callee = CalleesOf(instance, index).front();
+    for (const hlo::InstructionIndex operand : instruction.operands) {
+      bindings_[callee].push_back(flow_.values_of_[instance][operand]);
     }
-    Leaves result;
-    if (!is_call) result = Define(instance, index);
-    for (size_t callee = 0; callee < call.callees.size(); ++callee) {
-      const int32_t callee_instance = call.callees[callee];
-      if (!is_call && !TakesOneValue(callee_instance)) {
-        return Error(instruction, "branches with one parameter");
-      }
-      for (size_t i = is_call ? 0 : callee + 1; i < instruction.operands.size(); ++i) {
-        bindings_[callee_instance].push_back(flow_.values_of_[instance][instruction.operands[i]]);
-        if (!is_call) break;
-      }
-      absl::Status status = Visit(callee_instance);
-      if (!status.ok()) return status;
-      const Leaves& root =
-          flow_.values_of_[callee_instance][schedule_.ComputationOf(callee_instance).root];
-      if (is_call) return root;
-      if (root.size() != result.size()) return Error(instruction, "the shape its branches return");
-      for (size_t i = 0; i < root.size(); ++i) same_storage_.Union(root[i], result[i]);
-    }
-    return result;
+    return VisitForRoot(callee);
+  }
+
+  const std::vector<int32_t>& CalleesOf(int32_t instance, hlo::InstructionIndex index) const {
+    return schedule_.calls[call_at_.at({instance, index})].callees;
   }
 
   // Makes an array of the result, whose values are `leaves`, share the storage of an operand.
