@@ -31,7 +31,7 @@ class PlayedProgram {
   const ProgramRules& rules() const { return rules_; }
   const ObservationTables& tables() const { return tables_; }
 
-  // Decisions of the game that takes fast memory whenever it may: about the length of all games.
+  // Decisions of one game of the eager player: about the length of all games.
   uint32_t decisions() const { return decisions_; }
 
   // Share of the all-HBM cycles that the compiler's own placement saves as compiled; NaN if there

@@ -15,7 +15,7 @@
 namespace mallocmuzero {
 
 // Does what place::PlaceModule does, with its errors. Also returns Internal, with the first broken
-// rule, if CheckPlaced finds that the module would compute something else. Does not check whether
+// rule, if ExaminePlaced finds that the module would compute something else. Does not check whether
 // the module fits into fast memory; the compiler does.
 absl::StatusOr<place::PlacedModule> PlaceAndCheck(const Program& program, const Mapping& mapping,
                                                   const xla::HloModuleProto& all_hbm,

@@ -176,7 +176,7 @@ class Importer {
 
   const ImportOptions& options_;
   const v1::Hardware& hardware_;
-  // everything in HBM, then the default, then the samples
+  // everything in HBM, then the default, then the samples, then those of placed modules
   std::vector<std::unique_ptr<AnalyzedModule>> compiles_;
   // index of the first compile of a placed module; all after it are such, too
   size_t first_placed_ = 0;

@@ -105,7 +105,8 @@ int64_t Dimension(const hlo::Shape& shape, size_t index) {
   return index < shape.dims.size() ? shape.dims[index] : 1;
 }
 
-// In dim_labels=b01f_01io->b01f, the index of `label` in each of the three parts.
+// The text dim_labels=b01f_01io->b01f says which dimension of the operand, of the kernel and of the
+// result is the batch, the features or a spatial dimension.
 double ConvolutionFlops(const hlo::Computation& computation, const hlo::Instruction& conv,
                         Budget& budget) {
   if (conv.operands.size() < 2) return 0;
