@@ -82,10 +82,4 @@ PlacedCheck ExaminePlaced(const xla::HloModuleProto& original, const xla::HloMod
   return result;
 }
 
-std::vector<PlacedViolation> CheckPlaced(const xla::HloModuleProto& original,
-                                         const xla::HloModuleProto& placed,
-                                         const PlacedCheckOptions& options) {
-  return ExaminePlaced(original, placed, options).violations;
-}
-
 }  // namespace mallocmuzero

@@ -158,11 +158,6 @@ struct PlacedCheck {
 PlacedCheck ExaminePlaced(const xla::HloModuleProto& original, const xla::HloModuleProto& placed,
                           const PlacedCheckOptions& options);
 
-// The violations that ExaminePlaced finds.
-std::vector<PlacedViolation> CheckPlaced(const xla::HloModuleProto& original,
-                                         const xla::HloModuleProto& placed,
-                                         const PlacedCheckOptions& options);
-
 }  // namespace mallocmuzero
 
 #endif  // MALLOCMUZERO_SIMULATOR_PLACE_CHECK_CHECK_PLACED_H_

@@ -326,9 +326,12 @@ TEST(CheckPlaced, SaysWhichModuleIsMalformed) {
   const xla::HloModuleProto good = ModuleFromText(kChain.original);
   xla::HloModuleProto bad = good;
   bad.mutable_computations(2)->mutable_instructions(3)->set_operand_ids(0, 12345);
-  EXPECT_THAT(CheckPlaced(bad, good, TestOptions()), Breaks(PlacedRule::kMalformedOriginal));
-  EXPECT_THAT(CheckPlaced(good, bad, TestOptions()), Breaks(PlacedRule::kMalformedPlaced));
-  EXPECT_THAT(CheckPlaced({}, {}, TestOptions()), Breaks(PlacedRule::kMalformedPlaced));
+  EXPECT_THAT(ExaminePlaced(bad, good, TestOptions()).violations,
+              Breaks(PlacedRule::kMalformedOriginal));
+  EXPECT_THAT(ExaminePlaced(good, bad, TestOptions()).violations,
+              Breaks(PlacedRule::kMalformedPlaced));
+  EXPECT_THAT(ExaminePlaced({}, {}, TestOptions()).violations,
+              Breaks(PlacedRule::kMalformedPlaced));
 }
 
 TEST(CheckPlaced, RefusesCyclesAndRecursion) {
@@ -336,24 +339,26 @@ TEST(CheckPlaced, RefusesCyclesAndRecursion) {
   xla::HloModuleProto self = good;
   auto& instruction = *self.mutable_computations(2)->mutable_instructions(3);
   instruction.set_operand_ids(0, instruction.id());
-  EXPECT_THAT(CheckPlaced(good, self, TestOptions()), Breaks(PlacedRule::kMalformedPlaced));
+  EXPECT_THAT(ExaminePlaced(good, self, TestOptions()).violations,
+              Breaks(PlacedRule::kMalformedPlaced));
   xla::HloModuleProto recursive = good;
   recursive.mutable_computations(2)->mutable_instructions(3)->set_called_computation_ids(0, 3);
-  EXPECT_THAT(CheckPlaced(good, recursive, TestOptions()), Breaks(PlacedRule::kMalformedPlaced));
+  EXPECT_THAT(ExaminePlaced(good, recursive, TestOptions()).violations,
+              Breaks(PlacedRule::kMalformedPlaced));
 }
 
 TEST(CheckPlaced, FindsAProgramShapeThatIsNotThere) {
   xla::HloModuleProto placed = ModuleFromText(kChain.placed);
   placed.mutable_computations(0)->mutable_program_shape()->mutable_result()->add_dimensions(2);
   placed.mutable_computations(0)->mutable_program_shape()->mutable_result()->clear_layout();
-  EXPECT_THAT(CheckPlaced(ModuleFromText(kChain.original), placed, TestOptions()),
+  EXPECT_THAT(ExaminePlaced(ModuleFromText(kChain.original), placed, TestOptions()).violations,
               Breaks(PlacedRule::kStatedShape));
 }
 
 TEST(CheckPlaced, FindsAMissingSequence) {
   xla::HloModuleProto placed = ModuleFromText(kLoop.placed);
   placed.mutable_schedule()->mutable_sequences()->erase(1);
-  EXPECT_THAT(CheckPlaced(ModuleFromText(kLoop.original), placed, TestOptions()),
+  EXPECT_THAT(ExaminePlaced(ModuleFromText(kLoop.original), placed, TestOptions()).violations,
               Breaks(PlacedRule::kSchedule));
 }
 

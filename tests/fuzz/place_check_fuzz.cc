@@ -27,7 +27,7 @@ void CheckVerdict(const xla::HloModuleProto& original, const xla::HloModuleProto
   for (const PlacedViolation& violation : check.violations) {
     Require(!violation.message.empty() && PlacedRuleName(violation.rule) != "unknown");
   }
-  const std::vector<PlacedViolation> again = CheckPlaced(original, placed, options);
+  const std::vector<PlacedViolation> again = ExaminePlaced(original, placed, options).violations;
   Require(again.size() == check.violations.size());
 }
 
