@@ -73,9 +73,9 @@ class Placer {
   absl::Status RunEvent(Frame& frame, const CopyEvent& event);
   absl::Status StartCopy(Frame& frame, uint32_t interval, Memory from);
   absl::Status FinishCopy(Frame& frame, uint32_t interval, Memory from);
-  // Makes a constant of an inner computation available in `frame`, for a copy that serves all
-  // passes of a loop. Returns false if the buffer holds no constant.
-  bool HoistConstant(Frame& frame, BufferIndex buffer);
+  // If the buffer holds a constant of an inner computation, makes it available in `frame`, for a
+  // copy that serves all passes of a loop.
+  void HoistConstant(Frame& frame, BufferIndex buffer);
   absl::Status StartPrefetch(Frame& frame);
   absl::Status FinishPrefetch(Frame& frame);
   // The loop or the branches have the instructions after `begin`, up to and including `end`.

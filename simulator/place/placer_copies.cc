@@ -73,7 +73,7 @@ absl::Status Placer::FinishCopy(Frame& frame, uint32_t interval, Memory from) {
   return absl::OkStatus();
 }
 
-bool Placer::HoistConstant(Frame& frame, BufferIndex buffer) {
+void Placer::HoistConstant(Frame& frame, BufferIndex buffer) {
   for (ValueId value = 0; value < flow().values().size(); ++value) {
     const HloValue& definition = flow().values()[value];
     if (source_.BufferOf(value) != buffer) continue;
@@ -90,10 +90,9 @@ bool Placer::HoistConstant(Frame& frame, BufferIndex buffer) {
       frame.SetName(value, Memory::kHbm, {frame.writer().Append(std::move(copy)), {}});
       hoisted_constants_.push_back(value);
       current_[buffer] = value;
-      return true;
+      return;
     }
   }
-  return false;
 }
 
 // Starts the cross-program prefetch, which is queued before all other copies. Its first use waits
