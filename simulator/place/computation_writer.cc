@@ -53,70 +53,47 @@ const xla::ShapeProto& ComputationWriter::ShapeOf(int64_t id) const {
   return written_[written_by_id_.at(id)].shape();
 }
 
+int64_t ComputationWriter::AppendNamed(const xla::HloInstructionProto* named,
+                                       absl::string_view opcode, xla::ShapeProto shape,
+                                       absl::Span<const int64_t> operands) {
+  if (named == nullptr) return AppendNew(opcode, std::move(shape), operands);
+  xla::HloInstructionProto instruction = *named;
+  *instruction.mutable_shape() = std::move(shape);
+  instruction.mutable_operand_ids()->Assign(operands.begin(), operands.end());
+  return Append(std::move(instruction));
+}
+
 int64_t ComputationWriter::Element(int64_t tuple, absl::Span<const int32_t> index,
                                    const xla::HloInstructionProto* named) {
   for (size_t i = 0; i < index.size(); ++i) {
-    const auto [found, is_new] = elements_.try_emplace({tuple, index[i]}, 0);
+    const auto [element, is_new] = elements_.try_emplace({tuple, index[i]}, 0);
     if (is_new) {
-      xla::ShapeProto shape = ShapeOf(tuple).tuple_shapes(index[i]);
-      int64_t element = 0;
-      if (named != nullptr && i + 1 == index.size()) {
-        xla::HloInstructionProto instruction = *named;
-        instruction.set_tuple_index(index[i]);
-        *instruction.mutable_shape() = std::move(shape);
-        instruction.clear_operand_ids();
-        instruction.add_operand_ids(tuple);
-        element = Append(std::move(instruction));
-      } else {
-        element = AppendNew("get-tuple-element", std::move(shape), {tuple});
-        written_.back().set_tuple_index(index[i]);
-      }
-      elements_[{tuple, index[i]}] = element;
-      tuple = element;
-    } else {
-      tuple = found->second;
+      const bool is_last = i + 1 == index.size();
+      element->second = AppendNamed(is_last ? named : nullptr, "get-tuple-element",
+                                    ShapeOf(tuple).tuple_shapes(index[i]), {tuple});
+      written_.back().set_tuple_index(index[i]);
     }
+    tuple = element->second;
   }
   return tuple;
 }
 
 int64_t ComputationWriter::Tuple(absl::Span<const int64_t> elements,
                                  const xla::HloInstructionProto* named) {
-  std::vector<int64_t> key(elements.begin(), elements.end());
-  if (const auto found = tuples_.find(key); found != tuples_.end()) return found->second;
+  const auto [tuple, is_new] = tuples_.try_emplace({elements.begin(), elements.end()}, 0);
+  if (!is_new) return tuple->second;
   std::vector<xla::ShapeProto> shapes;
   for (const int64_t element : elements) shapes.push_back(ShapeOf(element));
-  int64_t id = 0;
-  if (named != nullptr) {
-    xla::HloInstructionProto instruction = *named;
-    *instruction.mutable_shape() = TupleShape(shapes);
-    instruction.mutable_operand_ids()->Assign(elements.begin(), elements.end());
-    id = Append(std::move(instruction));
-  } else {
-    id = AppendNew("tuple", TupleShape(shapes), elements);
-  }
-  tuples_[std::move(key)] = id;
-  return id;
+  return tuple->second = AppendNamed(named, "tuple", TupleShape(shapes), elements);
 }
 
 int64_t ComputationWriter::Bitcast(int64_t source, const xla::ShapeProto& shape,
                                    const xla::HloInstructionProto* named) {
   xla::ShapeProto wanted = shape;
   SetMemorySpace(wanted, {}, ShapeOf(source).layout().memory_space());
-  const auto [found, is_new] = bitcasts_.try_emplace({source, wanted.SerializeAsString()}, 0);
-  if (!is_new) return found->second;
-  int64_t id = 0;
-  if (named != nullptr) {
-    xla::HloInstructionProto instruction = *named;
-    *instruction.mutable_shape() = wanted;
-    instruction.clear_operand_ids();
-    instruction.add_operand_ids(source);
-    id = Append(std::move(instruction));
-  } else {
-    id = AppendNew("bitcast", wanted, {source});
-  }
-  bitcasts_[{source, wanted.SerializeAsString()}] = id;
-  return id;
+  const auto [bitcast, is_new] = bitcasts_.try_emplace({source, wanted.SerializeAsString()}, 0);
+  if (is_new) bitcast->second = AppendNamed(named, "bitcast", wanted, {source});
+  return bitcast->second;
 }
 
 void ComputationWriter::Finish(int64_t root) {

@@ -63,6 +63,10 @@ class ComputationWriter {
   void Finish(int64_t root);
 
  private:
+  // Appends a copy of `named` with this shape and these operands, or as AppendNew if it is null.
+  int64_t AppendNamed(const xla::HloInstructionProto* named, absl::string_view opcode,
+                      xla::ShapeProto shape, absl::Span<const int64_t> operands);
+
   ModuleEditor& editor_;
   xla::HloComputationProto& computation_;
   std::vector<xla::HloInstructionProto> originals_;
