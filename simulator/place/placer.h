@@ -42,6 +42,18 @@ class Placer {
     std::vector<ValueId> also_fast;  // values of the extra elements
   };
 
+  // A computation that a loop or a branch calls. The members must outlive the call of EmitCallee.
+  struct Callee {
+    int32_t instance = 0;
+    const xla::ShapeProto& shape;                    // of its parameter
+    absl::Span<const ValueId> values;                // the leaves of its parameter
+    const Handover& handover;                        // by which it gets them
+    InstructionIndex last_point = 0;                 // the last one whose copies are in it
+    absl::FunctionRef<Memory(int32_t)> root_memory;  // of each leaf of its root
+    // Whether its root has the extra elements of the handover, too, as that of a loop's body.
+    bool returns_extra = false;
+  };
+
   struct PricedRange {
     InstructionIndex begin = 0;
     InstructionIndex end = 0;  // one behind the last
@@ -94,13 +106,8 @@ class Placer {
   // The operand, with its arrays in the memories of the handover and with the extra elements.
   absl::StatusOr<int64_t> HandIn(Frame& frame, hlo::InstructionIndex operand,
                                  const Handover& handover, absl::string_view taker);
-  // Writes the computation of an instance. Its parameter has the shape `shape`, and the parameter's
-  // leaves are `values`.
-  absl::Status EmitCallee(int32_t instance, const xla::ShapeProto& shape,
-                          absl::Span<const ValueId> values, const Handover& handover,
-                          InstructionIndex last_point,
-                          absl::FunctionRef<Memory(int32_t)> root_memory, bool returns_extra,
-                          xla::ShapeProto& result);
+  // Writes the computation. Returns the shape of its root.
+  absl::StatusOr<xla::ShapeProto> EmitCallee(const Callee& callee);
 
   PricedRange RangeOfBranches(const ScheduledCall& call) const;
 

@@ -111,16 +111,13 @@ absl::StatusOr<int64_t> Placer::HandIn(Frame& frame, hlo::InstructionIndex opera
   return frame.writer().Tuple(elements, nullptr);
 }
 
-absl::Status Placer::EmitCallee(int32_t instance, const xla::ShapeProto& shape,
-                                absl::Span<const ValueId> values, const Handover& handover,
-                                InstructionIndex last_point,
-                                absl::FunctionRef<Memory(int32_t)> root_memory, bool returns_extra,
-                                xla::ShapeProto& result) {
+absl::StatusOr<xla::ShapeProto> Placer::EmitCallee(const Callee& callee) {
+  const Handover& handover = callee.handover;
   xla::HloComputationProto* computation =
-      editor_.FindComputation(schedule().ComputationOf(instance).name);
+      editor_.FindComputation(schedule().ComputationOf(callee.instance).name);
   ComputationWriter writer(editor_, *computation);
-  Frame frame(source_, instance, writer);
-  parameter_shape_ = &shape;
+  Frame frame(source_, callee.instance, writer);
+  parameter_shape_ = &callee.shape;
   MMZ_RETURN_IF_ERROR(EmitParameters(frame));
   parameter_shape_ = nullptr;
   const hlo::InstructionIndex parameter = frame.computation().parameters[0];
@@ -128,29 +125,29 @@ absl::Status Placer::EmitCallee(int32_t instance, const xla::ShapeProto& shape,
   const hlo::Shape& original = frame.computation().instructions[parameter].shape;
   const std::vector<hlo::ShapeIndex> leaves = hlo::LeafIndices(original);
   for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
-    frame.SetName(values[leaf], handover.memory[leaf], {id, leaves[leaf]});
+    frame.SetName(callee.values[leaf], handover.memory[leaf], {id, leaves[leaf]});
   }
   for (size_t i = 0; i < handover.also_fast.size(); ++i) {
     const int32_t element = original.tuple_shapes.size() + i;
     frame.SetName(handover.also_fast[i], Memory::kFast, {id, {element}});
   }
   MMZ_RETURN_IF_ERROR(EmitInstructions(frame));
-  MMZ_RETURN_IF_ERROR(RunPoints(frame, last_point));
-  absl::StatusOr<int64_t> root = Root(frame, root_memory);
+  MMZ_RETURN_IF_ERROR(RunPoints(frame, callee.last_point));
+  absl::StatusOr<int64_t> root = Root(frame, callee.root_memory);
   if (!root.ok()) return root.status();
-  if (returns_extra && !handover.also_fast.empty()) {
+  if (callee.returns_extra && !handover.also_fast.empty()) {
     std::vector<int64_t> elements;
     for (int32_t i = 0; i < writer.ShapeOf(*root).tuple_shapes_size(); ++i) {
       elements.push_back(writer.Element(*root, {i}, nullptr));
     }
-    for (int32_t i = elements.size(); i < shape.tuple_shapes_size(); ++i) {
+    for (int32_t i = elements.size(); i < callee.shape.tuple_shapes_size(); ++i) {
       elements.push_back(writer.Element(id, {i}, nullptr));
     }
     *root = writer.Tuple(elements, nullptr);
   }
-  result = writer.ShapeOf(*root);
+  xla::ShapeProto result = writer.ShapeOf(*root);
   writer.Finish(*root);
-  return absl::OkStatus();
+  return result;
 }
 
 absl::Status Placer::EmitWhile(Frame& frame, hlo::InstructionIndex index) {
@@ -173,18 +170,27 @@ absl::Status Placer::EmitWhile(Frame& frame, hlo::InstructionIndex index) {
   const auto memory_of = [&](int32_t leaf) { return handover.memory[leaf]; };
   const absl::Span<const ValueId> parameters = flow().ValuesOf(loop.body, body.parameters[0]);
   for (const ValueId value : parameters) SetCurrent(value);
-  xla::ShapeProto body_result;
-  MMZ_RETURN_IF_ERROR(EmitCallee(loop.body, shape, parameters, handover,
-                                 source_.PricedAtOrAfter(loop.end), memory_of, true, body_result));
-  if (!SameShape(body_result, shape)) {
+  const absl::StatusOr<xla::ShapeProto> body_result =
+      EmitCallee({.instance = loop.body,
+                  .shape = shape,
+                  .values = parameters,
+                  .handover = handover,
+                  .last_point = source_.PricedAtOrAfter(loop.end),
+                  .root_memory = memory_of,
+                  .returns_extra = true});
+  if (!body_result.ok()) return body_result.status();
+  if (!SameShape(*body_result, shape)) {
     return absl::InternalError(
         absl::StrCat("%", instruction.name, ": its body returns another shape than it takes"));
   }
   const absl::Span<const ValueId> roots = flow().ValuesOf(loop.body, body.root);
-  xla::ShapeProto condition_result;
-  MMZ_RETURN_IF_ERROR(EmitCallee(
-      loop.condition, shape, roots, handover, source_.PricedAtOrAfter(loop.end),
-      [](int32_t) { return Memory::kHbm; }, false, condition_result));
+  MMZ_RETURN_IF_ERROR(EmitCallee({.instance = loop.condition,
+                                  .shape = shape,
+                                  .values = roots,
+                                  .handover = handover,
+                                  .last_point = source_.PricedAtOrAfter(loop.end),
+                                  .root_memory = [](int32_t) { return Memory::kHbm; }})
+                          .status());
 
   xla::HloInstructionProto written = *frame.Original(index);
   *written.mutable_shape() = shape;
@@ -212,6 +218,7 @@ absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) 
   const PricedRange range = RangeOfBranches(call);
   MMZ_RETURN_IF_ERROR(FinishPrefetchBefore(frame, range.begin - 1, range.end - 1));
   const std::vector<Memory> memory = MemoryOfResults(frame.ValuesOf(index), range);
+  const auto memory_of = [&](int32_t leaf) { return memory[leaf]; };
   absl::StatusOr<int64_t> selector = Operand(frame, index, 0);
   if (!selector.ok()) return selector.status();
   written.set_operand_ids(0, *selector);
@@ -229,14 +236,17 @@ absl::Status Placer::EmitConditional(Frame& frame, hlo::InstructionIndex index) 
   }
   for (size_t branch = 0; branch < call.callees.size(); ++branch) {
     const hlo::InstructionIndex operand = instruction.operands[branch + 1];
-    xla::ShapeProto result;
-    MMZ_RETURN_IF_ERROR(EmitCallee(
-        call.callees[branch], shapes[branch], frame.ValuesOf(operand), handovers[branch],
-        next_point_ - 1, [&](int32_t leaf) { return memory[leaf]; }, false, result));
-    *written.mutable_shape() = result;
+    absl::StatusOr<xla::ShapeProto> result = EmitCallee({.instance = call.callees[branch],
+                                                         .shape = shapes[branch],
+                                                         .values = frame.ValuesOf(operand),
+                                                         .handover = handovers[branch],
+                                                         .last_point = next_point_ - 1,
+                                                         .root_memory = memory_of});
+    if (!result.ok()) return result.status();
+    *written.mutable_shape() = *std::move(result);
   }
   const int64_t id = frame.writer().Append(std::move(written));
-  NameResults(frame, index, id, [&](int32_t leaf) { return memory[leaf]; });
+  NameResults(frame, index, id, memory_of);
   return absl::OkStatus();
 }
 
