@@ -96,7 +96,8 @@ class PlacedSearch {
       return PriceDefault();
     }
     absl::StatusOr<std::vector<v1::CompiledProgram>> compiled = compiler_.CompileAll(
-        {{request_.code, request_.format, false, 0}, {request_.code, request_.format, true, 0}});
+        {{.code = request_.code, .format = request_.format},
+         {.code = request_.code, .format = request_.format, .assigns_memory = true}});
     if (!compiled.ok()) return compiled.status();
     const v1::CompiledProgram& all_hbm = compiled->front();
     const v1::CompiledProgram& by_default = compiled->back();
@@ -190,8 +191,9 @@ class PlacedSearch {
           sample ? variants_[variant].ProposeSample(number) : variants_[variant].Propose(number);
       if (!proposal.ok()) return proposal.status();
       if (!proposal->module.empty()) {
-        jobs.push_back(
-            {std::move(proposal->module), "hlo", false, variants_[variant].scoped_limit_bytes()});
+        jobs.push_back({.code = std::move(proposal->module),
+                        .format = "hlo",
+                        .scoped_limit_bytes = variants_[variant].scoped_limit_bytes()});
       }
       proposals.push_back(*std::move(proposal));
     }
@@ -267,8 +269,12 @@ class PlacedSearch {
     for (const double share : shares) {
       const auto limit =
           RoundToZero(share * static_cast<double>(request_.chip.scoped_reserve_bytes));
-      jobs.push_back({request_.code, request_.format, false, limit});
-      jobs.push_back({request_.code, request_.format, true, limit});
+      for (const bool assigns_memory : {false, true}) {  // with everything in HBM, and by default
+        jobs.push_back({.code = request_.code,
+                        .format = request_.format,
+                        .assigns_memory = assigns_memory,
+                        .scoped_limit_bytes = limit});
+      }
     }
     const absl::StatusOr<std::vector<v1::CompiledProgram>> compiled = compiler_.CompileAll(jobs);
     if (!compiled.ok()) return compiled.status();
