@@ -28,7 +28,9 @@ class ObservationTables::Builder {
     MakeInstructions();
     MakeCandidates();
     MakeCarried();
+    CountTensors();
     tables_.accesses_.resize(program_.access_count());
+    tables_.previous_access_.resize(program_.access_count(), kNone);
     for (const BufferIndex b : program_.buffers().indices()) MakeBuffer(b);
     for (const AccessIndex a : program_.accesses().indices()) MakeAccess(a);
     MakeKeepValues();
@@ -70,6 +72,9 @@ class ObservationTables::Builder {
         carried_[b] = 1;
       }
     }
+  }
+
+  void CountTensors() {
     tensors_.assign(program_.buffer_count(), 0);
     for (const v1::Tensor& tensor : program_.proto().tensors()) {
       ++tensors_[BufferIndex(tensor.buffer())];
@@ -89,7 +94,6 @@ class ObservationTables::Builder {
 
   // Features that relate the accesses of a buffer to one another.
   void MakeBuffer(BufferIndex b) {
-    tables_.previous_access_.resize(program_.access_count(), kNone);
     const auto accesses = program_.AccessesOfBuffer(b);
     double later = 0;
     for (size_t k = accesses.size(); k-- > 0;) {
