@@ -35,6 +35,7 @@ class Assembler {
     AddInstructions();
     AddTensors();
     AddLoops();
+    AddCarriedGroups();
     AddCollectives();
     AddSource(source_, assembly_);
     for (const auto& [opcode, count] : source_.module.unknown_opcodes) {
@@ -304,6 +305,9 @@ class Assembler {
       program().add_notes(absl::StrCat(unknown, " loops have no known trip count: ",
                                        kAssumedTripCount, " is assumed, as XLA does"));
     }
+  }
+
+  void AddCarriedGroups() {
     for (const CarriedValue& carried : flow_.carried()) {
       const auto members = GroupStorages(carried);
       // Some members may be touched although another member is in a memory that holds no tensors.
