@@ -60,32 +60,30 @@ void ProgramRules::Builder::MakeGroups() {
 }
 
 bool ProgramRules::Builder::MayBeFast(const CarriedGroup& group) const {
-  const BufferIndex members[] = {group.initial_buffer, group.parameter_buffer, group.root_buffer,
-                                 group.result_buffer};
-  const Loop& loop = program_.loops()[group.loop];
-  for (const BufferIndex b : members) {
+  const BufferIndex initial = group.initial_buffer;
+  const BufferIndex parameter = group.parameter_buffer;
+  const BufferIndex root = group.root_buffer;
+  const BufferIndex result = group.result_buffer;
+  for (const BufferIndex b : {initial, parameter, root, result}) {
     if (rules_.buffers_[b].stays_in_hbm) return false;
-    if (rules_.buffers_[b].bytes != rules_.buffers_[members[0]].bytes) return false;
+    if (rules_.buffers_[b].bytes != rules_.buffers_[initial].bytes) return false;
   }
-  const Role& initial = roles_[members[0]];
-  const Role& result = roles_[members[3]];
-  if (initial.initial != 1 || initial.inside != 0 || initial.result > 1) return false;
-  if (result.result != 1 || result.inside != 0 || result.initial > 1) return false;
-  for (const BufferIndex b : {members[1], members[2]}) {
+  const Role& of_initial = roles_[initial];
+  const Role& of_result = roles_[result];
+  if (of_initial.initial != 1 || of_initial.inside != 0 || of_initial.result > 1) return false;
+  if (of_result.result != 1 || of_result.inside != 0 || of_result.initial > 1) return false;
+  for (const BufferIndex b : {parameter, root}) {
     if (roles_[b].inside != 1 || roles_[b].initial != 0 || roles_[b].result != 0) return false;
     if (program_.buffers()[b].live_in || program_.buffers()[b].live_out) return false;
   }
-  if (rules_.buffers_[members[0]].defining_loop != loop.parent &&
-      rules_.buffers_[members[0]].defining_loop != kNone) {
-    return false;
-  }
-  if (program_.buffers()[members[0]].live_out) return false;
-  const auto initial_accesses = program_.AccessesOfBuffer(members[0]);
-  if (!initial_accesses.empty() &&
-      program_.accesses()[initial_accesses.back()].instruction > loop.begin) {
-    return false;
-  }
-  return members[1] == members[2] || RootFollowsParameter(group);
+  const Loop& loop = program_.loops()[group.loop];
+  const LoopIndex made_in = rules_.buffers_[initial].defining_loop;
+  if (made_in != loop.parent && made_in != kNone) return false;
+  if (program_.buffers()[initial].live_out) return false;
+  const auto accesses = program_.AccessesOfBuffer(initial);
+  const bool is_used_later =
+      !accesses.empty() && program_.accesses()[accesses.back()].instruction > loop.begin;
+  return !is_used_later && (parameter == root || RootFollowsParameter(group));
 }
 
 bool ProgramRules::Builder::RootFollowsParameter(const CarriedGroup& group) const {
