@@ -44,6 +44,12 @@ class ProgramRules::Builder {
     int result = 0;
   };
 
+  AccessKind KindOf(AccessIndex access) const { return program_.accesses()[access].kind; }
+
+  LoopIndex LoopOf(AccessIndex access) const {
+    return program_.instructions()[program_.accesses()[access].instruction].loop;
+  }
+
   // program_rules.cc
   void MarkLoops();
   void MakeCollectiveWaits();
@@ -52,18 +58,6 @@ class ProgramRules::Builder {
   void DropNegligibleBuffers();
   void MakeAccesses();
   void FindPrefetch();
-
-  // program_rules_flights.cc
-  // Keeps a buffer in HBM if the rules cannot follow one of its flights. The buffer is then in a
-  // carried group, is written in the flight, or is not accessed by the start.
-  void DropFlightsBeyondTheRules();
-
-  // Sets flight_done, starts_flight and copy_from of the accesses to a buffer.
-  void SetFlights(BufferIndex buffer);
-
-  // Sets may_fly and may_fly_written_back of a read that starts a flight. `later` are the buffer's
-  // accesses after it, whose keep_until and keep_until_end must be set.
-  void SetMayFly(absl::Span<const AccessIndex> later, AccessRule& rule) const;
 
   // Sets keep_until, keep_until_end and feeds_group for the value that the access makes. `uses` are
   // those of the value.
@@ -79,11 +73,17 @@ class ProgramRules::Builder {
   // uses by those after it.
   ValueUses UsesFrom(AccessIndex access, const ValueUses& later) const;
 
-  AccessKind KindOf(AccessIndex access) const { return program_.accesses()[access].kind; }
+  // program_rules_flights.cc
+  // Keeps a buffer in HBM if the rules cannot follow one of its flights. The buffer is then in a
+  // carried group, is written in the flight, or is not accessed by the start.
+  void DropFlightsBeyondTheRules();
 
-  LoopIndex LoopOf(AccessIndex access) const {
-    return program_.instructions()[program_.accesses()[access].instruction].loop;
-  }
+  // Sets flight_done, starts_flight and copy_from of the accesses to a buffer.
+  void SetFlights(BufferIndex buffer);
+
+  // Sets may_fly and may_fly_written_back of a read that starts a flight. `later` are the buffer's
+  // accesses after it, whose keep_until and keep_until_end must be set.
+  void SetMayFly(absl::Span<const AccessIndex> later, AccessRule& rule) const;
 
   // program_rules_groups.cc
   void CountRoles();
