@@ -16,8 +16,8 @@ namespace mallocmuzero {
 
 // Whether HBM has the value of a buffer.
 struct HbmValue {
-  InstructionIndex current_since =
-      -1;  // point from which HBM has the value, -1: HBM does not have it yet
+  // point from which HBM has the value, -1: HBM does not have it yet
+  InstructionIndex current_since = -1;
   WriteBackIndex write_back = -1;  // the write-back that brings the value, -1: none
 
   bool is_current() const { return current_since >= 0; }

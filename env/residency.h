@@ -30,8 +30,8 @@ struct Stay {
   InstructionIndex copy_in_start = -1;
   InstructionIndex copy_in_done = -1;
   WriteBackIndex write_back = -1;  // number of its write-back in the CopyTimeline, -1: none
-  InstructionIndex write_back_until =
-      -1;               // last instruction for which that needs the bytes, or kForever
+  // last instruction for which the write-back needs the bytes, or kForever
+  InstructionIndex write_back_until = -1;
   LoopIndex loop = -1;  // the loop whose pass the stay is part of; -1: the whole program
   InstructionIndex taken_until = 0;  // last instruction for which the bytes are taken, or kForever
   StayIndex handed_over_by = -1;     // the stay of its carried group that had the bytes before

@@ -16,14 +16,13 @@ class Search {
  public:
   Search(const ProgramFacts& facts, BudgetMeter& meter) : rules_(facts.rules()), meter_(meter) {
     const Program& program = facts.program();
-    most_saved_after_.assign(program.instruction_count() + 1, 0);
-    most_saved_after_.back() = rules_.AllHbmCollectiveWait(program.instructions().end_index());
+    most_saved_from_.assign(program.instruction_count() + 1, 0);
+    most_saved_from_.back() = rules_.AllHbmCollectiveWait(program.instructions().end_index());
     for (InstructionIndex i = program.instructions().end_index(); i-- > 0;) {
       fewest_cycles_.push_back(FewestCycles(rules_, i));
       const double wait =
           rules_.AllHbmCollectiveWait(i) * program.instructions()[i].execution_count;
-      most_saved_after_[i] =
-          most_saved_after_[i + 1] + MostSaved(i, 0, fewest_cycles_.back()) + wait;
+      most_saved_from_[i] = most_saved_from_[i + 1] + MostSaved(i, 0, fewest_cycles_.back()) + wait;
     }
     std::reverse(fewest_cycles_.begin(), fewest_cycles_.end());
     Keep(PlayGreedy(facts));
@@ -63,7 +62,7 @@ class Search {
     const InstructionIndex i = rules_.program().accesses()[game.access()].instruction;
     const double saved_now =
         MostSaved(i, FastMask(rules_.program(), i, game.in_fast_memory()), fewest_cycles_[i]);
-    return game.cycles() - saved_now - most_saved_after_[i + 1];
+    return game.cycles() - saved_now - most_saved_from_[i + 1];
   }
 
   void Keep(const Game& game) {
@@ -76,9 +75,9 @@ class Search {
   const ProgramRules& rules_;
   BudgetMeter& meter_;
   IndexVector<InstructionIndex, double> fewest_cycles_;  // by instruction, one execution
-  IndexVector<InstructionIndex, double>
-      most_saved_after_;  // by instruction: the sum over it and all later ones, and their waits
-                          // for collectives, which may end
+  // By instruction: the sum of MostSaved over it and all later ones, and their waits for
+  // collectives, which may end.
+  IndexVector<InstructionIndex, double> most_saved_from_;
   double best_cycles_ = 0;
   std::vector<Action> best_;
 };

@@ -26,8 +26,8 @@ class GreedyPlayer {
 
  private:
   const ProgramFacts& facts_;
-  IndexVector<AccessIndex, double>
-      later_savings_;  // by access, of the same value's later accesses, cycles
+  // By access, of the same value's later accesses, cycles.
+  IndexVector<AccessIndex, double> later_savings_;
 };
 
 // A finished game.

@@ -148,8 +148,8 @@ class Incumbent {
   bool assumes_rests_ = false;
   uint64_t near_played_ = 0;  // decisions
   uint64_t far_played_ = 0;
-  AccessIndex inexact_from_ =
-      kExact;  // the first access of the games that were not played to the end
+  // The first access of the games that were not played to the end.
+  AccessIndex inexact_from_ = kExact;
   std::vector<PlanChange> undo_;
 };
 

@@ -25,8 +25,7 @@ struct CopySlice {
 // both set or both -1.
 struct Interval {
   BufferIndex buffer = 0;
-  InstructionIndex first =
-      0;  // the bytes are occupied from instruction `first` to `last`, inclusive
+  InstructionIndex first = 0;  // the bytes are occupied from `first` to `last`, inclusive
   InstructionIndex last = 0;
   int64_t offset = 0;  // bytes
   InstructionIndex copy_in_start = -1;
@@ -41,10 +40,9 @@ struct Interval {
 
 // A mapping of one program; see Mapping in mapping.proto.
 struct Mapping {
-  std::vector<Interval> intervals;  // ascending by (first, buffer)
-  IndexVector<AccessIndex, uint8_t>
-      in_fast_memory;  // one for each access: 1 in fast memory, 0 in HBM
-  std::string solver;  // what made the mapping, for people
+  std::vector<Interval> intervals;                   // ascending by (first, buffer)
+  IndexVector<AccessIndex, uint8_t> in_fast_memory;  // by access: 1, or 0 if it is in HBM
+  std::string solver;                                // what made the mapping, for people
 
   friend bool operator==(const Mapping&, const Mapping&) = default;
 };

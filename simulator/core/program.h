@@ -109,8 +109,8 @@ class Program {
   IndexVector<BufferIndex, Buffer> buffers_;
   IndexVector<CarriedGroupIndex, CarriedGroup> carried_groups_;
   IndexVector<LoopIndex, Loop> loops_;
-  IndexVector<BufferIndex, uint32_t>
-      buffer_access_starts_;  // buffer_count() + 1 positions in buffer_accesses_
+  // buffer_count() + 1 positions in buffer_accesses_
+  IndexVector<BufferIndex, uint32_t> buffer_access_starts_;
   std::vector<AccessIndex> buffer_accesses_;
   LatencyTable latency_;
   std::vector<LinkEvent> link_events_;

@@ -67,8 +67,8 @@ struct TraceCopy {
 // The whole walk of Simulate.
 struct Trace {
   Price price;
-  IndexVector<InstructionIndex, TraceStep>
-      steps;                      // one for each instruction, then one for the waits at the end
+  // One for each instruction, then one for the waits at the end.
+  IndexVector<InstructionIndex, TraceStep> steps;
   std::vector<TraceCopy> copies;  // in the order in which they are queued
 };
 
