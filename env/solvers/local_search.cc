@@ -91,8 +91,8 @@ LocalSearch::LocalSearch(const NeighbourhoodTables& tables, uint64_t seed, Searc
 PlayedPlan LocalSearch::Run(absl::Span<const PlayedPlan> starts) {
   best_ = BestOf(starts);
   if (neighbourhood_.empty() || IsOver()) return best_;
-  if (facts_.is_long()) {  // the time to climb from several starts grows with the square of the
-                           // length
+  // The time to climb from several starts grows with the square of the length.
+  if (facts_.is_long()) {
     incumbent_.Reset(best_.plan);
     SearchWindows();
     return best_;
@@ -147,12 +147,12 @@ void LocalSearch::SearchWindows() {
     window = (window + step) % count;
     const uint32_t first = window * kWindow;
     const uint32_t end = std::min(first + kWindow, neighbourhood_.size());
-    ImproveWindow({.first = first, .end = end}, false);
+    ImproveWindow({.first = first, .end = end}, /*disturb=*/false);
   }
   while (!IsOver()) {
     neighbourhood_.SetWindow(neighbourhood_.whole());
     const AccessIndex place = neighbourhood_.DrawPlace(incumbent_, random_);
-    ImproveWindow(neighbourhood_.WindowAround(place, kWindow), true);
+    ImproveWindow(neighbourhood_.WindowAround(place, kWindow), /*disturb=*/true);
   }
   Settle();
 }
