@@ -36,11 +36,10 @@ void AddLateCopies(const Program& program, const Mapping& read_back, v1::ReadBac
   std::map<uint32_t, double> waits;  // by interval: the trace has a copy for each slice
   for (const TraceCopy& copy : SimulateTrace(program, read_back).copies) {
     if (copy.direction != CopyDirection::kIn || copy.wait_cycles <= 0) continue;
-    const auto done = read_back.intervals[copy.interval].copy_in_done;
-    if (done >= program.instructions().end_index())
-      continue;  // waited for at the end, and by no access
-    waits[copy.interval] +=
-        copy.wait_cycles * static_cast<double>(program.instructions()[done].execution_count);
+    const InstructionIndex done = read_back.intervals[copy.interval].copy_in_done;
+    // The copy may be waited for at the end, and by no access.
+    if (done == program.instructions().end_index()) continue;
+    waits[copy.interval] += copy.wait_cycles * program.instructions()[done].execution_count;
   }
   std::vector<LateCopy> late;
   for (const auto& [index, cycles] : waits) {
