@@ -124,8 +124,8 @@ class ScalarEvaluator {
     for (hlo::InstructionIndex operand : fusion.operands) {
       arguments.push_back(Evaluate(operand));
     }
-    return ScalarEvaluator(module_, module_.computations[*called], std::move(arguments), false,
-                           budget_);
+    return ScalarEvaluator(module_, module_.computations[*called], std::move(arguments),
+                           /*parameter_is_carried_tuple=*/false, budget_);
   }
 
   const hlo::Module& module_;
@@ -186,18 +186,18 @@ absl::string_view Mirrored(absl::string_view direction) {
 
 optional<int64_t> TripCount(const hlo::Module& module, const hlo::Computation& caller,
                             const hlo::Instruction& loop) {
-  if (loop.known_trip_count) {
-    return *loop.known_trip_count >= 0 ? loop.known_trip_count : nullopt;
-  }
+  if (loop.known_trip_count) return loop.known_trip_count;
   const hlo::Computation& body = module.computations[*loop.Called(hlo::CallRole::kBody)];
   const hlo::Computation& condition = module.computations[*loop.Called(hlo::CallRole::kCondition)];
   int budget = 4096;
-  const ScalarEvaluator in_condition(module, condition, {}, true, &budget);
+  const ScalarEvaluator in_condition(module, condition, {}, /*parameter_is_carried_tuple=*/true,
+                                     &budget);
   optional<Comparison> comparison = in_condition.EvaluateComparison(condition.root);
   if (!comparison) return nullopt;
 
-  const ScalarEvaluator in_caller(module, caller, {}, false, &budget);
-  const ScalarEvaluator in_body(module, body, {}, true, &budget);
+  const ScalarEvaluator in_caller(module, caller, {}, /*parameter_is_carried_tuple=*/false,
+                                  &budget);
+  const ScalarEvaluator in_body(module, body, {}, /*parameter_is_carried_tuple=*/true, &budget);
   // An element that the loop does not change has the value from before the loop.
   for (Scalar* side : {&comparison->left, &comparison->right}) {
     if (side->kind != Scalar::Kind::kCounter || side->value != 0) continue;
