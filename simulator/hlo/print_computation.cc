@@ -17,8 +17,6 @@ namespace {
 using xla::HloComputationProto;
 using xla::HloInstructionProto;
 
-constexpr size_t kMaxNameBytes = 4096;
-
 absl::Status Error(absl::string_view field, absl::string_view expected, int64_t found) {
   return absl::InvalidArgumentError(
       absl::StrCat(field, ": expected ", expected, ", found ", found));

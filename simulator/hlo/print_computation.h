@@ -23,7 +23,9 @@ struct ProtoModule {
   std::vector<const xla::HloInstructionProto*> wrapped;
 };
 
-// True if the parser accepts `name` as a name: at most 4096 letters, digits, '_', '.' and '-'.
+inline constexpr size_t kMaxNameBytes = 4096;
+
+// True if the parser accepts `name` as a name: one to kMaxNameBytes letters, digits, '_', '.', '-'.
 bool IsPrintableName(absl::string_view name);
 
 // True if an async-start is printed as the instruction that it wraps. `root` is the `wrapped` of

@@ -37,7 +37,8 @@ absl::StatusOr<ProtoModule> IndexComputations(const HloModuleProto& proto, size_
     const HloComputationProto& computation = proto.computations(i);
     if (!IsPrintableName(computation.name())) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "computations[", i, "].name: expected letters, digits, '_', '.' and '-', at most 4096"));
+          "computations[", i, "].name: expected letters, digits, '_', '.' and '-', at most ",
+          kMaxNameBytes));
     }
     if (!module.computation_of_id.emplace(computation.id(), i).second) {
       return absl::InvalidArgumentError(absl::StrCat("computations[", i,
@@ -75,7 +76,7 @@ absl::flat_hash_set<int64_t> PrintedInPlace(const ProtoModule& module) {
 
 // XLA prints the name as it is, but blanks or commas in it would make the text unreadable.
 std::string ModuleName(absl::string_view name) {
-  std::string printable(name.substr(0, 4096));
+  std::string printable(name.substr(0, kMaxNameBytes));
   for (char& byte : printable) {
     if (!IsPrintableName(absl::string_view(&byte, 1))) byte = '_';
   }
