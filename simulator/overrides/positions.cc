@@ -8,10 +8,6 @@
 namespace mallocmuzero {
 namespace {
 
-const v1::Access& AccessProto(const Program& program, AccessIndex access) {
-  return program.MessageOf(access);
-}
-
 std::vector<uint32_t> TupleIndexOf(const v1::Position& position) {
   return {position.tuple_index().begin(), position.tuple_index().end()};
 }
@@ -24,7 +20,7 @@ AccessIndex OtherOutput(const Program& program, AccessIndex access,
   for (uint32_t k = 0; k < instruction.access_count; ++k) {
     const AccessIndex other = instruction.first_access + k;
     if (other == access) continue;
-    for (const v1::Position& position : AccessProto(program, other).positions()) {
+    for (const v1::Position& position : program.MessageOf(other).positions()) {
       if (position.operand() < 0 && TupleIndexOf(position) == tuple_index) return other;
     }
   }
@@ -64,7 +60,7 @@ const std::string& InstructionName(const Program& program, InstructionIndex inst
 
 std::vector<Definition> DefinitionsOf(const Program& program, AccessIndex access) {
   std::vector<Definition> definitions;
-  const v1::Access& proto = AccessProto(program, access);
+  const v1::Access& proto = program.MessageOf(access);
   for (const v1::Position& position : proto.positions()) {
     if (position.operand() >= 0) continue;
     definitions.push_back(
@@ -89,7 +85,7 @@ std::vector<Definition> InputDefinition(const Program& program, BufferIndex buff
 
 std::vector<Use> UsesOf(const Program& program, AccessIndex access, const Mapping& wanted) {
   std::vector<Use> uses;
-  const v1::Access& proto = AccessProto(program, access);
+  const v1::Access& proto = program.MessageOf(access);
   for (const v1::Position& position : proto.positions()) {
     if (position.operand() < 0) continue;
     Use use{.instruction = InstructionName(program, InstructionIndex(proto.instruction())),

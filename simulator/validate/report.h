@@ -58,8 +58,8 @@ class Report {
   const Mapping& mapping_;
   std::vector<Violation> violations_;
   std::set<std::pair<Rule, size_t>> reported_;
-  IndexVector<BufferIndex, int>
-      first_tensor_;  // for each buffer an index into the proto's tensors; -1: none
+  // For each buffer an index into the proto's tensors; -1: none.
+  IndexVector<BufferIndex, int> first_tensor_;
 };
 
 }  // namespace mallocmuzero::validate

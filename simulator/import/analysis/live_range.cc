@@ -1,7 +1,8 @@
 #include "simulator/import/analysis/live_range.h"
-#include "base/size32.h"
 
 #include <algorithm>
+
+#include "base/size32.h"
 
 namespace mallocmuzero {
 namespace {

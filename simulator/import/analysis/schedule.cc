@@ -22,8 +22,6 @@ using field_checks::kMaxExecutions;
 
 constexpr size_t kMaxSteps = 4'000'000;
 constexpr int64_t kMaxArrays = 16'000'000;
-// A call may be that of a loop's body, and a program allows no more loops inside each other.
-constexpr int kMaxCallDepth = kMaxLoopDepth;
 constexpr int64_t kMaxCycles = int64_t{1} << 53;  // exact as a double, like execution counts
 
 // The arrays of a shape. An empty tuple counts as one, because it takes a walk as long.
@@ -75,9 +73,10 @@ class Flattener {
                      "expected at most 16 million arrays in operands and results of the flat "
                      "schedule");
       }
-      if (depth > kMaxCallDepth) {
+      // A call may be that of a loop's body, and a program allows no more loops inside each other.
+      if (depth > kMaxLoopDepth) {
         return Error(instruction,
-                     absl::StrCat("expected calls nested at most ", kMaxCallDepth, " deep"));
+                     absl::StrCat("expected calls nested at most ", kMaxLoopDepth, " deep"));
       }
       MMZ_RETURN_IF_ERROR(CheckSizes(instruction));
       if (instruction.opcode == hlo::Opcode::kWhile) {
