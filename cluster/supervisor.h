@@ -121,8 +121,8 @@ class Supervisor {
   int stage_ = -1;  // the highest stage that has been started
   absl::Time stage_deadline_;
   absl::Time refresh_at_ = absl::InfinitePast();
-  std::optional<std::vector<SupervisedProcess>>
-      wanted_;  // the newest list, until all of it is done
+  // The newest list, until all of it is done.
+  std::optional<std::vector<SupervisedProcess>> wanted_;
   bool stop_asked_ = false;
   std::string hopeless_;  // which process cannot run and why; empty if all can
   std::atomic<uint32_t> processes_ = 0;

@@ -22,9 +22,10 @@ struct Usage {
   IndexVector<InstructionIndex, double> memory_change;
   // Likewise for the large buffers of each limit.
   std::array<IndexVector<InstructionIndex, double>, kLargeLimits> large_change;
-  IndexVector<InstructionIndex, double>
-      bandwidth;                              // bytes that copies move during each instruction
-  IndexVector<AccessIndex, double> accesses;  // 1 for each access in fast memory
+  // The bytes that copies move during each instruction.
+  IndexVector<InstructionIndex, double> bandwidth;
+  // 1 for each access in fast memory.
+  IndexVector<AccessIndex, double> accesses;
   // 1 for each access up to which the value stays in fast memory from the access before.
   IndexVector<AccessIndex, double> stays;
 };
@@ -96,11 +97,11 @@ class ChainPlanner {
   void UsePlan(const BufferChain& chain, State last, Usage& usage) const;
 
   const Program& program_;
-  IndexVector<InstructionIndex, double>
-      wait_;  // cycles for a byte moved while waiting, n + 1 entries
+  // The cycles for a byte that is moved while the program waits, n + 1 entries.
+  IndexVector<InstructionIndex, double> wait_;
   const Prices* prices_ = nullptr;
-  IndexVector<InstructionIndex, double>
-      held_before_;  // prefix sums of the prices of memory, n + 1 entries
+  // The prefix sums of the prices of memory, n + 1 entries.
+  IndexVector<InstructionIndex, double> held_before_;
 
   // The same for the prices of limit k and all later limits.
   std::array<IndexVector<InstructionIndex, double>, kLargeLimits> large_before_;

@@ -56,8 +56,8 @@ class Dual {
   const InstructionTerms instructions_;
   ChainPlanner planner_;
   IndexVector<InstructionIndex, double> wait_prices_;
-  IndexVector<InstructionIndex, uint8_t>
-      counts_memory_;  // 0 at loop markers, where carried buffers share bytes
+  // 0 at loop markers, where carried buffers share bytes.
+  IndexVector<InstructionIndex, uint8_t> counts_memory_;
   Usage usage_;
   IndexVector<AccessIndex, double> chosen_;
 };

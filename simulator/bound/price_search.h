@@ -73,8 +73,8 @@ class PriceSearch {
   std::vector<PriceMover<InstructionIndex>> large_;  // by limit
   PriceMover<InstructionIndex> bandwidth_;
   PriceMover<AccessIndex> access_;
-  IndexVector<InstructionIndex, double>
-      bytes_;  // that HBM moves during one execution of each instruction
+  // The bytes that HBM moves during one execution of each instruction.
+  IndexVector<InstructionIndex, double> bytes_;
 };
 
 }  // namespace mallocmuzero::bound
