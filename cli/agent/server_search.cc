@@ -70,7 +70,11 @@ absl::StatusOr<Solution> AskServer(const ServerSearch& search, const Program& pr
   const absl::StatusOr<v1::FoundMapping> found = FindMapping(*stub, **security, request, asking);
   if (!found.ok()) return ServerError(search.address, found.status());
   absl::StatusOr<Mapping> mapping = MappingFromProto(found->mapping(), program);
-  if (!mapping.ok()) return mapping.status();
+  if (!mapping.ok()) return ServerError(search.address, mapping.status());
+  if (found->solver() == solver_name::kDefault && program.baseline() == nullptr) {
+    return ServerError(search.address,
+                       absl::InternalError("answers with the default of a program without one"));
+  }
   Solution solution;
   solution.mapping = *std::move(mapping);
   solution.cycles = found->cycles();

@@ -1,13 +1,27 @@
 #include "cli/agent/server_search.h"
 
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
+
+#include <chrono>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "base/file_io.h"
+#include "env/solvers/solve.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "mallocmuzero/v1/serve.grpc.pb.h"
+#include "mallocmuzero/v1/serve.pb.h"
 #include "rpc/security.h"
+#include "simulator/core/mapping.h"
+#include "simulator/core/program.h"
+#include "simulator/core/testing/program_builder.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -43,6 +57,77 @@ TEST(LoadServerSecurity, NamesAFileThatIsMissing) {
 }
 
 TEST(LoadServerSecurity, NoFileStandsForNoSecurity) { EXPECT_TRUE(LoadServerSecurity("").ok()); }
+
+// Answers each request with one result.
+class ScriptedMapper final : public v1::Mapper::Service {
+ public:
+  explicit ScriptedMapper(v1::FoundMapping result) : result_(std::move(result)) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~ScriptedMapper() override { server_->Shutdown(std::chrono::system_clock::now()); }
+
+  std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
+
+  grpc::Status FindMapping(grpc::ServerContext* /*context*/,
+                           const v1::FindMappingRequest* /*request*/,
+                           grpc::ServerWriter<v1::FindMappingResponse>* writer) override {
+    v1::FindMappingResponse response;
+    *response.mutable_result() = result_;
+    writer->Write(response);
+    return grpc::Status::OK;
+  }
+
+ private:
+  const v1::FoundMapping result_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+// A program without a default.
+Program SmallProgram() {
+  testing::ProgramBuilder builder;
+  const BufferIndex weights = builder.AddBuffer(64, {.live_in = true});
+  builder.AddInstruction(10, {testing::Read(weights, 1)});
+  return builder.Build();
+}
+
+absl::StatusOr<Solution> Ask(const v1::FoundMapping& result, const Program& program) {
+  const ScriptedMapper server(result);
+  return AskServer({.address = server.address(), .budget = absl::Seconds(1)}, program, {});
+}
+
+TEST(AskServer, TakesTheMappingOfTheServer) {
+  const Program program = SmallProgram();
+  v1::FoundMapping result;
+  *result.mutable_mapping() = MappingToProto(AllHbmMapping(program), program);
+  result.set_solver("greedy");
+  result.set_cycles(10);
+  const absl::StatusOr<Solution> solution = Ask(result, program);
+  ASSERT_TRUE(solution.ok()) << solution.status();
+  EXPECT_EQ(solution->solver, "greedy");
+  EXPECT_EQ(solution->cycles, 10);
+}
+
+TEST(AskServer, NamesTheServerOfAMappingThatIsNotOfTheProgram) {
+  const absl::StatusOr<Solution> solution = Ask({}, SmallProgram());
+  EXPECT_EQ(solution.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(solution.status().message()), HasSubstr("--server 127.0.0.1:"));
+}
+
+TEST(AskServer, RefusesTheDefaultOfAProgramThatHasNone) {
+  const Program program = SmallProgram();
+  v1::FoundMapping result;
+  *result.mutable_mapping() = MappingToProto(AllHbmMapping(program), program);
+  result.set_solver("default");
+  const absl::StatusOr<Solution> solution = Ask(result, program);
+  EXPECT_EQ(solution.status().code(), absl::StatusCode::kInternal);
+  EXPECT_THAT(std::string(solution.status().message()),
+              AllOf(HasSubstr("--server 127.0.0.1:"),
+                    HasSubstr("answers with the default of a program without one")));
+}
 
 }  // namespace
 }  // namespace mallocmuzero::cli
