@@ -19,7 +19,6 @@
 #include "cli/number_flag.h"
 #include "cli/print_report.h"
 #include "cli/program_inputs.h"
-#include "cli/program_set_flags.h"
 #include "cli/table.h"
 #include "env/check/game_bench.h"
 #include "env/players.h"

@@ -14,7 +14,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "base/file_io.h"
-#include "cli/program_set_flags.h"
 #include "cli/table.h"
 #include "env/program_files.h"
 #include "mallocmuzero/v1/report.pb.h"
@@ -132,6 +131,15 @@ std::string TotalsOfChip(const std::vector<const CorpusProgram*>& programs) {
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<std::string>> FindSomePrograms(const std::string& folder) {
+  absl::StatusOr<std::vector<std::string>> paths = FindPrograms(folder);
+  if (paths.ok() && paths->empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, ": no .program file in it or its folders"));
+  }
+  return paths;
+}
 
 absl::StatusOr<std::vector<std::string>> FindSplit(const std::string& folder,
                                                    const std::string& split) {

@@ -20,6 +20,9 @@ struct CorpusProgram {
   v1::Calibration calibration;
 };
 
+// The paths of the programs in a folder and its folders. InvalidArgument if there are none.
+absl::StatusOr<std::vector<std::string>> FindSomePrograms(const std::string& folder);
+
 // The programs of FindPrograms(folder) that `folder`/split.csv gives this split. InvalidArgument if
 // there is none.
 absl::StatusOr<std::vector<std::string>> FindSplit(const std::string& folder,

@@ -12,7 +12,6 @@
 #include "absl/types/span.h"
 #include "cli/corpus.h"
 #include "cli/number_flag.h"
-#include "env/program_files.h"
 #include "env/program_set.h"
 #include "simulator/core/fast_memory_share.h"
 #include "simulator/core/program.h"
@@ -73,15 +72,6 @@ void AddProgramSetFlags(CLI::App& command, const std::string& verb, ProgramSetFl
       throw CLI::RequiredError("--program or --workloads");
     }
   });
-}
-
-absl::StatusOr<std::vector<std::string>> FindSomePrograms(const std::string& folder) {
-  absl::StatusOr<std::vector<std::string>> paths = FindPrograms(folder);
-  if (paths.ok() && paths->empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(folder, ": no .program file in it or its folders"));
-  }
-  return paths;
 }
 
 absl::StatusOr<ProgramSet> LoadProgramSet(const ProgramSetFlags& flags) {

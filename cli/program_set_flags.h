@@ -24,9 +24,6 @@ struct ProgramSetFlags {
 // on". `flags` must outlive the parsing.
 void AddProgramSetFlags(CLI::App& command, const std::string& verb, ProgramSetFlags& flags);
 
-// The paths of the programs in a folder and its folders. InvalidArgument if there are none.
-absl::StatusOr<std::vector<std::string>> FindSomePrograms(const std::string& folder);
-
 // The programs, each with every size of fast memory. Programs that leave nothing to decide or need
 // more fast memory are left out; a line on stderr names them. Errors name the flag or the file.
 absl::StatusOr<ProgramSet> LoadProgramSet(const ProgramSetFlags& flags);
