@@ -80,8 +80,8 @@ std::vector<Candidate> FindCandidates(const ProgramRules& rules,
       if (access.kind == AccessKind::kWrite) continue;
       Candidate candidate;
       candidate.access = accesses[k];
-      candidate.first = program.accesses()[accesses[k - 1]].instruction + size_t{1};
-      candidate.end = rules.SpanEnd(access.instruction, rules.buffer(b).defining_loop) + size_t{1};
+      candidate.first = program.accesses()[accesses[k - 1]].instruction + 1;
+      candidate.end = rules.SpanEnd(access.instruction, rules.buffer(b).defining_loop) + 1;
       candidate.bytes = static_cast<double>(rules.buffer(b).bytes);
       // The time can be 0, such as between two accesses of one instruction. It counts as a cycle.
       const double cycles = std::max(1.0, elapsed[candidate.end] - elapsed[candidate.first]);
