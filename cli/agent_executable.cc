@@ -19,11 +19,17 @@ constexpr char kName[] = "mallocmuzero-agent";
 
 }  // namespace
 
-absl::StatusOr<std::string> FindAgentExecutable() {
+absl::StatusOr<std::filesystem::path> OwnBinary() {
   std::error_code error;
-  const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
+  std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return absl::InternalError(absl::StrCat("/proc/self/exe: ", error.message()));
-  const std::filesystem::path folder = binary.parent_path();
+  return binary;
+}
+
+absl::StatusOr<std::string> FindAgentExecutable() {
+  const absl::StatusOr<std::filesystem::path> binary = OwnBinary();
+  if (!binary.ok()) return binary.status();
+  const std::filesystem::path folder = binary->parent_path();
   const std::filesystem::path installed = folder.parent_path() / "libexec" / "mallocmuzero";
   for (const std::filesystem::path& place : {folder, installed}) {
     std::string path = (place / kName).string();

@@ -3,7 +3,6 @@
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -11,6 +10,7 @@
 #include "actor/agent_solver.h"
 #include "actor/self_play.h"
 #include "base/exists.h"
+#include "cli/agent_executable.h"
 #include "model/checkpoint.h"
 #include "model/network.h"
 #include "train/train_config.h"
@@ -18,10 +18,9 @@
 namespace mallocmuzero::cli {
 
 std::string ShippedCheckpoint() {
-  std::error_code error;
-  const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return "";
-  const std::filesystem::path above = binary.parent_path().parent_path();
+  const absl::StatusOr<std::filesystem::path> binary = OwnBinary();
+  if (!binary.ok()) return "";
+  const std::filesystem::path above = binary->parent_path().parent_path();
   for (const std::filesystem::path& folder : {above, above.parent_path()}) {
     const std::filesystem::path path = folder / "share" / "mallocmuzero" / "generalist.checkpoint";
     if (Exists(path)) return path.string();

@@ -26,6 +26,7 @@
 #include "base/status_macros.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/run_role.h"
+#include "cli/agent_executable.h"
 #include "cli/command_table.h"
 #include "cluster/slurm_launch.h"
 #include "cluster/slurm_site.h"
@@ -189,11 +190,10 @@ absl::StatusOr<ExitCode> RunLaunchSlurm(const SlurmFlags& flags) {
   const absl::StatusOr<v1::SlurmSite> site =
       flags.site.empty() ? ParseSlurmSite("", flags.config.file) : ReadSlurmSite(flags.site);
   if (!site.ok()) return TellMistakes(flags.site, site.status());
-  std::error_code error;
-  const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return absl::InternalError(absl::StrCat("/proc/self/exe: ", error.message()));
+  const absl::StatusOr<std::filesystem::path> binary = OwnBinary();
+  if (!binary.ok()) return binary.status();
   const absl::StatusOr<SlurmLaunch> launch =
-      MakeSlurmLaunch(loaded->config, *site, *loaded->security, binary.string(), SlurmCommands());
+      MakeSlurmLaunch(loaded->config, *site, *loaded->security, binary->string(), SlurmCommands());
   if (!launch.ok()) return launch.status();
   if (flags.dry_run) {
     PrintDryRun(*launch);

@@ -21,6 +21,7 @@
 #include "base/stop_signal.h"
 #include "cli/agent/commands.h"
 #include "cli/agent/run_role.h"
+#include "cli/agent_executable.h"
 #include "cli/command_table.h"
 #include "cli/duration_flag.h"
 #include "cluster/cluster_status.h"
@@ -172,16 +173,16 @@ class ShardSections {
 
 absl::StatusOr<ExitCode> Supervise(const UpFlags& flags, const LoadedConfig& loaded,
                                    absl::Time deadline, absl::Duration status_interval) {
-  std::error_code error;
-  const std::filesystem::path binary = std::filesystem::read_symlink("/proc/self/exe", error);
-  if (error) return absl::InternalError(absl::StrCat("/proc/self/exe: ", error.message()));
-  const std::filesystem::path file = std::filesystem::absolute(flags.config.file, error);
+  const absl::StatusOr<std::filesystem::path> binary = OwnBinary();
+  if (!binary.ok()) return binary.status();
+  std::error_code ignored;
+  const std::filesystem::path file = std::filesystem::absolute(flags.config.file, ignored);
   SupervisorOptions options;
-  options.processes = Processes(loaded.config, binary.string(), file.string(), flags);
+  options.processes = Processes(loaded.config, binary->string(), file.string(), flags);
   options.log_folder = flags.logs.empty() ? (file.parent_path() / "logs").string() : flags.logs;
   options.hopeless_exit_code = Underlying(ExitCode::kBadInput);
   const auto sections =
-      std::make_shared<ShardSections>(options.processes, binary.string(), file.string(), flags);
+      std::make_shared<ShardSections>(options.processes, binary->string(), file.string(), flags);
   options.refresh = [sections] { return sections->Look(); };
   options.on_line = ShowLine;
   options.on_event = [](LogLevel level, const std::string& text) { Log(level, kName, text); };
