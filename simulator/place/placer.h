@@ -95,6 +95,9 @@ class Placer {
 
   // placer_calls.cc: loops and conditionals.
   absl::Status EmitWhile(Frame& frame, hlo::InstructionIndex index);
+  // Writes the body and the condition of a loop that carries an array or tuple of `shape`.
+  absl::Status EmitPasses(const ScheduledLoop& loop, const Handover& handover,
+                          const xla::ShapeProto& shape);
   absl::Status EmitConditional(Frame& frame, hlo::InstructionIndex index);
   Handover HandoverOfLoop(const Frame& frame, const ScheduledLoop& loop, int32_t loop_index) const;
   Handover HandoverOfBranch(const Frame& frame, hlo::InstructionIndex operand,

@@ -150,6 +150,33 @@ absl::StatusOr<xla::ShapeProto> Placer::EmitCallee(const Callee& callee) {
   return result;
 }
 
+absl::Status Placer::EmitPasses(const ScheduledLoop& loop, const Handover& handover,
+                                const xla::ShapeProto& shape) {
+  const hlo::Computation& body = schedule().ComputationOf(loop.body);
+  const absl::Span<const ValueId> parameters = flow().ValuesOf(loop.body, body.parameters[0]);
+  for (const ValueId value : parameters) SetCurrent(value);
+  const absl::StatusOr<xla::ShapeProto> body_result =
+      EmitCallee({.instance = loop.body,
+                  .shape = shape,
+                  .values = parameters,
+                  .handover = handover,
+                  .last_point = source_.PricedAtOrAfter(loop.end),
+                  .root_memory = [&](int32_t leaf) { return handover.memory[leaf]; },
+                  .returns_extra = true});
+  if (!body_result.ok()) return body_result.status();
+  if (!SameShape(*body_result, shape)) {
+    return absl::InternalError(
+        absl::StrCat("%", body.name, ": returns another shape than it takes"));
+  }
+  return EmitCallee({.instance = loop.condition,
+                     .shape = shape,
+                     .values = flow().ValuesOf(loop.body, body.root),
+                     .handover = handover,
+                     .last_point = source_.PricedAtOrAfter(loop.end),
+                     .root_memory = [](int32_t) { return Memory::kHbm; }})
+      .status();
+}
+
 absl::Status Placer::EmitWhile(Frame& frame, hlo::InstructionIndex index) {
   const hlo::Instruction& instruction = frame.computation().instructions[index];
   const auto& loops = schedule().loops;
@@ -165,38 +192,16 @@ absl::Status Placer::EmitWhile(Frame& frame, hlo::InstructionIndex index) {
       HandIn(frame, instruction.operands[0], handover, instruction.name);
   if (!operand.ok()) return operand.status();
   const xla::ShapeProto shape = frame.writer().ShapeOf(*operand);
-
-  const hlo::Computation& body = schedule().ComputationOf(loop.body);
-  const auto memory_of = [&](int32_t leaf) { return handover.memory[leaf]; };
-  const absl::Span<const ValueId> parameters = flow().ValuesOf(loop.body, body.parameters[0]);
-  for (const ValueId value : parameters) SetCurrent(value);
-  const absl::StatusOr<xla::ShapeProto> body_result =
-      EmitCallee({.instance = loop.body,
-                  .shape = shape,
-                  .values = parameters,
-                  .handover = handover,
-                  .last_point = source_.PricedAtOrAfter(loop.end),
-                  .root_memory = memory_of,
-                  .returns_extra = true});
-  if (!body_result.ok()) return body_result.status();
-  if (!SameShape(*body_result, shape)) {
-    return absl::InternalError(
-        absl::StrCat("%", instruction.name, ": its body returns another shape than it takes"));
-  }
-  const absl::Span<const ValueId> roots = flow().ValuesOf(loop.body, body.root);
-  MMZ_RETURN_IF_ERROR(EmitCallee({.instance = loop.condition,
-                                  .shape = shape,
-                                  .values = roots,
-                                  .handover = handover,
-                                  .last_point = source_.PricedAtOrAfter(loop.end),
-                                  .root_memory = [](int32_t) { return Memory::kHbm; }})
-                          .status());
+  MMZ_RETURN_IF_ERROR(EmitPasses(loop, handover, shape));
 
   xla::HloInstructionProto written = *frame.Original(index);
   *written.mutable_shape() = shape;
   written.set_operand_ids(0, *operand);
   const int64_t id = frame.writer().Append(std::move(written));
   const std::vector<hlo::ShapeIndex> leaves = hlo::LeafIndices(instruction.shape);
+  const hlo::Computation& body = schedule().ComputationOf(loop.body);
+  const absl::Span<const ValueId> parameters = flow().ValuesOf(loop.body, body.parameters[0]);
+  const absl::Span<const ValueId> roots = flow().ValuesOf(loop.body, body.root);
   const absl::Span<const ValueId> results = frame.ValuesOf(index);
   for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
     // the value is still where it was before the loop
