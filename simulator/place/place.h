@@ -28,7 +28,7 @@ absl::StatusOr<xla::HloModuleProto> LoadModule(const std::string& path);
 struct PlacedModule {
   xla::HloModuleProto module;
   uint32_t arrays_in_fast_memory = 0;  // made by instructions of the program
-  uint32_t copies_in = 0;
+  uint32_t copies_in = 0;              // without a cross-program prefetch
   uint32_t copies_out = 0;
 
   // Bytes of fast memory that the compiler needs for the module's values (packing.h), and the most

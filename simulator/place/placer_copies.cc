@@ -21,8 +21,10 @@ absl::Status Placer::RunPoints(Frame& frame, InstructionIndex point) {
 absl::Status Placer::RunEvent(Frame& frame, const CopyEvent& event) {
   switch (event.kind) {
     case CopyEvent::Kind::kStartIn:
+      ++result_.copies_in;
       return StartCopy(frame, event.interval, Memory::kHbm);
     case CopyEvent::Kind::kStartOut:
+      ++result_.copies_out;
       return StartCopy(frame, event.interval, Memory::kFast);
     case CopyEvent::Kind::kDoneIn:
       return FinishCopy(frame, event.interval, Memory::kHbm);
@@ -55,7 +57,6 @@ absl::Status Placer::StartCopy(Frame& frame, uint32_t interval, Memory from) {
   const int64_t start = frame.writer().AppendNew(
       "copy-start", TupleShape({target_shape, source_shape, CopyContextShape()}), {source});
   in_flight_[interval] = {frame.instance(), start, value};
-  ++(from == Memory::kHbm ? result_.copies_in : result_.copies_out);
   return absl::OkStatus();
 }
 
@@ -101,7 +102,6 @@ absl::Status Placer::StartPrefetch(Frame& frame) {
   const int32_t interval = points_.cross_program_prefetch();
   if (interval < 0) return absl::OkStatus();
   MMZ_RETURN_IF_ERROR(StartCopy(frame, interval, Memory::kHbm));
-  --result_.copies_in;
   const Flight& flight = in_flight_[interval];
   const HloValue& definition = flow().values()[flight.value];
   const hlo::Instruction& parameter =
