@@ -12,6 +12,7 @@ pytest.importorskip("jax", reason="calls functions on the CPU")
 
 from cpu_artefacts import artefact_of, inputs, make_cpu_a_chip, step
 
+from mallocmuzero_xla.applying import apply
 from mallocmuzero_xla.artefact import load_artefact
 from mallocmuzero_xla.errors import UsageError
 
@@ -42,6 +43,7 @@ def test_saved_artefact_is_read_as_it_was(tmp_path: pathlib.Path) -> None:
         (("expected_cycles", None), "damaged artefact .expected_cycles is not a number above 0"),
         (("default_cycles", 0), "damaged artefact .default_cycles is not a number above 0"),
         (("devices", "1"), "damaged artefact .devices is not a whole number above 0"),
+        (("default_cycles", 10**400), "damaged artefact .int too large"),
         (("found", []), "damaged artefact .found is not an object"),
         (("executable", {"file": 5, "sha256": "0"}), "executable has something other than texts"),
     ],
@@ -56,3 +58,20 @@ def test_file_of_something_else_is_refused(
     path.write_text(json.dumps(fields), encoding="utf-8")
     with pytest.raises(UsageError, match=message):
         load_artefact(path)
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "{", "\0"])
+def test_file_that_is_no_json_is_refused(tmp_path: pathlib.Path, content: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(UsageError, match="not an artefact: not JSON"):
+        load_artefact(path)
+
+
+def test_function_whose_artefact_is_no_json_runs_as_jax_compiles_it(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("[" * 100_000, encoding="utf-8")
+    apply(step, path)(*inputs())
+    assert "not an artefact: not JSON" in caplog.text

@@ -160,6 +160,7 @@ def test_an_artefact_of_an_older_package_has_limit_and_settings() -> None:
         {"compiler_options": {OPTION: "much"}},
         {"found": {"identities": ["fusion.1"]}},
         {"found": {"limit_kib": "much"}},
+        {"found": {"limit_kib": float("inf")}},
     ],
 )
 def test_a_damaged_artefact_is_a_usage_error(damage: dict[str, object]) -> None:

@@ -142,7 +142,7 @@ def test_options_of_another_libtpu_warn_and_are_not_used(
     assert "'libtpu': '2'" in warning
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"format": 1}', "null"])
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"format": 1}', "null", "[" * 100_000])
 def test_damaged_entry_warns_and_is_not_used(
     world: World, cache: pathlib.Path, capsys: pytest.CaptureFixture[str], damage: str
 ) -> None:

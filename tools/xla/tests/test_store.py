@@ -87,6 +87,12 @@ def test_text_that_another_process_has_removed_is_no_error(
     assert recorded(tmp_path) == (set(), set())
 
 
+def test_record_with_too_many_brackets_is_not_json(tmp_path: pathlib.Path) -> None:
+    (tmp_path / RECORD).write_text("[" * 100_000, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"capture\.json: not JSON .* remove it to capture anew"):
+        store(tmp_path)
+
+
 @pytest.mark.parametrize("content", ["[]", "null", '{"variants": []}', "{}"])
 def test_record_of_something_else_is_a_usage_error(tmp_path: pathlib.Path, content: str) -> None:
     (tmp_path / RECORD).write_text(content, encoding="utf-8")

@@ -12,7 +12,7 @@ import zipfile
 from typing import Any
 
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.store import write_atomically
+from mallocmuzero_xla.store import read_json, write_atomically
 
 FORMAT = 1
 SUFFIX = ".json"
@@ -95,7 +95,7 @@ def load_artefact(path: str | os.PathLike[str]) -> Artefact:
             f"{name}: a placed executable; expected its artefact, a file {SUFFIX} beside it"
         )
     try:
-        fields = json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+        fields = read_json(pathlib.Path(path))
     except OSError as error:
         raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
     except ValueError as error:
@@ -109,7 +109,7 @@ def load_artefact(path: str | os.PathLike[str]) -> Artefact:
         executable = fields.pop("executable")
         artefact = Artefact(**fields, executable=Executable(**executable) if executable else None)
         _check_types(artefact)
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise UsageError(f"{name}: damaged artefact ({error})") from error
     return artefact
 

@@ -108,7 +108,7 @@ def earlier_of(start: str | os.PathLike[str] | Artefact, chip: Chip) -> Earlier:
         named = {str(name): str(identity) for name, identity in identities.items()}
         limit = None if limit is None else int(limit)
         return Earlier.of(artefact.compiler_options, named, limit)
-    except (TypeError, ValueError, AttributeError) as error:
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise UsageError(f"{name}: damaged artefact ({error})") from error
 
 

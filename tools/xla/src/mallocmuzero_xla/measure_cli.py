@@ -24,6 +24,7 @@ from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 from mallocmuzero_xla.lowering import compile_only_sharding
 from mallocmuzero_xla.measuring import measure
 from mallocmuzero_xla.options_file import check_output, other_file_error
+from mallocmuzero_xla.store import read_json
 
 
 def add_measure(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -95,7 +96,7 @@ def _check_output(path: pathlib.Path) -> None:
     if not path.is_file() or not path.stat().st_size:
         return
     try:
-        known = "default_seconds" in json.loads(path.read_text(encoding="utf-8"))
+        known = "default_seconds" in read_json(path)
     except (OSError, ValueError, TypeError):
         known = False
     if not known:

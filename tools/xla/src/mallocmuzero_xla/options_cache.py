@@ -20,10 +20,13 @@ from mallocmuzero_xla.environment import compiler_versions, recorded_settings
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.options_file import require_folder
-from mallocmuzero_xla.store import say_not_used, stem_of, write_atomically
+from mallocmuzero_xla.store import read_json, say_not_used, stem_of, write_atomically
 from mallocmuzero_xla.verified import Verified
 
 _FORMAT = 1
+
+# What reading a damaged entry may raise.
+_DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError)
 
 
 def cache_folder() -> pathlib.Path:
@@ -115,7 +118,7 @@ class OptionsCache:
                 )
             return None
         try:
-            entry = json.loads(self._path.read_text(encoding="utf-8"))
+            entry = read_json(self._path)
             stale = [name for name, value in self._key.items() if entry[name] != value]
             if stale:
                 if warn_of_stale:
@@ -126,7 +129,7 @@ class OptionsCache:
                 return None
             verified = Verified.from_json(entry["verified"])
             return CachedOptions(verified, float(entry["budget_seconds"]))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except _DAMAGE as error:
             say_not_used(f"{self._path}: damaged ({error!r})")
             return None
 
@@ -140,11 +143,11 @@ class OptionsCache:
         dated = {path: _changed(path) for path in paths}
         for path in sorted(paths, key=lambda each: dated[each], reverse=True):
             try:
-                entry = json.loads(path.read_text(encoding="utf-8"))
+                entry = read_json(path)
                 verified = Verified.from_json(entry["verified"])
                 if entry["format"] == _FORMAT and verified.improves:
                     return verified
-            except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            except _DAMAGE:
                 continue  # `load` warns of a damaged entry, if it is the one that is asked for
         return None
 

@@ -15,7 +15,7 @@ from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
 from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.place_search import Found, SearchLimits
-from mallocmuzero_xla.store import say_not_used, stem_of, write_atomically
+from mallocmuzero_xla.store import read_json, say_not_used, stem_of, write_atomically
 
 _FORMAT = 2
 
@@ -81,7 +81,7 @@ class PlacedCache:
         if not self._path.is_file():
             return None
         try:
-            entry = dict(json.loads(self._path.read_text(encoding="utf-8")))
+            entry = dict(read_json(self._path))
             stale = [name for name, value in self._key.items() if entry[name] != value]
             if stale:
                 name = stale[0]
@@ -91,7 +91,7 @@ class PlacedCache:
                 return None
             _found(entry)
             float(entry["seconds"]), entry["rounds"], bool(entry["scoped_limit"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
             say_not_used(f"{self._path}: damaged ({error!r})")
             return None
         return entry

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import pathlib
 from collections.abc import Mapping
 
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.importer import import_program
-from mallocmuzero_xla.store import RECORD, SUFFIX, read_text
+from mallocmuzero_xla.store import RECORD, SUFFIX, read_json, read_text
 from mallocmuzero_xla.variants import ALL_HBM, DEFAULT
 
 
@@ -65,7 +64,7 @@ def open_capture(folder: pathlib.Path) -> SavedCapture:
     """
     path = folder / RECORD
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = read_json(path)
         variants = tuple(record["variants"])
         missing = [
             name
@@ -87,7 +86,7 @@ def open_capture(folder: pathlib.Path) -> SavedCapture:
         )
     except OSError as error:
         raise UsageError(f"{folder}: no folder of captured texts ({RECORD} is missing)") from error
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise UsageError(f"{path}: not a record of captured texts ({error!r})") from error
 
 

@@ -82,7 +82,7 @@ class CaptureStore:
         Texts of another version of the program are replaced; those of another program are not.
         """
         path = self.folder / RECORD
-        record = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else self._head
+        record = read_json(path) if path.is_file() else self._head
         owner = (record.get("program"), record.get("chip"), record.get("topology"))
         if owner != (self.name, self._chip.name, self._chip.topology_name):
             raise UsageError(
@@ -136,7 +136,7 @@ class CaptureStore:
         if not path.is_file():
             return self._empty_record()
         try:
-            record = json.loads(path.read_text(encoding="utf-8"))
+            record = read_json(path)
         except ValueError as error:
             raise UsageError(f"{path}: not JSON ({error}): remove it to capture anew") from error
         parts = ("variants", "failures")
@@ -173,7 +173,7 @@ class CaptureStore:
         """Adds variants that another process has captured since the file was last read."""
         own = self._record
         try:
-            there = json.loads((self.folder / RECORD).read_text(encoding="utf-8"))
+            there = read_json(self.folder / RECORD)
         except (OSError, ValueError):
             return
         names = (*self._head, "lowered_sha256")
@@ -209,6 +209,14 @@ def folder_of(captures: pathlib.Path, program: LoweredProgram) -> pathlib.Path:
 
 def _compiler() -> dict[str, Any]:
     return {"versions": compiler_versions(), "environment": recorded_settings()}
+
+
+def read_json(path: pathlib.Path) -> Any:
+    """Returns the content of a JSON file; raises OSError, or ValueError if it is not JSON."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError("too many brackets inside each other") from error
 
 
 def read_text(path: pathlib.Path) -> str:
