@@ -154,6 +154,11 @@ def test_an_artefact_of_an_older_package_has_limit_and_settings() -> None:
     assert options_after(earlier) == {}
 
 
+def test_overrides_whose_quotes_do_not_end_take_no_time() -> None:
+    text = 'overrides { a: "' + '\\"' * 200_000
+    assert Earlier.of({TENSOR_OVERRIDES: text}, {}).items == ()
+
+
 @pytest.mark.parametrize(
     "damage",
     [

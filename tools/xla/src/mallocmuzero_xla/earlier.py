@@ -32,7 +32,9 @@ _LEAST_SHARE = 0.5
 
 # A name in the text proto of a regex, as the binary writes it: two backslashes before a dot.
 _NAME = re.compile(r'(instruction_name_regex: ")\^((?:[^"\\$]|\\\\.)*)\$"')
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]|[^"{}]+')
+# A text that does not end is a token, too: to look for its end at every later quote would take
+# quadratic time.
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}]|[^"{}]+')
 
 
 @dataclasses.dataclass(frozen=True)
