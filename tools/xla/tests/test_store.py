@@ -12,7 +12,7 @@ from conftest import VERSIONS
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.store import RECORD, CaptureStore, stem_of
+from mallocmuzero_xla.store import RECORD, CaptureStore, read_text, stem_of, write_atomically
 from mallocmuzero_xla.variants import Variant
 
 PROGRAM = LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "1" * 64)
@@ -68,6 +68,18 @@ def test_damaged_text_is_not_taken_from_the_record(tmp_path: pathlib.Path) -> No
     assert recorded(tmp_path) == ({"default"}, set())
 
 
+def test_text_that_claims_to_be_huge_is_damaged(tmp_path: pathlib.Path) -> None:
+    first = store(tmp_path)
+    first.begin(PROGRAM)
+    first.add_text(DEFAULT, "HloModule default", 1.0)
+    # The head of a zstd frame of one segment, with its size in eight bytes: 2^60.
+    huge = bytes.fromhex("28b52ffd e0") + (1 << 60).to_bytes(8, "little")
+    first.path(DEFAULT).write_bytes(huge)
+    with pytest.raises(UsageError, match=r"default\.hlo\.zst: not a captured text .more than"):
+        read_text(first.path(DEFAULT))
+    assert not store(tmp_path).has(DEFAULT)
+
+
 def test_text_that_another_process_has_removed_is_no_error(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,3 +120,26 @@ def test_names_of_files_begin_with_that_of_the_function(function: str, stem: str
     longest = stem_of(dataclasses.replace(PROGRAM, function="f" * 300))
     # While a file is written, its name has 40 bytes more at most.
     assert len(f"{longest}-{'0' * 64}-own-limit-own-assignment-placed.json") + 40 < 256
+
+
+def test_writing_follows_no_link_that_others_have_made(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mallocmuzero_xla.store.secrets.token_hex", lambda size: "0" * size)
+    other = tmp_path / "other"
+    other.write_bytes(b"kept")
+    (tmp_path / ".a.json.00000000").symlink_to(other)
+    with pytest.raises(FileExistsError, match=r"a\.json"):
+        write_atomically(tmp_path / "a.json", b"new")
+    assert other.read_bytes() == b"kept"
+
+
+def test_what_is_written_is_on_the_disk_before_it_has_its_name(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+    path = tmp_path / "a.json"
+    monkeypatch.setattr("os.fsync", lambda descriptor: seen.append(path.exists()))
+    write_atomically(path, b"new")
+    assert seen == [False]
+    assert [each.name for each in tmp_path.iterdir()] == ["a.json"]

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import secrets
 import stat
 import sys
 import threading
@@ -26,6 +27,9 @@ RECORD = "capture.json"
 SUFFIX = ".hlo.zst"
 
 _ZSTD_LEVEL = 19
+
+# As of the binary. A damaged file may say that it has any number of bytes.
+_MOST_TEXT_BYTES = 4 << 30
 
 # A name has 255 bytes at most, and hashes and suffixes take up to 150 of them.
 _LONGEST_STEM = 100
@@ -222,7 +226,10 @@ def read_json(path: pathlib.Path) -> Any:
 def read_text(path: pathlib.Path) -> str:
     """Reads a file of `write_text`; raises UsageError if it is missing or damaged."""
     try:
-        return zstandard.ZstdDecompressor().decompress(path.read_bytes()).decode("utf-8")
+        content = path.read_bytes()
+        if zstandard.frame_content_size(content) > _MOST_TEXT_BYTES:
+            raise zstandard.ZstdError(f"more than {_MOST_TEXT_BYTES} bytes")
+        return zstandard.ZstdDecompressor().decompress(content).decode("utf-8")
     except (OSError, zstandard.ZstdError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not a captured text ({error})") from error
 
@@ -248,7 +255,7 @@ def behind_links(path: pathlib.Path) -> pathlib.Path:
 
 
 def write_atomically(path: pathlib.Path, content: bytes) -> None:
-    """Writes `content` to `path` so that a reader sees all of it or nothing.
+    """Writes `content` to `path` so that a reader sees all of it or nothing, even after a power cut.
 
     A link stays, and what it leads to is written. A pipe or device gets the bytes.
     """
@@ -257,9 +264,13 @@ def write_atomically(path: pathlib.Path, content: bytes) -> None:
         path.write_bytes(content)
         return
     target = behind_links(path)
-    partial = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}")
+    # Nobody can foresee the name, and "x" follows no link: others may write in the folder, too.
+    partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        partial.write_bytes(content)
+        with partial.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
         partial.replace(target)
     except BaseException as error:
         partial.unlink(missing_ok=True)
