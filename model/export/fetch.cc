@@ -1,8 +1,11 @@
 #include "model/export/fetch.h"
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
+#include <system_error>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -38,17 +41,36 @@ absl::Status CheckFile(const std::string& folder, const std::string& name, uint6
     return absl::InvalidArgumentError(
         absl::StrCat(kManifestFile, ": file \"", name, "\" is not in the folder of the export"));
   }
-  const absl::StatusOr<std::string> content = ReadFile(absl::StrCat(folder, "/", name));
-  if (!content.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ": missing or not readable"));
-  }
-  if (content->size() != bytes) {
+  const std::string path = absl::StrCat(folder, "/", name);
+  std::error_code error;
+  const uint64_t size = std::filesystem::file_size(path, error);
+  if (!error && size != bytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(name, ": has ", content->size(), " bytes, the manifest says ", bytes));
+        absl::StrCat(name, ": has ", size, " bytes, the manifest says ", bytes));
+  }
+  const absl::StatusOr<std::string> content = ReadFile(path);
+  if (error || !content.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": missing or not readable"));
   }
   if (absl::BytesToHexString(Sha256(*content)) == sha256) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(name, ": damaged: its SHA-256 is not that of the manifest"));
+}
+
+// Moves the manifest and the files that it lists.
+absl::Status MoveListedFiles(const v1::ExportManifest& manifest, const std::string& from,
+                             const StagedFolder& to) {
+  std::set<std::filesystem::path> names = {std::string(kManifestFile)};
+  for (const v1::ExportManifest::Network& network : manifest.networks()) {
+    names.insert(std::filesystem::path(network.file()).lexically_normal());
+  }
+  for (const v1::ExportManifest::File& file : manifest.files()) {
+    names.insert(std::filesystem::path(file.file()).lexically_normal());
+  }
+  for (const std::filesystem::path& name : names) {
+    MMZ_RETURN_IF_ERROR(to.Move(absl::StrCat(from, "/", name.string()), name.string()));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -69,12 +91,15 @@ absl::StatusOr<v1::ExportManifest> CheckExport(const std::string& folder) {
 }
 
 absl::StatusOr<v1::ExportReport> FetchExport(const std::string& url, const std::string& output) {
-  const absl::StatusOr<std::unique_ptr<StagedFolder>> folder = StagedFolder::Create(output);
-  if (!folder.ok()) return folder.status();
-  MMZ_RETURN_IF_ERROR(DownloadFolder(url, (*folder)->path()));
-  const absl::StatusOr<v1::ExportManifest> manifest = CheckExport((*folder)->path());
+  const absl::StatusOr<std::unique_ptr<StagedFolder>> all = StagedFolder::Create(output);
+  if (!all.ok()) return all.status();
+  MMZ_RETURN_IF_ERROR(DownloadFolder(url, (*all)->path()));
+  const absl::StatusOr<v1::ExportManifest> manifest = CheckExport((*all)->path());
   if (!manifest.ok()) return StatusAt(url, manifest.status());
-  MMZ_RETURN_IF_ERROR((*folder)->Publish());
+  const absl::StatusOr<std::unique_ptr<StagedFolder>> listed = StagedFolder::Create(output);
+  if (!listed.ok()) return listed.status();
+  MMZ_RETURN_IF_ERROR(MoveListedFiles(*manifest, (*all)->path(), **listed));
+  MMZ_RETURN_IF_ERROR((*listed)->Publish());
   v1::ExportReport report = ReportOf(*manifest);
   report.set_output(output);
   return report;

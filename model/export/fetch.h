@@ -13,6 +13,7 @@ namespace mallocmuzero {
 
 // Downloads the export at `url` (s3://...) to the new folder `output`. Every file must have the
 // size and the SHA-256 of the manifest; otherwise, and on every other error, there is no folder.
+// Objects that the manifest does not list are left out.
 absl::StatusOr<v1::ExportReport> FetchExport(const std::string& url, const std::string& output);
 
 // InvalidArgument, one line that names the file, unless `folder` has all files of its manifest as

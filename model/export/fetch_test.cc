@@ -4,8 +4,12 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
+#include "base/message_json.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "model/checkpoint.h"
@@ -19,7 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 class CheckExportTest : public ::testing::Test {
  protected:
@@ -76,6 +82,38 @@ TEST_F(CheckExportTest, RefusesFilesOutsideOfTheFolder) {
       << R"({"header": {"message": "mallocmuzero.v1.ExportManifest", "version": 1},)"
       << R"( "files": [{"file": "../checkpoint"}]})";
   EXPECT_THAT(Error(), HasSubstr("\"../checkpoint\" is not in the folder"));
+}
+
+TEST_F(CheckExportTest, FetchLeavesOutWhatTheManifestDoesNotList) {
+  PlaceRclone(absl::StrCat("cp -r ", folder_, "/. \"$3\"\n",
+                           "echo evil > \"$3/run.sh\"\n"
+                           "mkdir \"$3/samples\"\n"
+                           "echo evil > \"$3/samples/more.npy\"\n"));
+  const auto report = FetchExport("s3://bucket/name", root_ / "fetched");
+  ASSERT_TRUE(report.ok()) << report.status();
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(root_ / "fetched")) {
+    names.push_back(entry.path().filename().string());
+  }
+  EXPECT_THAT(names, UnorderedElementsAre("dynamics.onnx", "manifest.json", "prediction.onnx",
+                                          "representation.onnx"));
+  EXPECT_TRUE(CheckExport(root_ / "fetched").ok());
+  for (const auto& entry : fs::directory_iterator(root_)) {
+    EXPECT_THAT(entry.path().string(), Not(HasSubstr(".mmz-")));
+  }
+}
+
+TEST_F(CheckExportTest, FetchTakesAFileThatIsListedTwiceOnce) {
+  const absl::StatusOr<std::string> json = ReadFile(folder_ + "/manifest.json");
+  ASSERT_TRUE(json.ok()) << json.status();
+  v1::ExportManifest manifest;
+  ASSERT_TRUE(MessageFromJson(*json, manifest).ok());
+  *manifest.add_networks() = manifest.networks(0);
+  manifest.mutable_networks(0)->set_file("./" + manifest.networks(0).file());
+  ASSERT_TRUE(WriteFileAtomically(folder_ + "/manifest.json", *MessageToJson(manifest)).ok());
+  PlaceRclone(absl::StrCat("cp -r ", folder_, "/. \"$3\"\n"));
+  const auto report = FetchExport("s3://bucket/name", root_ / "fetched");
+  EXPECT_TRUE(report.ok()) << report.status();
 }
 
 TEST_F(CheckExportTest, FetchSaysWhatRcloneSaidLast) {

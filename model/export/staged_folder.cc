@@ -65,12 +65,26 @@ StagedFolder::~StagedFolder() {
   if (!path_.empty()) fs::remove_all(path_, error);
 }
 
-absl::Status StagedFolder::Write(absl::string_view name, absl::string_view bytes) const {
+absl::StatusOr<std::string> StagedFolder::MakePlace(absl::string_view name) const {
   const fs::path file = fs::path(path_) / std::string(name);
   std::error_code error;
   fs::create_directories(file.parent_path(), error);
   if (error) return FolderError(target_, absl::StrCat("cannot write: ", error.message()));
-  return WriteFileAtomically(file.string(), bytes);
+  return file.string();
+}
+
+absl::Status StagedFolder::Write(absl::string_view name, absl::string_view bytes) const {
+  const absl::StatusOr<std::string> place = MakePlace(name);
+  return place.ok() ? WriteFileAtomically(*place, bytes) : place.status();
+}
+
+absl::Status StagedFolder::Move(const std::string& file, absl::string_view name) const {
+  const absl::StatusOr<std::string> place = MakePlace(name);
+  if (!place.ok()) return place.status();
+  std::error_code error;
+  fs::rename(file, *place, error);
+  if (error) return FolderError(target_, absl::StrCat("cannot write: ", error.message()));
+  return absl::OkStatus();
 }
 
 absl::Status StagedFolder::Publish() {

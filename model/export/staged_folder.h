@@ -32,11 +32,17 @@ class StagedFolder {
   // Writes a file. `name` may be in a folder, which is made.
   absl::Status Write(absl::string_view name, absl::string_view bytes) const;
 
+  // Moves `file`, which is on the same disk, into the folder. `name` is as in Write.
+  absl::Status Move(const std::string& file, absl::string_view name) const;
+
   // Gives the folder its name.
   absl::Status Publish();
 
  private:
   StagedFolder(std::string target, std::string path);
+
+  // The path of a file of that name, whose folder is made.
+  absl::StatusOr<std::string> MakePlace(absl::string_view name) const;
 
   std::string target_;
   std::string path_;
