@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace mallocmuzero {
 namespace {
 
@@ -46,6 +48,17 @@ std::string ToUtf8(std::string text) {
     i += size == 0 ? 1 : size;
   }
   return text;
+}
+
+std::string Abridge(absl::string_view text, size_t limit) {
+  constexpr absl::string_view kDots = "..";
+  if (text.size() <= limit) return std::string(text);
+  const size_t tail_bytes = (limit - kDots.size()) / 2;
+  size_t head = limit - kDots.size() - tail_bytes;
+  size_t tail = text.size() - tail_bytes;
+  while (head > 0 && ContinuesUtf8Character(text[head])) --head;
+  while (tail < text.size() && ContinuesUtf8Character(text[tail])) ++tail;
+  return absl::StrCat(text.substr(0, head), kDots, text.substr(tail));
 }
 
 }  // namespace mallocmuzero

@@ -1,4 +1,4 @@
-// Makes text from outside valid UTF-8, as the strings of a message must be.
+// Makes text from outside valid UTF-8, as the strings of a message must be, and shortens it.
 
 #ifndef MALLOCMUZERO_BASE_UTF8_H_
 #define MALLOCMUZERO_BASE_UTF8_H_
@@ -23,6 +23,10 @@ bool IsUtf8(absl::string_view text);
 // `text` with a '?' in place of each byte that is not part of well-formed UTF-8, so that positions
 // do not change.
 std::string ToUtf8(std::string text);
+
+// `text` if it has at most `limit` bytes (5 or more); else its beginning and its end with ".."
+// between, because HLO names differ at their ends. A character that would be cut is left out.
+std::string Abridge(absl::string_view text, size_t limit);
 
 }  // namespace mallocmuzero
 

@@ -1,6 +1,7 @@
 #include "cli/command.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <sstream>
@@ -21,16 +22,21 @@
 #include "base/file_io.h"
 #include "base/log.h"
 #include "base/size32.h"
+#include "base/utf8.h"
 #include "build_info.h"
 
 namespace mallocmuzero::cli {
 namespace {
 
+// A message may have a name from a file, which may have megabytes.
+constexpr size_t kMostErrorBytes = 4096;
+
 // Prints one line even if `message` contains line breaks, so that a caller can read stderr line by
 // line.
 void PrintError(std::string_view message) {
   const std::string line =
-      absl::StrReplaceAll(absl::string_view(message.data(), message.size()), {{"\n", " "}});
+      Abridge(absl::StrReplaceAll(absl::string_view(message.data(), message.size()), {{"\n", " "}}),
+              kMostErrorBytes);
   if (GetLogFormat() == LogFormat::kJson) return Log(LogLevel::kError, "mallocmuzero", line);
   std::fputs(absl::StrCat("mallocmuzero: ", line, "\n").c_str(), stderr);
 }

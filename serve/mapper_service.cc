@@ -1,6 +1,7 @@
 #include "serve/mapper_service.h"
 
 #include <chrono>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/steady_clock.h"
+#include "base/utf8.h"
 #include "env/program_rules.h"
 #include "metrics/process_usage.h"
 #include "rpc/status.h"
@@ -51,6 +53,14 @@ class Outbox {
   std::optional<v1::FindMappingResponse> better_;
   std::optional<v1::FindMappingResponse> result_;
 };
+
+// The message of a status is in the metadata at the end of a call, of which a client takes 8 KiB.
+// There a byte takes up to three. A message may have a name from the request, of megabytes.
+constexpr size_t kMostMessageBytes = 2000;
+
+grpc::Status StatusOfEnd(const absl::Status& status) {
+  return ToGrpc(absl::Status(status.code(), Abridge(status.message(), kMostMessageBytes)));
+}
 
 absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
 
@@ -114,7 +124,7 @@ class MapperService::Call final : public grpc::ServerWriteReactor<v1::FindMappin
     {
       const absl::MutexLock lock(&mutex_);
       ended_ = true;
-      status_ = ToGrpc(status);
+      status_ = StatusOfEnd(status);
       next = ChooseNext();
     }
     Do(next);

@@ -18,6 +18,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -150,6 +151,22 @@ TEST_F(ServeRoleTest, AnswersARequestWithImprovingMappings) {
   EXPECT_TRUE(std::is_sorted(cycles.rbegin(), cycles.rend()));
   EXPECT_LE(found->cycles(), cycles.back());
   EXPECT_THAT(Metrics(), HasSubstr("mallocmuzero_serve_requests_total{outcome=\"ok\"} 1"));
+}
+
+TEST_F(ServeRoleTest, AnErrorAboutALongNameReachesTheClient) {
+  Start();
+  v1::FindMappingRequest request;
+  request.set_budget_seconds(1);
+  request.mutable_hlo()->set_hardware("tpu_v4i");
+  request.mutable_hlo()->set_all_hbm(
+      absl::StrCat("HloModule m, is_scheduled=true\n\nENTRY %main {\n  ROOT %",
+                   std::string(100'000, 'x'), " = f32[1099511627776,1024] parameter(0)\n}\n"));
+  const absl::Status status = Ask(request).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("hlo.all_hbm:4:1: %xxx"),
+                    HasSubstr("xxx: expected arrays of at most 2^50 bytes")));
+  EXPECT_LT(status.message().size(), 3000);
 }
 
 TEST_F(ServeRoleTest, ConcurrentSearchesShareBatches) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/rounding.h"
+#include "base/utf8.h"
 #include "view/format.h"
 #include "view/lanes.h"
 #include "view/rect_layer.h"

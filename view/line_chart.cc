@@ -11,7 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "base/rounding.h"
-#include "view/names.h"
+#include "base/utf8.h"
 #include "view/svg.h"
 #include "view/ticks.h"
 

@@ -33,17 +33,6 @@ std::string Shorten(absl::string_view text, size_t limit) {
   return absl::StrCat(text.substr(0, kept), kDots);
 }
 
-std::string Abridge(absl::string_view text, size_t limit) {
-  constexpr absl::string_view kDots = "..";
-  if (text.size() <= limit) return std::string(text);
-  const size_t tail_bytes = (limit - kDots.size()) / 2;
-  size_t head = limit - kDots.size() - tail_bytes;
-  size_t tail = text.size() - tail_bytes;
-  while (head > 0 && ContinuesUtf8Character(text[head])) --head;
-  while (tail < text.size() && ContinuesUtf8Character(text[tail])) ++tail;
-  return absl::StrCat(text.substr(0, head), kDots, text.substr(tail));
-}
-
 Names::Names(const Program& program)
     : program_(program), first_tensors_(program.buffer_count(), -1) {
   for (int t = program.proto().tensors_size() - 1; t >= 0; --t) {

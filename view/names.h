@@ -28,10 +28,6 @@ absl::string_view BufferKindName(BufferKind kind);
 // would be cut, and "...".
 std::string Shorten(absl::string_view text, size_t limit);
 
-// `text` if it has at most `limit` bytes (5 or more); else its beginning and its end with ".."
-// between, because HLO names differ at their ends. A character that would be cut is left out.
-std::string Abridge(absl::string_view text, size_t limit);
-
 // Looks names up. The program must outlive it. Names have at most kMaxName bytes, whatever the
 // program contains.
 class Names {

@@ -149,6 +149,14 @@ std::vector<BadInput> BadHlo() {
                                     "}\n"));
        },
        "bad\\.hlo:4:[0-9]+: "},
+      {"NameOfManyBytes",
+       [](const auto& f) {
+         return SimulateHlo(
+             f.Write("long.hlo", "HloModule m, is_scheduled=true\n\nENTRY %main {\n  ROOT %" +
+                                     std::string(100'000, 'x') +
+                                     " = f32[1099511627776,1024] parameter(0)\n}\n"));
+       },
+       "long\\.hlo:4:1: %x+\\.\\.x+: expected arrays of at most 2\\^50 bytes"},
       {"SyntaxErrorInASample",
        [](const auto& f) {
          Arguments arguments = ImportArguments("gpt_small", f.Path("out.program"));
