@@ -47,6 +47,9 @@ bool ParseMinorToMajor(Lexer& lexer, Shape& shape) {
 bool ParseTile(Lexer& lexer, Tile& tile) {
   if (!lexer.Expect('(')) return false;
   do {
+    if (tile.size() == kMaxRank) {
+      return lexer.Fail(absl::StrCat("at most ", kMaxRank, " dimensions of a tile"));
+    }
     if (lexer.Consume('*')) {
       tile.push_back(kCombineDimension);
       continue;

@@ -11,8 +11,8 @@ namespace mallocmuzero::hlo {
 
 // Most tuples inside each other; real programs stay below 5.
 inline constexpr int kMaxTupleDepth = 64;
-// Most dimensions. The bound allows a bit mask to check minor_to_major; XLA's own bound is far
-// lower.
+// Most dimensions, most tiles, and most dimensions of a tile. The bound allows a bit mask to check
+// minor_to_major; XLA's own bound is far lower.
 inline constexpr int kMaxRank = 64;
 
 // Reads `bf16[8,128]{1,0:T(8,128)(2,1)S(1)}`, a tuple `(shape, ...)` or a buffer `b(shape)`, which

@@ -200,6 +200,11 @@ TEST(Shape, RefusesSizesAndDepthsWithoutBound) {
   std::string many = "f32[1";
   for (int i = 0; i < 64; ++i) many += ",1";
   EXPECT_THAT(ParseError(many + "]"), HasSubstr("at most 64 dimensions"));
+  // The size of an array takes a look at each dimension of its tile, and is asked for often.
+  std::string tile = "f32[1]{0:T(1";
+  for (int i = 1; i < 64; ++i) tile += ",1";
+  Parse(tile + ")}");
+  EXPECT_THAT(ParseError(tile + ",1)}"), HasSubstr("at most 64 dimensions of a tile"));
 }
 
 }  // namespace
