@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
@@ -22,6 +23,9 @@ using field_checks::kMaxExecutions;
 
 constexpr size_t kMaxSteps = 4'000'000;
 constexpr int64_t kMaxArrays = 16'000'000;
+constexpr int64_t kMaxFused = 16'000'000;
+// The most that an analysis looks at in one fusion, for the fusion itself and for each operand.
+constexpr int64_t kMaxLooks = 1 << 20;
 constexpr int64_t kMaxCycles = int64_t{1} << 53;  // exact as a double, like execution counts
 
 // The arrays of a shape. An empty tuple counts as one, because it takes a walk as long.
@@ -34,7 +38,8 @@ int64_t ArrayCount(const hlo::Shape& shape) {
 
 class Flattener {
  public:
-  Flattener(const hlo::Module& module, absl::string_view file_name) : file_name_(file_name) {
+  Flattener(const hlo::Module& module, absl::string_view file_name)
+      : file_name_(file_name), work_of_(module.computations.size(), -1) {
     schedule_.module = &module;
   }
 
@@ -62,6 +67,7 @@ class Flattener {
 
   absl::Status Visit(int32_t instance, int depth) {
     const hlo::Computation& computation = schedule_.ComputationOf(instance);
+    MMZ_RETURN_IF_ERROR(CountFused(computation));
     for (int32_t i = 0; i < computation.instructions.size(); ++i) {
       const hlo::Instruction& instruction = computation.instructions[i];
       if (schedule_.steps.size() >= kMaxSteps) {
@@ -89,6 +95,48 @@ class Flattener {
       }
     }
     return absl::OkStatus();
+  }
+
+  // Counts what the analysis looks at in the fusions of a computation. It looks once for all
+  // inlined copies of the computation, but anew for each of many fusions that call the same.
+  absl::Status CountFused(const hlo::Computation& computation) {
+    if (!counted_.insert(&computation).second) return absl::OkStatus();
+    for (const hlo::Instruction& instruction : computation.instructions) {
+      const int64_t most = kMaxLooks * (1 + std::ssize(instruction.operands));
+      fused_ += std::min(most, FusedBy(instruction));
+      if (fused_ > kMaxFused) {
+        return Error(instruction,
+                     "expected at most 16 million arrays and operands in fusions, each as often as "
+                     "it is called");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // The arrays and operands in what a fusion or an asynchronous start calls. Neither this nor
+  // WorkOf is more than kMaxFused + 1.
+  int64_t FusedBy(const hlo::Instruction& instruction) {
+    int64_t work = 0;
+    if (instruction.opcode != hlo::Opcode::kFusion &&
+        instruction.opcode != hlo::Opcode::kAsyncStart) {
+      return work;
+    }
+    for (const hlo::CalledComputation& called : instruction.called_computations) {
+      work = std::min(kMaxFused + 1, work + WorkOf(called.computation));
+    }
+    return work;
+  }
+
+  // Recursion ends, because the parser bounds how deep calls nest.
+  int64_t WorkOf(hlo::ComputationIndex index) {
+    int64_t& known = work_of_[index];
+    if (known >= 0) return known;
+    int64_t work = 0;
+    for (const hlo::Instruction& instruction : schedule_.module->computations[index].instructions) {
+      const int64_t own = ArrayCount(instruction.shape) + std::ssize(instruction.operands);
+      work = std::min(kMaxFused + 1, work + own + FusedBy(instruction));
+    }
+    return known = work;
   }
 
   // For each instruction of the instance's computation: the number of arrays that the analysis
@@ -184,6 +232,9 @@ class Flattener {
   absl::string_view file_name_;
   Schedule schedule_;
   int64_t arrays_ = 0;
+  int64_t fused_ = 0;
+  std::vector<int64_t> work_of_;                          // for each computation; -1: not known yet
+  absl::flat_hash_set<const hlo::Computation*> counted_;  // by CountFused
   absl::flat_hash_map<const hlo::Computation*, std::vector<int64_t>> arrays_of_;
 };
 

@@ -84,6 +84,7 @@ inline constexpr int64_t kAssumedTripCount = 5;
 //     kMaxLoopDepth deep.
 //   - The schedule would have more than 4 million steps, or more than 16 million arrays in the
 //     operands and results of all steps.
+//   - The fusions have more than 16 million arrays and operands, each as often as it is called.
 //   - A number is larger than a program may have: 2^50 bytes of an array, 2^53 estimated cycles of
 //     an instruction, 2^53 executions.
 absl::StatusOr<Schedule> FlattenSchedule(const hlo::Module& module, absl::string_view file_name);

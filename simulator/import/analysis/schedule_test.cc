@@ -289,5 +289,24 @@ TEST(Schedule, ElementsOfOneWideTupleDoNotCountItsArrays) {
   EXPECT_TRUE(FlattenSchedule(module, "test.hlo").ok());
 }
 
+// So many fusions of one computation that has as many instructions with an operand.
+std::string FusionsOfOneComputation(int times) {
+  std::string fusions;
+  std::string fused;
+  for (int i = 1; i <= times; ++i) {
+    absl::StrAppend(&fusions, "%x", i, " = f32[] fusion(%x", i - 1, "), kind=kLoop, calls=%f\n");
+    absl::StrAppend(&fused, "%x", i, " = f32[] negate(%x", i - 1, ")\n");
+  }
+  return hlo::EntryModule(absl::StrCat("%x0 = f32[] parameter(0)\n", fusions),
+                          absl::StrCat("%f {\n%x0 = f32[] parameter(0)\n", fused, "}\n"));
+}
+
+// A text of 200 kB whose fusions have 18 million arrays and operands.
+TEST(Schedule, FusionsOfOneLongComputationAreRefused) {
+  EXPECT_TRUE(FlattenSchedule(hlo::MustParse(FusionsOfOneComputation(2000)), "test.hlo").ok());
+  EXPECT_THAT(FlattenError(hlo::MustParse(FusionsOfOneComputation(3000))),
+              HasSubstr("expected at most 16 million arrays and operands in fusions"));
+}
+
 }  // namespace
 }  // namespace mallocmuzero
