@@ -54,6 +54,24 @@ TEST_P(RightPlacements, SurviveDamage) {
 INSTANTIATE_TEST_SUITE_P(CheckPlaced, RightPlacements, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param->name); });
 
+// Each loop hands on what the loop before it handed on. Time in the square of their number would be
+// minutes.
+TEST(CheckPlaced, FollowsAnArrayThroughManyLoopsInLinearTime) {
+  constexpr int kLoops = 50'000;
+  std::string computations;
+  std::string entry = "entry main\n  w0 = f32[1024] parameter() number=0\n";
+  for (int i = 0; i < kLoops; ++i) {
+    absl::StrAppend(
+        &computations, "computation b", i,
+        "\n  ROOT p = f32[1024] parameter() number=0\ncomputation c", i,
+        "\n  p = f32[1024] parameter() number=0\n  ROOT t = pred[] constant() value=1\n");
+    absl::StrAppend(&entry, "  w", i + 1, " = f32[1024] while(w", i, ") calls=b", i, ",c", i, "\n");
+  }
+  const std::string text =
+      absl::StrCat(computations, entry, "  ROOT r = f32[1024] negate(w", kLoops, ")\n");
+  EXPECT_THAT(Check(text, text), IsEmpty());
+}
+
 TEST(CheckPlaced, CountsWhatIsLiveAtOneTime) {
   // In kChain, wd (4096 bytes) lives until f3. f1 and then f2 live beside it; both live while f2
   // runs.
