@@ -140,13 +140,14 @@ TEST(RequestProgram, StopsAnImport) {
   EXPECT_EQ(stopped.status().code(), absl::StatusCode::kCancelled);
 }
 
-// The import of one module asks before it reads the module, analyses it and matches it.
+// The import of one module asks before it reads the module, analyses it and matches it, and before
+// it fits the estimates of the first class of instructions.
 TEST(RequestProgram, StopsAnImportThatHasReadAllModules) {
   v1::FindMappingRequest request;
   request.mutable_hlo()->set_hardware("tpu_v4i");
   request.mutable_hlo()->set_all_hbm(*ReadFile(Folder() + "all_hbm.hlo.zst"));
   const RequestLimits limits = {.max_program_bytes = 32 << 20, .max_budget_seconds = 60};
-  for (const int answers : {1, 2}) {
+  for (const int answers : {1, 2, 3}) {
     int asked = 0;
     const auto stopped =
         MakeRequestProgram(request, limits, [&asked, answers] { return ++asked > answers; });

@@ -129,7 +129,7 @@ class Pipeline {
                                                ReadPlacement(assembly.program, other, match)};
     const LatencyClasses classes = ClassifyInstructions(assembly.program, all_hbm);
     *assembly.program.mutable_latency() =
-        FitLatencyTable(assembly.program, classes, placements, -1);
+        *FitLatencyTable(assembly.program, classes, placements, -1);
     const auto calibration = Calibrate(assembly.program, classes, placements);
     EXPECT_TRUE(calibration.ok()) << calibration.status();
     if (calibration.ok()) *assembly.program.mutable_calibration() = *calibration;

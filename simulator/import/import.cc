@@ -54,8 +54,12 @@ class Importer {
       if (!status.ok()) return status;
     }
     const LatencyClasses classes = ClassifyInstructions(program(), all_hbm());
-    *program().mutable_latency() = FitLatencyTable(program(), classes, placements_, -1);
-    absl::StatusOr<v1::Calibration> calibration = Calibrate(program(), classes, placements_);
+    absl::StatusOr<v1::LatencyTable> latency =
+        FitLatencyTable(program(), classes, placements_, -1, options_.stop);
+    if (!latency.ok()) return latency.status();
+    *program().mutable_latency() = *std::move(latency);
+    absl::StatusOr<v1::Calibration> calibration =
+        Calibrate(program(), classes, placements_, options_.stop);
     if (!calibration.ok()) return StatusAt(options_.all_hbm_path, calibration.status());
     *program().mutable_calibration() = *std::move(calibration);
     return Finish();

@@ -36,7 +36,8 @@ struct ImportOptions {
   // paths be names of bytes in memory.
   std::function<absl::StatusOr<std::string>(const std::string& path)> read_file = ReadFile;
 
-  // Asked before each module is read, analysed and matched: true ends the import with Cancelled.
+  // Asked before each module is read, analysed and matched, and before each fit of the estimates of
+  // a class of instructions: true ends the import with Cancelled.
   std::function<bool()> stop = [] { return false; };
 };
 

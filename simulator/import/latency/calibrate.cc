@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -84,13 +85,16 @@ void Summarise(v1::Calibration& calibration) {
 }  // namespace
 
 absl::StatusOr<v1::Calibration> Calibrate(const v1::Program& program, const LatencyClasses& classes,
-                                          absl::Span<const Placement> placements) {
+                                          absl::Span<const Placement> placements,
+                                          const std::function<bool()>& stop) {
   v1::Calibration calibration;
   const Skeleton skeleton = MakeSkeleton(program);
   for (size_t p = 1; p < placements.size(); ++p) {
-    absl::StatusOr<LatencyTable> table =
-        LatencyTable::FromProto(FitLatencyTable(program, classes, placements, p),
-                                skeleton.instructions, skeleton.accesses, program.hardware());
+    const absl::StatusOr<v1::LatencyTable> fitted =
+        FitLatencyTable(program, classes, placements, p, stop);
+    if (!fitted.ok()) return fitted.status();
+    absl::StatusOr<LatencyTable> table = LatencyTable::FromProto(
+        *fitted, skeleton.instructions, skeleton.accesses, program.hardware());
     if (!table.ok()) return table.status();
     PredictInto(placements[p], *table, skeleton, *calibration.add_placements());
   }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/sha256.h"
@@ -139,18 +141,23 @@ class ClassFitter {
 class TableFitter {
  public:
   TableFitter(const v1::Program& program, const LatencyClasses& classes,
-              absl::Span<const Placement> placements, int left_out)
+              absl::Span<const Placement> placements, int left_out,
+              const std::function<bool()>& stop)
       : program_(program),
         classes_(classes),
         placements_(placements),
         left_out_(left_out),
+        stop_(stop),
         by_class_(classes.representative.size()),
         by_instruction_(program.instructions_size()) {}
 
-  v1::LatencyTable Run() && {
+  absl::StatusOr<v1::LatencyTable> Run() && {
     Collect();
     FitUsualShare();
-    for (size_t c = 0; c < by_class_.size(); ++c) AddClass(c);
+    for (size_t c = 0; c < by_class_.size(); ++c) {
+      if (stop_()) return absl::CancelledError("the import was cancelled");
+      AddClass(c);
+    }
     for (int i = 0; i < program_.instructions_size(); ++i) AddInstruction(i);
     return std::move(table_);
   }
@@ -258,6 +265,7 @@ class TableFitter {
   const LatencyClasses& classes_;
   absl::Span<const Placement> placements_;
   int left_out_;
+  const std::function<bool()>& stop_;
   double usual_share_ = 0;
   std::vector<ObservedSets> by_class_;
   std::vector<ObservedSets> by_instruction_;
@@ -298,9 +306,11 @@ LatencyClasses ClassifyInstructions(const v1::Program& program, const AnalyzedMo
   return classes;
 }
 
-v1::LatencyTable FitLatencyTable(const v1::Program& program, const LatencyClasses& classes,
-                                 absl::Span<const Placement> placements, int left_out) {
-  return TableFitter(program, classes, placements, left_out).Run();
+absl::StatusOr<v1::LatencyTable> FitLatencyTable(const v1::Program& program,
+                                                 const LatencyClasses& classes,
+                                                 absl::Span<const Placement> placements,
+                                                 int left_out, const std::function<bool()>& stop) {
+  return TableFitter(program, classes, placements, left_out, stop).Run();
 }
 
 }  // namespace mallocmuzero

@@ -6,8 +6,10 @@
 #define MALLOCMUZERO_SIMULATOR_IMPORT_LATENCY_LATENCY_FIT_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "mallocmuzero/v1/latency.pb.h"
 #include "mallocmuzero/v1/program.pb.h"
@@ -29,9 +31,12 @@ struct LatencyClasses {
 LatencyClasses ClassifyInstructions(const v1::Program& program, const AnalyzedModule& all_hbm);
 
 // Fits a table to all placements except number `left_out` (-1: to all). The first placement must be
-// the one with everything in HBM; it is always used.
-v1::LatencyTable FitLatencyTable(const v1::Program& program, const LatencyClasses& classes,
-                                 absl::Span<const Placement> placements, int left_out);
+// the one with everything in HBM; it is always used. `stop` is asked before each class is fitted:
+// true ends the fit with Cancelled.
+absl::StatusOr<v1::LatencyTable> FitLatencyTable(
+    const v1::Program& program, const LatencyClasses& classes,
+    absl::Span<const Placement> placements, int left_out,
+    const std::function<bool()>& stop = [] { return false; });
 
 }  // namespace mallocmuzero
 

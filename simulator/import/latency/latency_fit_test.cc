@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
@@ -60,7 +61,7 @@ class Fitted {
  public:
   Fitted(v1::Program program, const LatencyClasses& classes,
          const std::vector<Placement>& placements, int left_out = -1)
-      : proto_(FitLatencyTable(program, classes, placements, left_out)),
+      : proto_(*FitLatencyTable(program, classes, placements, left_out)),
         program_(*Program::FromProto(std::move(program))) {
     auto table = LatencyTable::FromProto(proto_, program_.instructions(), program_.accesses(),
                                          program_.hardware());
@@ -123,7 +124,7 @@ TEST(LatencyFit, SavingsAreFittedToSomeOfManySets) {
                                     .flops = {0},
                                     .link_bytes = {0}};
   const std::vector<Placement> placements = {MakePlacement(all_hbm), MakePlacement(sample)};
-  const v1::LatencyTable table = FitLatencyTable(program, one_class, placements, -1);
+  const v1::LatencyTable table = *FitLatencyTable(program, one_class, placements, -1);
   EXPECT_EQ(table.classes(0).observed_size(), kSets);
   ASSERT_EQ(table.classes(0).savings_cycles_size(), 14);
   for (int k = 0; k < 14; ++k) EXPECT_NEAR(table.classes(0).savings_cycles(k), k, 0.1);
@@ -351,6 +352,19 @@ TEST(Calibrate, TheRooflineKnowsReadsFromWrites) {
   ASSERT_TRUE(calibration.ok()) << calibration.status();
   ASSERT_EQ(calibration->placements_size(), 1);
   EXPECT_NEAR(calibration->placements(0).predicted_cycles(), 2, 1e-9);
+}
+
+TEST(Calibrate, EndsBetweenTwoClassesWhenItIsStopped) {
+  const v1::Program program = ThreeReads();
+  const std::vector<Placement> placements = {MakePlacement({{0, 100}}), MakePlacement({{1, 90}}),
+                                             MakePlacement({{2, 80}})};
+  // Two fits, each of one class.
+  for (const int answers : {0, 1, 2}) {
+    int asked = 0;
+    const auto calibration = Calibrate(program, OwnClasses(program), placements,
+                                       [&asked, answers] { return ++asked > answers; });
+    EXPECT_EQ(absl::IsCancelled(calibration.status()), answers < 2) << answers;
+  }
 }
 
 TEST(Calibrate, OnePlacementAloneSaysNothing) {
