@@ -17,12 +17,15 @@ namespace mallocmuzero {
 // The most bytes of a request with no more than a few numbers.
 inline constexpr size_t kMostSmallRequestBytes = 4 << 10;
 
-// RESOURCE_EXHAUSTED if the request is larger than a small one.
-inline grpc::Status CheckSmall(const grpc::ByteBuffer& request) {
-  if (request.Length() <= kMostSmallRequestBytes) return grpc::Status::OK;
+// RESOURCE_EXHAUSTED if a request of so many bytes is larger than a small one.
+inline grpc::Status CheckSmall(size_t bytes) {
+  if (bytes <= kMostSmallRequestBytes) return grpc::Status::OK;
   return {grpc::StatusCode::RESOURCE_EXHAUSTED,
-          absl::StrCat("the request has ", request.Length(), " bytes, at most ",
-                       kMostSmallRequestBytes, " expected")};
+          absl::StrCat("the request has ", bytes, " bytes, at most ", kMostSmallRequestBytes,
+                       " expected")};
+}
+inline grpc::Status CheckSmall(const grpc::ByteBuffer& request) {
+  return CheckSmall(request.Length());
 }
 
 // Parses a request. INVALID_ARGUMENT if the bytes are no such message.

@@ -14,6 +14,7 @@
 #include "base/sha256.h"
 #include "rpc/answer.h"
 #include "rpc/protocol.h"
+#include "rpc/request_bytes.h"
 #include "rpc/status.h"
 
 namespace mallocmuzero {
@@ -212,7 +213,9 @@ uint64_t LearnerService::fetched_bytes() const {
 
 grpc::ServerWriteReactor<v1::CheckpointNotice>* LearnerService::WatchCheckpoint(
     grpc::CallbackServerContext* context, const v1::WatchCheckpointRequest* request) {
-  const grpc::Status allowed = security_->CheckCaller(*context);
+  grpc::Status allowed = security_->CheckCaller(*context);
+  // gRPC keeps the request for as long as the stream lives.
+  if (allowed.ok()) allowed = CheckSmall(request->ByteSizeLong());
   if (!allowed.ok()) return new Refusal<v1::CheckpointNotice>(allowed);
   const absl::MutexLock lock(&mutex_);
   if (ended_) return new Refusal<v1::CheckpointNotice>(Ending());
@@ -277,7 +280,8 @@ grpc::Status LearnerService::MaySend(uint64_t number, size_t bytes) {
 
 grpc::ServerWriteReactor<v1::FetchResponse>* LearnerService::Fetch(
     grpc::CallbackServerContext* context, const v1::FetchRequest* request) {
-  const grpc::Status allowed = security_->CheckCaller(*context);
+  grpc::Status allowed = security_->CheckCaller(*context);
+  if (allowed.ok()) allowed = CheckSmall(request->ByteSizeLong());
   if (!allowed.ok()) return new Refusal<v1::FetchResponse>(allowed);
   absl::StatusOr<Fetched> file = Find(*request);
   if (!file.ok()) return new Refusal<v1::FetchResponse>(ToGrpc(file.status()));

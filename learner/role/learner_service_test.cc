@@ -299,6 +299,19 @@ TEST_F(LearnerServiceTest, RefusesCallersOfNoProtocol) {
             grpc::StatusCode::FAILED_PRECONDITION);
 }
 
+TEST_F(LearnerServiceTest, NoStreamKeepsALargeRequest) {
+  const std::string large(5000, 'x');
+  v1::WatchCheckpointRequest request;
+  request.set_have_sha256(large);
+  const auto context = Context();
+  const auto stream = stub_->WatchCheckpoint(context.get(), request);
+  v1::CheckpointNotice notice;
+  EXPECT_FALSE(stream->Read(&notice));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(service_.watchers(), 0);
+  EXPECT_EQ(Fetch(large, 0).second.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+}
+
 TEST_F(LearnerServiceTest, StreamsEndBeforeTheServerDoes) {
   const auto context = Context();
   const auto stream = stub_->WatchCheckpoint(context.get(), {});
