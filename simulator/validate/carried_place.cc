@@ -3,15 +3,14 @@
 namespace mallocmuzero::validate {
 namespace {
 
-// Indices of the intervals of `buffer` whose [first, last] contains `instruction`.
-std::vector<size_t> IntervalsContaining(const Mapping& mapping, BufferIndex buffer,
+// Those of the intervals whose [first, last] contains `instruction`.
+std::vector<size_t> IntervalsContaining(const Mapping& mapping,
+                                        const std::vector<size_t>& intervals,
                                         InstructionIndex instruction) {
   std::vector<size_t> found;
-  for (size_t k = 0; k < mapping.intervals.size(); ++k) {
+  for (const size_t k : intervals) {
     const Interval& it = mapping.intervals[k];
-    if (it.buffer == buffer && it.first <= instruction && instruction <= it.last) {
-      found.push_back(k);
-    }
+    if (it.first <= instruction && instruction <= it.last) found.push_back(k);
   }
   return found;
 }
@@ -28,14 +27,22 @@ bool Receives(const Mapping& mapping, const std::vector<size_t>& intervals, Inst
 
 }  // namespace
 
+IntervalsOfBuffers ListIntervals(const Program& program, const Mapping& mapping) {
+  IntervalsOfBuffers intervals_of(program.buffer_count());
+  for (size_t k = 0; k < mapping.intervals.size(); ++k) {
+    intervals_of[mapping.intervals[k].buffer].push_back(k);
+  }
+  return intervals_of;
+}
+
 CarriedPlace PlaceOfGroup(const Program& program, const Mapping& mapping,
-                          const CarriedGroup& group) {
+                          const IntervalsOfBuffers& intervals_of, const CarriedGroup& group) {
   const Loop& loop = program.loops()[group.loop];
   CarriedPlace place;
-  place.initial = IntervalsContaining(mapping, group.initial_buffer, loop.begin);
-  place.parameter = IntervalsContaining(mapping, group.parameter_buffer, loop.begin);
-  place.root = IntervalsContaining(mapping, group.root_buffer, loop.end);
-  place.result = IntervalsContaining(mapping, group.result_buffer, loop.end);
+  place.initial = IntervalsContaining(mapping, intervals_of[group.initial_buffer], loop.begin);
+  place.parameter = IntervalsContaining(mapping, intervals_of[group.parameter_buffer], loop.begin);
+  place.root = IntervalsContaining(mapping, intervals_of[group.root_buffer], loop.end);
+  place.result = IntervalsContaining(mapping, intervals_of[group.result_buffer], loop.end);
   place.in_fast_memory =
       Receives(mapping, place.parameter, loop.begin,
                group.parameter_buffer == group.initial_buffer) ||

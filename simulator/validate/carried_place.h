@@ -27,9 +27,15 @@ struct CarriedPlace {
   }
 };
 
-// The place of a carried group under the mapping, which must be well formed.
+// Indices of the intervals of each buffer, ascending.
+using IntervalsOfBuffers = IndexVector<BufferIndex, std::vector<size_t>>;
+
+// The intervals of the mapping, which must be well formed.
+IntervalsOfBuffers ListIntervals(const Program& program, const Mapping& mapping);
+
+// The place of a carried group under the mapping, whose intervals are listed.
 CarriedPlace PlaceOfGroup(const Program& program, const Mapping& mapping,
-                          const CarriedGroup& group);
+                          const IntervalsOfBuffers& intervals_of, const CarriedGroup& group);
 
 }  // namespace mallocmuzero::validate
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -16,7 +17,25 @@ namespace {
 class GeometryCheck {
  public:
   GeometryCheck(const Program& program, const Mapping& mapping, Report& report)
-      : program_(program), mapping_(mapping), report_(report) {}
+      : program_(program),
+        mapping_(mapping),
+        report_(report),
+        intervals_of_(ListIntervals(program, mapping)),
+        ranges_(program.buffer_count()) {
+    for (const BufferIndex b : program.buffers().indices()) {
+      ranges_[b] = {program.buffers()[b].first, program.buffers()[b].last};
+    }
+    for (const CarriedGroup& group : program.carried_groups()) {
+      const Loop& loop = program.loops()[group.loop];
+      ranges_[group.initial_buffer].Include(loop.begin);
+      ranges_[group.parameter_buffer].Include(loop.begin);
+      ranges_[group.root_buffer].Include(loop.end);
+      ranges_[group.result_buffer].Include(loop.end);
+      handovers_.emplace_back(loop.begin, group.initial_buffer, group.parameter_buffer);
+      handovers_.emplace_back(loop.end, group.root_buffer, group.result_buffer);
+    }
+    std::sort(handovers_.begin(), handovers_.end());
+  }
 
   void Run() {
     // The intervals before the current one that have not ended. Intervals ascend by their first
@@ -46,6 +65,21 @@ class GeometryCheck {
   }
 
  private:
+  // The live range of a buffer. An interval that hands on a group's value contains the markers even
+  // if no access does, so the live range here includes the markers.
+  struct Range {
+    InstructionIndex first;
+    InstructionIndex last;
+
+    void Include(InstructionIndex marker) {
+      first = std::min(first, marker);
+      last = std::max(last, marker);
+    }
+  };
+
+  // A marker at which a group's value passes from the first buffer to the second.
+  using Handover = std::tuple<InstructionIndex, BufferIndex, BufferIndex>;
+
   int64_t Bytes(const Interval& it) const { return program_.buffers()[it.buffer].bytes; }
 
   void CheckAddress(size_t k) {
@@ -63,25 +97,9 @@ class GeometryCheck {
                              it.offset, " do not fit in ", capacity, " bytes"));
   }
 
-  // An interval that hands on a group's value contains the markers even if no access does, so the
-  // live range here includes the markers.
   void CheckLiveRange(size_t k) {
     const Interval& it = mapping_.intervals[k];
-    const Buffer& buffer = program_.buffers()[it.buffer];
-    InstructionIndex first = buffer.first;
-    InstructionIndex last = buffer.last;
-    const auto include = [&](BufferIndex member, InstructionIndex marker) {
-      if (member != it.buffer) return;
-      first = std::min(first, marker);
-      last = std::max(last, marker);
-    };
-    for (const CarriedGroup& group : program_.carried_groups()) {
-      const Loop& loop = program_.loops()[group.loop];
-      include(group.initial_buffer, loop.begin);
-      include(group.parameter_buffer, loop.begin);
-      include(group.root_buffer, loop.end);
-      include(group.result_buffer, loop.end);
-    }
+    const auto [first, last] = ranges_[it.buffer];
     const InstructionIndex allowed_last = std::max(last, it.copy_out_done);
     if (it.first >= first && it.last <= allowed_last) return;
     report_.Add(Rule::kLiveRange, k,
@@ -176,15 +194,8 @@ class GeometryCheck {
   bool HandsOver(const Interval& from, const Interval& to) const {
     if (from.offset != to.offset || from.last != to.first) return false;
     if (LastPoint(from) != FirstPoint(to)) return false;
-    for (const CarriedGroup& group : program_.carried_groups()) {
-      const Loop& loop = program_.loops()[group.loop];
-      const bool entry = from.buffer == group.initial_buffer && from.last == loop.begin &&
-                         to.buffer == group.parameter_buffer;
-      const bool exit = from.buffer == group.root_buffer && from.last == loop.end &&
-                        to.buffer == group.result_buffer;
-      if (entry || exit) return true;
-    }
-    return false;
+    return std::binary_search(handovers_.begin(), handovers_.end(),
+                              Handover(from.last, from.buffer, to.buffer));
   }
 
   void CheckOverlap(size_t j, size_t k) {
@@ -233,9 +244,8 @@ class GeometryCheck {
     const auto runs = [&](InstructionIndex queued, InstructionIndex waited_for) {
       return queued >= 0 && queued <= done && waited_for > start;
     };
-    for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
+    for (const size_t k : intervals_of_[buffer]) {
       const Interval& it = mapping_.intervals[k];
-      if (it.buffer != buffer) continue;
       const bool apart = it.last < start || it.first > done;
       const bool covers = it.first <= start && it.last >= done;
       if ((apart || covers) && !runs(it.copy_in_start, it.copy_in_done) &&
@@ -269,7 +279,7 @@ class GeometryCheck {
 
   void CheckGroup(CarriedGroupIndex g) {
     const CarriedGroup& group = program_.carried_groups()[g];
-    const CarriedPlace place = PlaceOfGroup(program_, mapping_, group);
+    const CarriedPlace place = PlaceOfGroup(program_, mapping_, intervals_of_, group);
     if (!place.in_fast_memory) return;
     const Loop& loop = program_.loops()[group.loop];
     const auto missing = [&](absl::string_view role, BufferIndex buffer, InstructionIndex marker,
@@ -315,6 +325,9 @@ class GeometryCheck {
   const Program& program_;
   const Mapping& mapping_;
   Report& report_;
+  const IntervalsOfBuffers intervals_of_;
+  IndexVector<BufferIndex, Range> ranges_;
+  std::vector<Handover> handovers_;  // ascending
 };
 
 }  // namespace

@@ -173,5 +173,35 @@ TEST(DeepNest, IsWalkedInBoundedTime) {
   EXPECT_THAT(Validate(program, AllHbmMapping(program)), IsEmpty());
 }
 
+// Each loop hands on what the loop before it handed on. Time in the square of their number would be
+// minutes.
+TEST(ManyLoops, AreWalkedInLinearTime) {
+  constexpr int kLoops = 50'000;
+  ProgramBuilder builder;
+  std::vector<Interval> intervals;
+  const BufferIndex first = builder.AddBuffer(64, {.live_in = true});
+  intervals.push_back({.buffer = first, .copy_in_start = 0, .copy_in_done = 0});
+  for (int i = 0; i < kLoops; ++i) {
+    const BufferIndex given = intervals.back().buffer;
+    const BufferIndex carried = builder.AddBuffer(64);
+    const BufferIndex result = builder.AddBuffer(64);
+    const LoopIndex loop = builder.BeginLoop(5);
+    builder.EndLoop();
+    builder.AddCarriedGroup(loop, given, carried, carried, result);
+    // The loop has no instructions but its markers.
+    const InstructionIndex begin(2 * i);
+    intervals.back().last = begin;
+    intervals.push_back({.buffer = carried, .first = begin, .last = begin + 1});
+    intervals.push_back({.buffer = result, .first = begin + 1, .last = begin + 1});
+  }
+  const Program program = builder.Build();
+  EXPECT_THAT(Validate(program, MakeMapping(program, intervals, {})), IsEmpty());
+
+  // The value between the last two loops is at another offset than in them.
+  intervals[2 * (kLoops - 1)].offset = 64;
+  EXPECT_THAT(Validate(program, MakeMapping(program, intervals, {})),
+              Breaks(Rule::kCarriedGroupOffset));
+}
+
 }  // namespace
 }  // namespace mallocmuzero::validate

@@ -1,21 +1,25 @@
 #include "simulator/validate/value_walk.h"
 
 #include "absl/strings/str_cat.h"
-#include "simulator/validate/carried_place.h"
 
 namespace mallocmuzero::validate {
 namespace {
 
-// True if something that is not an access made the value, which is then in HBM: the first access
-// does not write the value, and no loop hands it on.
-bool MadeElsewhere(const Program& program, BufferIndex buffer) {
+// For each buffer: true if a loop hands it a value that it does not have already.
+std::vector<bool> MadeByLoops(const Program& program) {
+  std::vector<bool> made(program.buffer_count());
   for (const CarriedGroup& group : program.carried_groups()) {
-    const bool is_initial = group.initial_buffer == buffer;
-    if (group.parameter_buffer == buffer && !is_initial) return false;
-    if (group.result_buffer == buffer && !is_initial) return false;
+    for (const BufferIndex buffer : {group.parameter_buffer, group.result_buffer}) {
+      if (buffer != group.initial_buffer) made[buffer.number()] = true;
+    }
   }
+  return made;
+}
+
+// True if the first access writes the value.
+bool MadeByAccess(const Program& program, BufferIndex buffer) {
   const absl::Span<const AccessIndex> accesses = program.AccessesOfBuffer(buffer);
-  return accesses.empty() || program.accesses()[accesses.front()].kind != AccessKind::kWrite;
+  return !accesses.empty() && program.accesses()[accesses.front()].kind == AccessKind::kWrite;
 }
 
 // The point at which the last piece of a copy in is queued.
@@ -31,11 +35,13 @@ ValueWalk::ValueWalk(const Program& program, const Mapping& mapping, Report& rep
       report_(report),
       buffers_(program.buffer_count()),
       intervals_(mapping.intervals.size()),
-      intervals_of_(program.buffer_count()),
-      events_before_(size_t{program.instruction_count()} + 1) {
+      is_in_use_(mapping.intervals.size()),
+      intervals_of_(ListIntervals(program, mapping)),
+      events_before_(size_t{program.instruction_count()} + 1),
+      loop_at_(program.instruction_count()),
+      groups_of_(program.loops().size()) {
   for (size_t k = 0; k < mapping.intervals.size(); ++k) {
     const Interval& it = mapping.intervals[k];
-    intervals_of_[it.buffer].push_back(k);
     for (const InstructionIndex point :
          {it.first, it.copy_in_start, it.copy_in_done, it.copy_out_start, it.copy_out_done}) {
       if (point < 0) continue;
@@ -43,14 +49,19 @@ ValueWalk::ValueWalk(const Program& program, const Mapping& mapping, Report& rep
       if (events.empty() || events.back() != k) events.push_back(k);
     }
   }
+  for (const LoopIndex l : program.loops().indices()) loop_at_[program.loops()[l].begin] = l;
+  for (const CarriedGroupIndex g : program.carried_groups().indices()) {
+    groups_of_[program.carried_groups()[g].loop].push_back(g);
+  }
 }
 
 void ValueWalk::Run() {
+  const std::vector<bool> made_by_loops = MadeByLoops(program_);
   for (const BufferIndex b : program_.buffers().indices()) {
     buffers_[b].current = NewVersion();
-    if (program_.buffers()[b].live_in || MadeElsewhere(program_, b)) {
-      buffers_[b].hbm = buffers_[b].current;
-    }
+    // What neither a loop nor an access makes has been made elsewhere, and is in HBM.
+    const bool is_made_here = made_by_loops[b.number()] || MadeByAccess(program_, b);
+    if (program_.buffers()[b].live_in || !is_made_here) buffers_[b].hbm = buffers_[b].current;
   }
   RunRange(0, program_.instructions().end_index());
   RunCopiesBefore(program_.instructions().end_index());
@@ -62,8 +73,7 @@ void ValueWalk::RunRange(InstructionIndex first, InstructionIndex end) {
     RunCopiesBefore(i);
     const Instruction& instruction = program_.instructions()[i];
     if (instruction.kind == InstructionKind::kLoopBegin) {
-      LoopIndex loop = 0;
-      while (program_.loops()[loop].begin != i) ++loop;
+      const LoopIndex loop = loop_at_[i];
       RunLoop(loop);
       i = program_.loops()[loop].end;
       continue;
@@ -97,7 +107,7 @@ void ValueWalk::RunCopiesBefore(InstructionIndex instruction) {
     const Interval& it = mapping_.intervals[k];
     if (it.first != instruction) continue;
     intervals_[k] = IntervalState();
-    if (it.cross_program_prefetch) intervals_[k].content = buffers_[it.buffer].current;
+    if (it.cross_program_prefetch) StateToSet(k).content = buffers_[it.buffer].current;
   }
   for (const size_t k : events_before_[instruction]) {
     const Interval& it = mapping_.intervals[k];
@@ -138,13 +148,14 @@ void ValueWalk::QueueCopyIn(size_t interval) {
                      WriteBackInFlight(it.buffer) ? ", when the write-back to HBM has not finished"
                                                   : ", when HBM does not hold the current value"));
   }
-  intervals_[interval].content = kNone;
-  intervals_[interval].inbound = buffers_[it.buffer].current;
+  IntervalState& state = StateToSet(interval);
+  state.content = kNone;
+  state.inbound = buffers_[it.buffer].current;
 }
 
 void ValueWalk::QueueCopyOut(size_t interval) {
   const Interval& it = mapping_.intervals[interval];
-  IntervalState& state = intervals_[interval];
+  IntervalState& state = StateToSet(interval);
   if (state.content != buffers_[it.buffer].current) {
     Complain(Rule::kCopySourceStale, interval,
              absl::StrCat(report_.DescribeInterval(interval), ": its copy out starts before ",
@@ -210,7 +221,7 @@ void ValueWalk::WriteInFastMemory(AccessIndex access) {
     AssumeCurrentEverywhere(a.buffer);
     return;
   }
-  IntervalState& state = intervals_[found[0]];
+  IntervalState& state = StateToSet(found[0]);
   const Version made = NewVersion();
   if (state.inbound != kNone || state.outbound != kNone) {
     Complain(Rule::kWriteDuringCopy, access,
@@ -250,10 +261,9 @@ void ValueWalk::WriteInHbm(AccessIndex access) {
 
 std::vector<ValueWalk::Handover> ValueWalk::HandoversOf(LoopIndex loop, Crossing crossing) const {
   std::vector<Handover> handovers;
-  for (const CarriedGroupIndex g : program_.carried_groups().indices()) {
+  for (const CarriedGroupIndex g : groups_of_[loop]) {
     const CarriedGroup& group = program_.carried_groups()[g];
-    if (group.loop != loop) continue;
-    const CarriedPlace place = PlaceOfGroup(program_, mapping_, group);
+    const CarriedPlace place = PlaceOfGroup(program_, mapping_, intervals_of_, group);
     Handover handover;
     handover.group = g;
     handover.in_fast_memory = place.in_fast_memory;
@@ -262,6 +272,7 @@ std::vector<ValueWalk::Handover> ValueWalk::HandoversOf(LoopIndex loop, Crossing
     const bool exit = crossing == Crossing::kExit;
     handover.from = entry ? group.initial_buffer : group.root_buffer;
     handover.to = exit ? group.result_buffer : group.parameter_buffer;
+    handover.value = buffers_[handover.from].current;
     handover.marker = entry ? program_.loops()[loop].begin : program_.loops()[loop].end;
     if (handover.in_fast_memory && handover.well_placed) {
       handover.from_interval = entry ? place.initial[0] : place.root[0];
@@ -296,34 +307,35 @@ void ValueWalk::CheckHandover(const Handover& handover) {
                         report_.DescribeInstruction(handover.marker)));
 }
 
+void ValueWalk::EndPass(const Loop& loop) {
+  std::erase_if(in_use_, [&](size_t k) {
+    const Interval& it = mapping_.intervals[k];
+    if (it.first <= loop.begin && it.last >= loop.end) return false;
+    intervals_[k] = IntervalState();
+    is_in_use_[k] = false;
+    return true;
+  });
+}
+
 void ValueWalk::Cross(LoopIndex loop, Crossing crossing) {
-  const std::vector<Handover> handovers = HandoversOf(loop, crossing);
   // All values pass at the same time, because a root may be the parameter of another group.
-  const IndexVector<BufferIndex, BufferState> before = buffers_;
+  const std::vector<Handover> handovers = HandoversOf(loop, crossing);
   for (const Handover& handover : handovers) {
     if (handover.well_placed) CheckHandover(handover);
   }
-  if (crossing == Crossing::kBackEdge) {
-    const Loop& l = program_.loops()[loop];
-    for (size_t k = 0; k < mapping_.intervals.size(); ++k) {
-      const Interval& it = mapping_.intervals[k];
-      const bool spans_loop = it.first <= l.begin && it.last >= l.end;
-      if (!spans_loop) intervals_[k] = IntervalState();
-    }
-  }
+  if (crossing == Crossing::kBackEdge) EndPass(program_.loops()[loop]);
   for (const Handover& handover : handovers) {
     if (!handover.well_placed) {
       AssumeCurrentEverywhere(handover.to);
       continue;
     }
-    const Version value = before[handover.from].current;
     BufferState& to = buffers_[handover.to];
-    to.current = value;
+    to.current = handover.value;
     if (handover.in_fast_memory) {
       if (handover.from != handover.to) to.hbm = kNone;
-      intervals_[handover.to_interval].content = value;
+      StateToSet(handover.to_interval).content = handover.value;
     } else {
-      to.hbm = value;
+      to.hbm = handover.value;
     }
   }
 }
@@ -337,6 +349,12 @@ void ValueWalk::CheckLiveOuts() {
   }
 }
 
+ValueWalk::IntervalState& ValueWalk::StateToSet(size_t interval) {
+  if (!is_in_use_[interval]) in_use_.push_back(interval);
+  is_in_use_[interval] = true;
+  return intervals_[interval];
+}
+
 bool ValueWalk::WriteBackInFlight(BufferIndex buffer) const {
   for (const size_t k : intervals_of_[buffer]) {
     if (intervals_[k].outbound != kNone) return true;
@@ -348,7 +366,7 @@ void ValueWalk::AssumeCurrentEverywhere(BufferIndex buffer) {
   const Version value = NewVersion();
   buffers_[buffer] = {value, value};
   for (const size_t k : intervals_of_[buffer]) {
-    IntervalState& state = intervals_[k];
+    IntervalState& state = StateToSet(k);
     state.content = value;
     if (state.inbound != kNone) state.inbound = value;
     if (state.outbound != kNone) state.outbound = value;

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
+#include "simulator/validate/carried_place.h"
 #include "simulator/validate/report.h"
 
 namespace mallocmuzero::validate {
@@ -45,6 +46,7 @@ class ValueWalk {
     BufferIndex from = 0;
     BufferIndex to = 0;
     InstructionIndex marker = 0;  // the instruction at which `from` has the value
+    Version value = kNone;        // that value
     bool in_fast_memory = false;  // else in HBM
     bool well_placed = false;     // if false, the geometry has reported it
     size_t from_interval = 0;     // set if the group is well placed in fast memory
@@ -76,12 +78,18 @@ class ValueWalk {
   void CheckHandover(const Handover& handover);
   void Cross(LoopIndex loop, Crossing crossing);
 
+  // Empties the intervals that do not stay for the whole loop.
+  void EndPass(const Loop& loop);
+
   void CheckLiveOuts();
 
   Version NewVersion() { return ++last_version_; }
   bool HbmIsCurrent(BufferIndex buffer) const {
     return buffers_[buffer].hbm == buffers_[buffer].current;
   }
+
+  // The state of an interval that the caller fills or copies.
+  IntervalState& StateToSet(size_t interval);
 
   // True if a copy of the buffer to HBM is in flight.
   bool WriteBackInFlight(BufferIndex buffer) const;
@@ -105,10 +113,18 @@ class ValueWalk {
   IndexVector<BufferIndex, BufferState> buffers_;
   std::vector<IntervalState> intervals_;
 
+  // The intervals whose state may be another than the empty one, in any order, and for each
+  // interval whether it is one of them.
+  std::vector<size_t> in_use_;
+  std::vector<bool> is_in_use_;
+
   // The intervals of each buffer, and those that begin or copy just before an instruction (the last
   // entry is for the end of the program). Both are ascending.
-  IndexVector<BufferIndex, std::vector<size_t>> intervals_of_;
+  const IntervalsOfBuffers intervals_of_;
   IndexVector<InstructionIndex, std::vector<size_t>> events_before_;
+
+  IndexVector<InstructionIndex, LoopIndex> loop_at_;  // for each begin marker
+  IndexVector<LoopIndex, std::vector<CarriedGroupIndex>> groups_of_;
 
   std::vector<LoopIndex> later_passes_;  // loops whose second pass is running, outermost first
   int depth_ = 0;                        // number of loops around the current instruction
