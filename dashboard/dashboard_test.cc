@@ -119,6 +119,32 @@ TEST(Dashboard, ShowsEveryMappingOfAProgram) {
   }
 }
 
+TEST(Dashboard, SaysInWhichIterationAMappingWasFoundFirst) {
+  const std::string path = NewFolder("found");
+  std::filesystem::copy(DemoRun(), path, std::filesystem::copy_options::recursive);
+  const auto dashboard = OpenDashboard({.run = path});
+  const auto ask = [&] {
+    return Ask<v1::DashboardProgram>(*dashboard, About("program", kLargeProgram));
+  };
+  const v1::DashboardProgram before = ask();
+  ASSERT_EQ(before.versions_size(), 5);
+  const double value = 1 - before.versions(4).cycles() / before.versions(1).cycles();
+  const absl::StatusOr<RunDirectory> directory = RunDirectory::Open(path);
+  ASSERT_TRUE(directory.ok()) << directory.status();
+  std::filesystem::remove(directory->metrics_path());
+  v1::TrainMetrics metrics;
+  for (const double best : {value - 0.02, value - 0.01, value, value, value + 0.01}) {
+    metrics.set_iteration(metrics.iteration() + 1);
+    metrics.clear_programs();
+    v1::TrainMetrics::Program& program = *metrics.add_programs();
+    program.set_name(kLargeProgram);
+    program.set_hardware("small");
+    program.set_best_return(best);
+    ASSERT_EQ(directory->AppendMetrics(metrics), absl::OkStatus());
+  }
+  EXPECT_EQ(ask().versions(4).iteration(), 3);
+}
+
 TEST(Dashboard, FollowsAnotherRunInTheSameFolder) {
   const std::string path = NewFolder("again");
   std::filesystem::copy(DemoRun(), path, std::filesystem::copy_options::recursive);

@@ -1,8 +1,10 @@
 #include "dashboard/run_programs.h"
 
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -28,17 +30,36 @@ std::filesystem::file_time_type WriteTime(const std::string& path) {
   return std::filesystem::last_write_time(path, error);
 }
 
-// The first iteration whose best game is at least as good as this return; null if there is none.
-const v1::TrainMetrics* WhenFound(absl::Span<const v1::TrainMetrics> iterations,
-                                  const v1::TrainMetrics::Program& program, double value) {
-  for (const v1::TrainMetrics& metrics : iterations) {
-    const v1::TrainMetrics::Program* found = view::FindProgram(metrics, program);
-    if (found != nullptr && found->has_best_return() && found->best_return() >= value - kRounding) {
-      return &metrics;
+// The iterations in which the best game of a program became better.
+class Improvements {
+ public:
+  Improvements(absl::Span<const v1::TrainMetrics> iterations,
+               const v1::TrainMetrics::Program& program) {
+    for (const v1::TrainMetrics& metrics : iterations) {
+      const v1::TrainMetrics::Program* found = view::FindProgram(metrics, program);
+      if (found == nullptr || !found->has_best_return()) continue;
+      const double best = found->best_return();
+      const bool is_better = improvements_.empty() || best > improvements_.back().best_return;
+      if (is_better && !std::isnan(best)) improvements_.push_back({best, &metrics});
     }
   }
-  return nullptr;
-}
+
+  // The first iteration whose best game is at least as good as this return; null if there is none.
+  const v1::TrainMetrics* WhenFound(double value) const {
+    for (const Improvement& improvement : improvements_) {
+      if (improvement.best_return >= value - kRounding) return improvement.metrics;
+    }
+    return nullptr;
+  }
+
+ private:
+  struct Improvement {
+    double best_return;
+    const v1::TrainMetrics* metrics;
+  };
+
+  std::vector<Improvement> improvements_;
+};
 
 v1::DashboardVersion Version(std::string id, std::string title, double cycles) {
   v1::DashboardVersion version;
@@ -111,6 +132,7 @@ std::vector<v1::DashboardVersion> RunPrograms::Versions(
   v1::TrainMetrics::Program wanted;
   wanted.set_name(program.proto().name());
   wanted.set_hardware(program.hardware().name());
+  const Improvements improvements(iterations, wanted);
   for (const auto& [id, path] : BestFiles(wanted.hardware(), wanted.name())) {
     const absl::StatusOr<Mapping> mapping = LoadMapping(path, program);
     if (!mapping.ok()) continue;
@@ -122,7 +144,7 @@ std::vector<v1::DashboardVersion> RunPrograms::Versions(
     cycles_[path] = {written, cycles};
     v1::DashboardVersion& version =
         versions.emplace_back(Version(id, BestTitle(id, mapping->solver), cycles));
-    const v1::TrainMetrics* found = WhenFound(iterations, wanted, 1 - cycles / all_hbm);
+    const v1::TrainMetrics* found = improvements.WhenFound(1 - cycles / all_hbm);
     if (found == nullptr) continue;
     version.set_seconds(found->seconds());
     version.set_iteration(found->iteration());
