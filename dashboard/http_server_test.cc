@@ -1,6 +1,7 @@
 #include "dashboard/http_server.h"
 
 #include <httplib.h>
+#include <sys/socket.h>
 
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/testing/tcp_socket.h"
 
 namespace mallocmuzero {
 namespace {
@@ -123,6 +125,26 @@ TEST_F(HttpServerTest, AnswersInWholeWhereRangesAreAskedFor) {
     EXPECT_EQ(missing.status, 404) << ranges;
     EXPECT_EQ(missing.body, R"({"error":"no such page"})") << ranges;
   }
+}
+
+// A client could otherwise fill the memory before it shows its token.
+TEST_F(HttpServerTest, ReadsNoRequestWithoutEnd) {
+  constexpr size_t kMostBytes = 64 << 20;  // far more than two sockets can keep
+  Start("secret");
+  for (const char* repeated : {"line", "name: value\r\n"}) {
+    testing::TcpSocket client;
+    ASSERT_TRUE(client.Connect(server_->address()));
+    std::string part = "GET /api/echo HTTP/1.1\r\n";
+    std::string more;
+    for (int i = 0; i < 10'000; ++i) more += repeated;
+    size_t sent = 0;
+    for (ssize_t size = 0; size >= 0 && sent < kMostBytes; part = more) {
+      size = send(client.fd(), part.data(), part.size(), MSG_NOSIGNAL);
+      if (size > 0) sent += size;
+    }
+    EXPECT_LT(sent, kMostBytes) << repeated;
+  }
+  EXPECT_EQ(Get("/").status, 200);
 }
 
 TEST_F(HttpServerTest, AnswersToNoOtherMethod) {

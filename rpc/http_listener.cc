@@ -1,21 +1,133 @@
 #include "rpc/http_listener.h"
 
 #include <httplib.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 
 namespace mallocmuzero {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// The largest request with its headers: browsers and scrapers need a few kilobytes.
+constexpr size_t kMostRequestBytes = 64 << 10;
+
+// Returns false if the socket has none of the events until then.
+bool WaitFor(socket_t socket, int16_t events, Clock::time_point until) {
+  while (true) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    pollfd entry = {.fd = socket, .events = events, .revents = 0};
+    const int ready = poll(&entry, 1, std::max<int>(left.count(), 0));
+    if (ready > 0) return true;
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+// One request and its answer. The library's own stream bounds neither the length of a line nor the
+// number of headers, so that a client could fill the memory before it shows its token.
+class RequestStream : public httplib::Stream {
+ public:
+  // A client has `read_time` for its whole request, and `write_time` for each part of the answer.
+  RequestStream(socket_t socket, std::chrono::seconds read_time, std::chrono::seconds write_time)
+      : socket_(socket), read_until_(Clock::now() + read_time), write_time_(write_time) {}
+
+  // True if the request was too long or too slow, or its client has left.
+  bool has_failed() const { return has_failed_; }
+
+  bool is_readable() const override {
+    return begin_ < end_ || WaitFor(socket_, POLLIN, read_until_);
+  }
+  bool is_writable() const override {
+    return WaitFor(socket_, POLLOUT, Clock::now() + write_time_);
+  }
+
+  ssize_t read(char* to, size_t size) override {
+    if (begin_ == end_) {
+      const ssize_t received = Receive();
+      has_failed_ = received <= 0;
+      if (has_failed_) return received;
+      begin_ = 0;
+      end_ = received;
+    }
+    const size_t part = std::min(size, end_ - begin_);
+    std::memcpy(to, buffer_ + begin_, part);
+    begin_ += part;
+    return static_cast<ssize_t>(part);
+  }
+
+  ssize_t write(const char* from, size_t size) override {
+    if (!is_writable()) return -1;
+    while (true) {
+      const ssize_t written = send(socket_, from, size, MSG_NOSIGNAL);
+      if (written >= 0 || errno != EINTR) return written;
+    }
+  }
+
+  // Nobody asks for the addresses.
+  void get_remote_ip_and_port(std::string&, int&) const override {}
+  void get_local_ip_and_port(std::string&, int&) const override {}
+  socket_t socket() const override { return socket_; }
+
+ private:
+  // Fills the buffer. Returns the number of bytes, 0 at the end of the input, or -1.
+  ssize_t Receive() {
+    if (left_ == 0 || !WaitFor(socket_, POLLIN, read_until_)) return -1;
+    while (true) {
+      const ssize_t received = recv(socket_, buffer_, std::min(sizeof(buffer_), left_), 0);
+      if (received > 0) left_ -= received;
+      if (received >= 0 || errno != EINTR) return received;
+    }
+  }
+
+  const socket_t socket_;
+  const Clock::time_point read_until_;
+  const std::chrono::seconds write_time_;
+  bool has_failed_ = false;
+  size_t left_ = kMostRequestBytes;  // how many bytes the client may still send
+  char buffer_[4096] = {};
+  size_t begin_ = 0;  // of what the buffer has
+  size_t end_ = 0;
+};
+
+// Reads requests by RequestStream.
+class BoundedServer : public httplib::Server {
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    const std::chrono::seconds idle(keep_alive_timeout_sec_);
+    bool answered = false;
+    for (size_t left = keep_alive_max_count_; left > 0; --left) {
+      if (svr_sock_ == INVALID_SOCKET || !WaitFor(socket, POLLIN, Clock::now() + idle)) break;
+      RequestStream stream(socket, std::chrono::seconds(read_timeout_sec_),
+                           std::chrono::seconds(write_timeout_sec_));
+      bool is_last = false;
+      answered = process_request(stream, /*close_connection=*/left == 1, is_last, nullptr);
+      if (!answered || is_last || stream.has_failed()) break;
+    }
+    shutdown(socket, SHUT_RDWR);
+    close(socket);
+    return answered;
+  }
+};
+
+}  // namespace
 
 void IgnoreRanges(const httplib::Request& request) {
   // The server owns the request and does not declare it const. It has no setting for this.
   const_cast<httplib::Request&>(request).ranges.clear();
 }
 
-HttpListener::HttpListener() : http_(std::make_unique<httplib::Server>()) {
+HttpListener::HttpListener() : http_(std::make_unique<BoundedServer>()) {
   http_->set_pre_routing_handler([](const httplib::Request& request, httplib::Response&) {
     IgnoreRanges(request);
     return httplib::Server::HandlerResponse::Unhandled;

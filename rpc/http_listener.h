@@ -21,7 +21,8 @@ namespace mallocmuzero {
 // of ranges would otherwise get thousands of copies of the answer, all of them in memory.
 void IgnoreRanges(const httplib::Request& request);
 
-// Serves on threads of its own from Listen on.
+// Serves on threads of its own from Listen on. A request has at most 64 KiB, with its headers, and
+// arrives within the server's time to read.
 class HttpListener {
  public:
   HttpListener();
