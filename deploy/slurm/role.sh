@@ -222,8 +222,9 @@ await_run() {
 prepare() {
   case "$role" in
     learner) [ "$index" != 0 ] || await_run ;;
-    replay) [ "$shards_are_local" = 0 ] || restore_shard ;;
+    replay) [ "$shards_are_local" = 0 ] || { make_local_folder "$scratch" && restore_shard; } ;;
     actor)
+      make_local_folder "$scratch" || return 1
       mkdir -p "$spool"
       if [ -z "$(ls -A "$spool")" ] && [ -d "$shared/spool/$index" ]; then
         # All of it or nothing: a part of it would replace the whole one at the next stop.

@@ -83,6 +83,22 @@ def test_a_local_folder_that_depends_on_the_working_directory_is_refused(
     assert "local_dir is 'disk' on node-1; a path from / expected" in log
 
 
+@pytest.mark.parametrize("role", ["actor", "replay"])
+def test_a_local_folder_that_another_user_has_made_in_a_common_one_is_refused(
+    tmp_path: pathlib.Path, role: str
+) -> None:
+    node = Node(tmp_path)
+    stat = tmp_path / "bin/stat"
+    stat.write_text(f"#!/bin/bash\necho {os.getuid() + 1}\n")
+    stat.chmod(0o755)
+    tmp_path.chmod(0o1777)
+    process = node.start(role)
+    log = process.communicate(timeout=PATIENCE_SECONDS)[0]
+    assert process.returncode == 1
+    assert f"{tmp_path}/disk on node-1 belongs to another user" in log
+    assert not (node.scratch / "started").exists()
+
+
 def test_the_local_folder_may_name_the_user(tmp_path: pathlib.Path) -> None:
     node = Node(tmp_path, settings={"LOCAL": f"{tmp_path}/$USER"})
     node.run("actor")
