@@ -113,6 +113,29 @@ def test_record_of_something_else_is_a_usage_error(tmp_path: pathlib.Path, conte
 
 
 @pytest.mark.parametrize(
+    "damage",
+    [
+        {"variants": {"default": None}},
+        {"variants": {"default": {"seconds": "long"}}},
+        {"failures": {"default": {}}},
+        {"fast_memory_bytes": "many"},
+    ],
+)
+def test_entries_of_something_else_are_damage(
+    tmp_path: pathlib.Path, damage: dict[str, object]
+) -> None:
+    first = store(tmp_path)
+    first.begin(PROGRAM)
+    whole = json.loads((tmp_path / RECORD).read_text(encoding="utf-8"))
+    (tmp_path / RECORD).write_text(json.dumps(whole | damage), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"capture\.json: damaged: remove it to capture anew"):
+        store(tmp_path)
+    # A process that has the record goes on, and writes a whole one.
+    first.add_text(DEFAULT, "HloModule default", 1.0)
+    assert store(tmp_path).seconds(DEFAULT) == 1.0
+
+
+@pytest.mark.parametrize(
     ("function", "stem"), [("step", "step"), ("<lambda> a/b", "_lambda__a_b"), ("", "function")]
 )
 def test_names_of_files_begin_with_that_of_the_function(function: str, stem: str) -> None:

@@ -143,13 +143,12 @@ class CaptureStore:
             record = read_json(path)
         except ValueError as error:
             raise UsageError(f"{path}: not JSON ({error}): remove it to capture anew") from error
-        parts = ("variants", "failures")
-        if not isinstance(record, dict) or not all(
-            isinstance(record.get(name), dict) for name in parts
-        ):
+        if not _has_parts(record):
             raise UsageError(f"{path}: not a record of captured texts: remove it to capture anew")
         if any(record.get(name) != value for name, value in self._head.items()):
             return self._empty_record()
+        if not _has_entries(record):
+            raise UsageError(f"{path}: damaged: remove it to capture anew")
         self._known = set(record["variants"])
         whole = {name: entry for name, entry in record["variants"].items() if self._is_whole(name)}
         return {**record, "variants": whole}
@@ -181,7 +180,9 @@ class CaptureStore:
         except (OSError, ValueError):
             return
         names = (*self._head, "lowered_sha256")
-        if not isinstance(there, dict) or any(there.get(name) != own.get(name) for name in names):
+        if not _has_parts(there) or any(there.get(name) != own.get(name) for name in names):
+            return
+        if not _has_entries(there):
             return
         new = {name: entry for name, entry in there["variants"].items() if name not in self._known}
         self._known |= new.keys()
@@ -189,6 +190,23 @@ class CaptureStore:
         failures = {**there["failures"], **own["failures"]}
         left = {name: entry for name, entry in failures.items() if name not in variants}
         self._record = {**own, "variants": variants, "failures": left}
+
+
+def _has_parts(record: Any) -> bool:
+    return isinstance(record, dict) and all(
+        isinstance(record.get(name), dict) for name in ("variants", "failures")
+    )
+
+
+def _has_entries(record: dict[str, Any]) -> bool:
+    """Whether what a record with the head of this version holds is as this version writes it."""
+    variants, failures = record["variants"].values(), record["failures"].values()
+    return (
+        isinstance(record.get("fast_memory_bytes"), int | None)
+        and all(isinstance(entry, dict) for entry in (*variants, *failures))
+        and all(isinstance(entry.get("seconds"), int | float) for entry in variants)
+        and all(isinstance(entry.get("error"), str) for entry in failures)
+    )
 
 
 def stem_of(program: LoweredProgram) -> str:
@@ -255,7 +273,7 @@ def behind_links(path: pathlib.Path) -> pathlib.Path:
 
 
 def write_atomically(path: pathlib.Path, content: bytes) -> None:
-    """Writes `content` to `path` so that a reader sees all of it or nothing, even after a power cut.
+    """Writes `content` to `path`: a reader sees all of it or nothing, even after a power cut.
 
     A link stays, and what it leads to is written. A pipe or device gets the bytes.
     """
