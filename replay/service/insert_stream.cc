@@ -83,7 +83,7 @@ void InsertStream::Take() {
   absl::StatusOr<InsertMessage> message = ReadInsertRequest(request_);
   request_.Clear();
   if (!message.ok()) return Close(ToGrpc(message.status()));
-  if (draining_()) return Close({grpc::StatusCode::UNAVAILABLE, "the shard is being drained"});
+  if (draining_()) return Close(Drained());
   std::unique_ptr<InsertJob> job = MakeJob(*std::move(message));
   job->stream = this;
   job->wanted = [self = Self()] { return !self->closing(); };

@@ -4,6 +4,7 @@
 #define MALLOCMUZERO_REPLAY_SERVICE_INSERT_STREAM_H_
 
 #include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/status.h>
 
 #include <deque>
 #include <functional>
@@ -16,6 +17,11 @@
 #include "replay/service/stream.h"
 
 namespace mallocmuzero {
+
+// The end of a stream of a shard that is drained.
+inline grpc::Status Drained() {
+  return {grpc::StatusCode::UNAVAILABLE, "the shard is being drained"};
+}
 
 // Reads requests, passes them to the queue, and answers each in order.
 class InsertStream final : public Stream {

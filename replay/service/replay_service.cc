@@ -172,6 +172,8 @@ size_t ReplayService::CountOpen(const Streams& streams) {
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReplayService::Insert(
     grpc::CallbackServerContext* context) {
   grpc::Status status = security_->CheckCaller(*context);
+  // At once: a client takes a shard that opens a stream for one that takes games.
+  if (status.ok() && draining_) status = Drained();
   if (!status.ok()) return new RefusedStream(status);
   const auto stream = std::make_shared<InsertStream>(
       inserts_, [this] { return draining_.load(); },

@@ -212,16 +212,22 @@ TEST(ReplayShard, DrainedItRefusesInsertsAndGoesOnWithDraws) {
   const auto shard = StartShard(ShardConfig());
   ExpectServes(*shard, 1);
   RawClient client(*shard);
+  const auto open_context = client.Context();
+  const auto open = client.replay().Insert(open_context.get());
+  open->WaitForInitialMetadata();
   v1::DrainRequest drain;
   drain.set_draining(true);
   v1::DrainResponse drained;
   ASSERT_TRUE(client.replay().Drain(client.Context().get(), drain, &drained).ok());
-  const auto context = client.Context();
-  const auto stream = client.replay().Insert(context.get());
   v1::InsertRequest request;
   *request.add_items() = MakeReplayItem(2, 1);
-  EXPECT_TRUE(stream->Write(request));
+  EXPECT_TRUE(open->Write(request));
   v1::InsertResponse response;
+  EXPECT_FALSE(open->Read(&response));
+  EXPECT_EQ(open->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+  // A new stream needs no request to be refused.
+  const auto context = client.Context();
+  const auto stream = client.replay().Insert(context.get());
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_THAT(shard->Status().blocked_on(), HasSubstr("draining"));
