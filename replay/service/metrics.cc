@@ -20,12 +20,13 @@ std::string Name(const char* what) { return absl::StrCat("mallocmuzero_replay_",
 
 }  // namespace
 
-ReplayMetrics::ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats earlier)
+ReplayMetrics::ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats earlier,
+                             const std::string& shard)
     : earlier_(std::move(earlier)), registry_(registry) {
   MakeTotals();
   MakeSizes();
   MakeLimiterGauges();
-  MakeStreamGauges();
+  MakeStreamGauges(shard);
   MakeCommitHistograms();
 }
 
@@ -86,7 +87,7 @@ void ReplayMetrics::MakeLimiterGauges() {
                  "How often each position is to be drawn, on average; 0: there is no limit.");
 }
 
-void ReplayMetrics::MakeStreamGauges() {
+void ReplayMetrics::MakeStreamGauges(const std::string& shard) {
   prometheus::Registry& to = registry_.get();
   insert_streams_ = &MakeGauge(to, Name("insert_streams"), "Open insert streams.");
   sample_streams_ = &MakeGauge(to, Name("sample_streams"), "Open sample streams.");
@@ -96,7 +97,8 @@ void ReplayMetrics::MakeStreamGauges() {
       &MakeGauge(to, Name("blocked_samples"),
                  "Sample streams that wait for the rate limiter or for trajectories.");
   draining_ =
-      &MakeGauge(to, Name("draining"), "1: inserts are refused by an administrator's order.");
+      &MakeGauges(to, Name("draining"), "1: inserts are refused by an administrator's order.")
+           .Add({{"shard", shard}});
   blocked_ = {to,
               Name("blocked"),
               "1 for what streams of the shard wait for, else 0.",

@@ -8,6 +8,8 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 
+#include <string>
+
 #include "mallocmuzero/v1/replay.pb.h"
 #include "metrics/families.h"
 #include "replay/service/replay_block.h"
@@ -21,7 +23,9 @@ class ReplayMetrics {
   // in a registry of their own that is not served. Counters begin at 0 and leave out `earlier`,
   // what earlier runs of the shard have counted. A crash loses the counts of the last second.
   // Prometheus would take a lower total for a new counter, and the whole total for its rise.
-  explicit ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats earlier = {});
+  // `shard` is the name by which the metrics of clients name the shard.
+  explicit ReplayMetrics(prometheus::Registry* registry, v1::ReplayStats earlier = {},
+                         const std::string& shard = "");
 
   // Sets the metrics whose values the table and the service count.
   void Update(const v1::ReplayStats& stats, double bytes_in_memory, ReplayBlock::On blocked_on);
@@ -37,11 +41,11 @@ class ReplayMetrics {
 
  private:
   // Each registers a part of the metrics.
-  void MakeTotals();            // what has come, was drawn and has gone
-  void MakeSizes();             // what is stored
-  void MakeLimiterGauges();     // the rate limiter
-  void MakeStreamGauges();      // streams, and what they wait for
-  void MakeCommitHistograms();  // groups of inserts
+  void MakeTotals();                                // what has come, was drawn and has gone
+  void MakeSizes();                                 // what is stored
+  void MakeLimiterGauges();                         // the rate limiter
+  void MakeStreamGauges(const std::string& shard);  // streams, and what they wait for
+  void MakeCommitHistograms();                      // groups of inserts
 
   const v1::ReplayStats earlier_;
   RegistryOrOwn registry_;

@@ -30,6 +30,16 @@ TEST(ReplayMetrics, TellHowFarTheLimiterIsFromItsBounds) {
   EXPECT_THAT(text, HasSubstr("\nmallocmuzero_replay_blocked{on=\"rate_limiter\"} 1\n"));
 }
 
+TEST(ReplayMetrics, NameTheShardThatIsDrainedAsItsClientsDo) {
+  prometheus::Registry registry;
+  ReplayMetrics metrics(&registry, {}, "a");
+  v1::ReplayStats stats;
+  stats.set_draining(true);
+  metrics.Update(stats, 0, ReplayBlock::On::kDraining);
+  EXPECT_THAT(prometheus::TextSerializer().Serialize(registry.Collect()),
+              HasSubstr("\nmallocmuzero_replay_draining{shard=\"a\"} 1\n"));
+}
+
 TEST(ReplayMetrics, CountWhatThisProcessHasDone) {
   v1::ReplayStats stats;
   stats.set_inserted_items(10);

@@ -92,7 +92,7 @@ class ReplayShard::Impl {
       : config_(std::move(config)),
         security_(std::move(security)),
         registry_(registry),
-        metrics_(registry, table->Stats()),
+        metrics_(registry, table->Stats(), config_.name()),
         table_(std::move(table)),
         service_(std::make_unique<ReplayService>(
             *table_, metrics_, security_,

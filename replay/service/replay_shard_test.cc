@@ -330,6 +330,8 @@ TEST(ReplayShard, AMetricSaysWhatItsStreamsWaitFor) {
   const std::string blocked = "mallocmuzero_replay_blocked{on=\"draining\"} 1";
   EXPECT_TRUE(Await([&] { return absl::StrContains(served(), blocked); }));
   EXPECT_THAT(served(), HasSubstr("mallocmuzero_replay_blocked{on=\"disk\"} 0"));
+  const std::string draining = "mallocmuzero_replay_draining{shard=\"a\"} 1";
+  EXPECT_TRUE(Await([&] { return absl::StrContains(served(), draining); }));
 }
 
 TEST(ReplayShard, ADurableOneHasEverythingAcknowledgedAfterARestart) {
