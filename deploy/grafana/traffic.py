@@ -287,8 +287,8 @@ def calls() -> Row:
             ),
             lines(
                 "Failing calls",
-                "The share of calls with an error. Cancelled calls and NOT_FOUND do not count: "
-                "both are normal.",
+                "The share of calls with an error. Cancelled calls, NOT_FOUND and UNAVAILABLE do not "
+                "count: all are normal. UNAVAILABLE comes from a process that stops or is drained.",
                 [query(f"job_method:mallocmuzero_rpc_errors:ratio_rate5m{{{JOB}}}", "{{method}}")],
                 "percentunit",
             ),
