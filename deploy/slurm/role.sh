@@ -7,16 +7,7 @@
 #
 # SIGTERM or SIGUSR1 stops the role: its process ends in order, and what only this node has is copied
 # to the shared folder. Exit codes: 0 the role was stopped; 2 its configuration has a mistake; 3 there
-# is nothing to rescue.
-#
-# Files in the shared folder:
-#   addresses/NAME       host:port of a shard, of the learner, or of the "rendezvous" of its processes
-#   configs/ROLE         the configuration of each role, with these addresses
-#   cluster.textproto    the same for `mallocmuzero status`
-#   targets/ROLE.json    where Prometheus finds the role's metrics
-#   shards/NAME/home     where the shard's newest data are: "node NODE FOLDER" or "copy FOLDER"
-#   shards/NAME/copy     the newest complete copy: a folder beside this file
-#   spool/NUMBER         games that a stopped actor could not deliver
+# is nothing to rescue. "The folders" in docs/slurm.md lists the files in the shared folder.
 
 set -u
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -50,6 +41,13 @@ await_child() {
 # ---- Addresses and the configuration ----
 
 publish() { write_file "$shared/addresses/$1" "$2"; }
+
+# Chooses a port for a role that others call, and announces its address.
+announce() {
+  [ -n "$first_port" ] || return 0
+  address=$host:$(free_port "$first_port")
+  publish "$address_key" "$address"
+}
 
 # Sets $assembled to the configuration with all addresses. Fails if something is $missing.
 assemble() {
@@ -87,12 +85,9 @@ configure() {
     target="[{\"targets\": [\"$host:$port\"], \"labels\": {\"role\": \"$label\"}}]"
     write_file "$shared/targets/$name.json" "$target"
   fi
-  if [ -n "$first_port" ]; then
-    address=$host:$(free_port "$first_port")
-    publish "$address_key" "$address"
-    if [ "$role" = learner ] && [ -n "$rendezvous_port" ]; then
-      publish rendezvous "$host:$(free_port "$rendezvous_port")"
-    fi
+  announce
+  if [ "$name" = learner ] && [ -n "$rendezvous_port" ]; then
+    publish rendezvous "$host:$(free_port "$rendezvous_port")"
   fi
   until assemble && write_config; do
     [ -z "$stopping" ] || return 1
@@ -384,11 +379,7 @@ set -u
 say "$name: job ${SLURM_JOB_ID:-none} on $node, restart ${SLURM_RESTART_COUNT:-0}," \
   "GPUs ${CUDA_VISIBLE_DEVICES:-none}"
 know_host || cannot_begin "host_command prints no name of $node"
-if [ -n "$first_port" ]; then
-  # An earlier process of this role sees by this that it is replaced, before its data are taken.
-  address=$host:$(free_port "$first_port")
-  publish "$address_key" "$address"
-fi
+announce  # an earlier process of this role sees that it is replaced before its data are taken
 code=0
 if prepare; then
   run_until_stopped
