@@ -241,10 +241,12 @@ drain() {
       say "$name: its data are in $shared/shards/$name"
       ;;
     actor)
-      local files=("$spool"/*.spool*)
+      local files=("$spool"/*.spool)
       if [ ${#files[@]} -gt 0 ]; then
+        # Games from another node, which this role has not taken because it found others here.
+        [ ! -e "$shared/spool/$index" ] || return 1
         rm -rf "$shared/spool/$index.tmp"
-        cp -r "$spool" "$shared/spool/$index.tmp" && rm -rf "$shared/spool/$index" &&
+        cp -r "$spool" "$shared/spool/$index.tmp" &&
           mv "$shared/spool/$index.tmp" "$shared/spool/$index" || return 1
       fi
       rm -rf "$spool"

@@ -39,6 +39,20 @@ def test_games_of_an_actor_stay_on_the_node_if_the_shared_folder_takes_no_more(n
     assert "its data stay on the disk of node-1" in log
 
 
+def test_games_that_an_actor_finds_on_its_node_do_not_replace_those_in_the_shared_folder(
+    node: Node,
+) -> None:
+    folder = node.shared / "spool/0"
+    folder.mkdir()
+    (folder / "actor-0.spool").write_text("elsewhere\n")
+    node.spool.parent.mkdir()
+    node.spool.write_text("here\n")
+    log = node.run("actor")
+    assert (folder / "actor-0.spool").read_text() == "elsewhere\n"
+    assert node.spool.read_text() == "here\nspooled\n"
+    assert "its data stay on the disk of node-1" in log
+
+
 def test_a_spool_that_was_copied_in_part_does_not_replace_the_whole(node: Node) -> None:
     folder = node.shared / "spool/0"
     folder.mkdir()
