@@ -15,6 +15,7 @@ set -u
 readonly role=$1
 readonly poll_seconds=1 run_lock_seconds=120
 readonly node=${SLURMD_NODENAME:-$(hostname)}
+trap 'tell_job "$role" $?' EXIT
 scratch=$(local_folder) || exit 2  # it has a variable that nothing sets
 readonly scratch
 # The launch cannot know the values of variables.
@@ -222,7 +223,7 @@ prepare() {
       make_local_folder "$scratch" || return 1
       mkdir -p "$spool"
       if [ -z "$(ls -A "$spool")" ] && [ -d "$shared/spool/$index" ]; then
-        # All of it or nothing: a part of it would replace the whole one at the next stop.
+        # All of it or nothing.
         rm -rf "$spool.tmp"
         cp -r "$shared/spool/$index" "$spool.tmp" && rmdir "$spool" && mv "$spool.tmp" "$spool" &&
           rm -rf "$shared/spool/$index"
@@ -311,8 +312,7 @@ run_until_stopped() {
   return 0
 }
 
-# Ends the role for the reason $1. The job of the servers queues itself again, and so does that of an
-# actor.
+# Ends the role for the reason $1. Its job queues itself again.
 cannot_begin() {
   say "$name: $1"
   [ "$role" != actor ] || requeue
@@ -375,9 +375,7 @@ fi
 
 describe_role
 # Lines of a site may use variables that nothing sets, as those of /etc/profile do.
-set +u
-set_up
-set -u
+set +u; set_up; set -u
 say "$name: job ${SLURM_JOB_ID:-none} on $node, restart ${SLURM_RESTART_COUNT:-0}," \
   "GPUs ${CUDA_VISIBLE_DEVICES:-none}"
 know_host || cannot_begin "host_command prints no name of $node"

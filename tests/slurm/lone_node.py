@@ -135,13 +135,20 @@ class Node:
             "RESCUE_OPTIONS": "",
             **(settings or {}),
         }
-        text = (SCRIPTS / "common.sh.in").read_text()
-        text = re.sub(r"@(\w+)@", lambda mark: values.get(mark[1], "''"), text)
-        (launch / "common.sh").write_text(text)
+        for name in ("common.sh", "servers.sbatch"):
+            text = (SCRIPTS / f"{name}.in").read_text()
+            text = re.sub(r"@(\w+)@", lambda mark: values.get(mark[1], "''"), text)
+            (launch / name).write_text(text)
 
     def start(self, role: str) -> subprocess.Popen[str]:
+        return self._start(str(self.shared / "launch/role.sh"), role)
+
+    def start_servers(self) -> subprocess.Popen[str]:
+        return self._start("bash", str(self.shared / "launch/servers.sbatch"))
+
+    def _start(self, *command: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [str(self.shared / "launch/role.sh"), role],
+            command,
             env=self._environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

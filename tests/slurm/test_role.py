@@ -137,6 +137,19 @@ def test_a_role_finds_slurm_where_the_launch_has_found_it(tmp_path: pathlib.Path
     assert (node.scratch / "path").read_text().endswith(":/opt/slurm/bin\n")
 
 
+def test_a_server_with_a_mistake_tells_the_job(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, settings={"COMMAND": "bash -c 'exit 2'"})
+    process = node.start("learner")
+    log = process.communicate(timeout=PATIENCE_SECONDS)[0]
+    assert process.returncode == 2, log
+    assert (node.shared / "launch/ended").read_text() == "2\n"
+
+
+def test_a_server_that_is_stopped_tells_the_job_nothing(node: Node) -> None:
+    node.run("replay")
+    assert not (node.shared / "launch/ended").exists()
+
+
 def test_lines_of_the_site_may_use_variables_that_nothing_sets(tmp_path: pathlib.Path) -> None:
     node = Node(tmp_path, settings={"SETUP": '  PATH="$PATH$NO_SUCH_VARIABLE:/site"'})
     node.run("actor")
