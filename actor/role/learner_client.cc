@@ -322,6 +322,7 @@ absl::Status LearnerClient::Impl::FetchWeights(const v1::CheckpointNotice& notic
   {
     const absl::MutexLock lock(&mutex_);
     figures_.fetch_seconds += absl::ToDoubleSeconds(SteadyNow() - start);
+    figures_.fetches += status.ok() ? 1 : 0;
   }
   MMZ_RETURN_IF_ERROR(status);
   const Partial whole = std::exchange(partial_weights_, {});

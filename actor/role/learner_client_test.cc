@@ -225,10 +225,10 @@ TEST_F(LearnerClientTest, BringsWeightsAndPrograms) {
   }
   EXPECT_TRUE(brought_.AwaitWeights("weights of step 2"));
   EXPECT_TRUE(brought_.AwaitVersion(2));
+  EXPECT_EQ(client->figures().fetches, 2);
   const absl::MutexLock lock(&brought_.mutex);
   EXPECT_EQ(brought_.program, "a program");
-  // There were three fetches: two versions of the weights, and the program once, since it has not
-  // changed.
+  // Two versions of the weights, and the program once, since it has not changed.
   const absl::MutexLock learner_lock(&learner_.mutex);
   EXPECT_EQ(learner_.offsets.size(), 3);
 }

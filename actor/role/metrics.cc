@@ -68,6 +68,8 @@ struct ActorMetrics::Families {
                                           {PlayBlock::On::kSolvers, "solvers"}}};
   Counter& notices =
       MakeCounter(registry, "mallocmuzero_actor_versions_total", "Newer weights heard of.");
+  Counter& fetches =
+      MakeCounter(registry, "mallocmuzero_actor_fetches_total", "Newer weights that have arrived.");
   Counter& fetched_bytes = MakeCounter(registry, "mallocmuzero_actor_fetched_bytes_total",
                                        "Bytes of weights and programs from the learner.");
   Counter& fetch_seconds = MakeCounter(registry, "mallocmuzero_actor_fetch_seconds_total",
@@ -104,6 +106,7 @@ void ActorMetrics::Update(const ActorFigures& figures) {
   f.lag.Set(static_cast<double>(figures.policy_lag));
   f.blocked.Set(figures.blocked_on);
   Raise(f.notices, static_cast<double>(figures.learner.notices));
+  Raise(f.fetches, static_cast<double>(figures.learner.fetches));
   Raise(f.fetched_bytes, static_cast<double>(figures.learner.fetched_bytes));
   Raise(f.fetch_seconds, figures.learner.fetch_seconds);
   Raise(f.damaged, static_cast<double>(figures.learner.damaged_fetches));

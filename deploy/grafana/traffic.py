@@ -247,11 +247,12 @@ def connections() -> Row:
             ),
             lines(
                 "Time to fetch weights",
-                "The mean time from an actor's request until newer weights have arrived.",
+                "The mean time from an actor's request until newer weights have arrived. Failed "
+                "transfers count, too.",
                 [
                     query(
                         f"{rate('mallocmuzero_actor_fetch_seconds_total', CHOSEN)} / "
-                        f"({rate('mallocmuzero_actor_versions_total', CHOSEN)} > 0)",
+                        f"({rate('mallocmuzero_actor_fetches_total', CHOSEN)} > 0)",
                         "mean",
                     )
                 ],
