@@ -3,9 +3,14 @@
 #include <grpc/support/log.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <optional>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "rpc/message_limit.h"
 
 namespace mallocmuzero {
 namespace {
@@ -15,6 +20,13 @@ std::atomic<void (*)(absl::string_view)> receiver = nullptr;
 
 void Receive(gpr_log_func_args* arguments) {
   if (absl::EndsWith(arguments->file, "chttp2_server.cc")) return;  // an address is not available
+  // Who asks for other messages wants all of them.
+  if (arguments->severity == GPR_LOG_SEVERITY_ERROR) {
+    static MessageLimit& limit = *new MessageLimit();
+    const std::optional<uint64_t> left_out = limit.Take(std::chrono::steady_clock::now());
+    if (!left_out.has_value()) return;
+    if (*left_out > 0) receiver.load()(absl::StrCat(*left_out, " messages were left out"));
+  }
   receiver.load()(arguments->message);
 }
 
