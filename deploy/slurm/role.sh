@@ -195,10 +195,12 @@ restore_shard() {
 # Copies the running shard from a consistent copy that it makes of its data. Only one such copy may be
 # made at a time, because save_copy removes all others.
 copy_running_shard() {
-  local printed
+  local printed copy
   printed=$("${mallocmuzero[@]}" replay --config "$config" --shard "$name" --checkpoint) || return 1
-  save_copy "$name" "${printed#"$name: "}"
-  rm -rf "${printed#"$name: "}"
+  copy=${printed#"$name: "}
+  printf '%s\n' "$copy" >"$data.copy"  # for drain: Slurm's signals may end this function
+  save_copy "$name" "$copy"
+  rm -rf "$copy" "$data.copy"
 }
 
 # ---- The process ----
@@ -239,6 +241,7 @@ drain() {
       # A process that has replaced this one fetches the data itself.
       if [ -z "$has_data" ] || is_replaced; then return 0; fi
       bring_home "$name" "$data" || return 1
+      [ ! -s "$data.copy" ] || rm -rf "$(<"$data.copy")" "$data.copy"
       say "$name: its data are in $shared/shards/$name"
       ;;
     actor)
@@ -294,14 +297,10 @@ run_until_stopped() {
     run_process
     code=$?
     [ -z "$stopping" ] || break
-    if [ "$told" = replaced ]; then
-      say "$name: runs elsewhere; ends here"
-      break
-    fi
-    if [ "$told" = address ]; then
-      say "$name: another role has a new address"
-      continue
-    fi
+    case "$told" in
+      replaced) say "$name: runs elsewhere; ends here"; break ;;
+      address) say "$name: another role has a new address"; continue ;;
+    esac
     if [ "$code" = 2 ]; then mistakes=$((mistakes + 1)); else mistakes=0; fi
     [ "$mistakes" -lt 3 ] || return 2
     if [ $((SECONDS - begin)) -ge 30 ]; then pause=1; fi

@@ -218,6 +218,22 @@ def test_copies_of_a_shard_are_made_one_after_the_other(
     assert (node.shared / "shards/a/home").read_text() == f"copy {copy}\n"
 
 
+def test_a_copy_that_a_stop_ends_leaves_nothing_on_the_node(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, copy_seconds=1)
+    (node.scratch / "slow").touch()
+    process = node.start("replay")
+    try:
+        await_that((node.scratch / "copies").exists)
+        # Slurm sends a signal to all processes of a task.
+        os.killpg(process.pid, signal.SIGTERM)
+        log = process.communicate(timeout=PATIENCE_SECONDS)[0]
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    assert "a: its data are in " in log
+    assert not (node.scratch / "checkpoint").exists()
+
+
 def test_a_copy_that_the_shared_folder_does_not_take_leaves_nothing_there(node: Node) -> None:
     def cut() -> bool:
         (node.scratch / "cut").touch()
