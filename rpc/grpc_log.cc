@@ -20,7 +20,7 @@ std::atomic<void (*)(absl::string_view)> receiver = nullptr;
 
 void Receive(gpr_log_func_args* arguments) {
   if (absl::EndsWith(arguments->file, "chttp2_server.cc")) return;  // an address is not available
-  // Who asks for other messages wants all of them.
+  // An operator who asks for other messages wants all of them.
   if (arguments->severity == GPR_LOG_SEVERITY_ERROR) {
     static MessageLimit& limit = *new MessageLimit();
     const std::optional<uint64_t> left_out = limit.Take(std::chrono::steady_clock::now());

@@ -20,9 +20,8 @@ class MessageLimit {
 
   static constexpr uint32_t kMostInAMinute = 20;
 
-  // Takes a message that comes at `now`. Returns nullopt if the message is to be left out, and
-  // otherwise the number of messages that were left out and not told of: above 0 only for the first
-  // message of a minute.
+  // Takes a message that comes at `now`. Returns nullopt if the message is to be left out.
+  // Otherwise returns the number of messages left out since the last call that returned a number.
   std::optional<uint64_t> Take(Time now) ABSL_LOCKS_EXCLUDED(mutex_) {
     const absl::MutexLock lock(&mutex_);
     if (!began_.has_value() || now - *began_ >= std::chrono::minutes(1)) {
