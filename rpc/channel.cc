@@ -47,6 +47,9 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Sec
   // clients call at once does not answer within 100 ms, and giving up then would only add load.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 10'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5'000);
+  // A peer that has started again elsewhere, as in another pod, has the same name and another
+  // address. By default a name is looked up at most every 30 s.
+  arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS, 5'000);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
   if (!MayUseProxy(address)) arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
