@@ -301,7 +301,8 @@ run_until_stopped() {
       replaced) say "$name: runs elsewhere; ends here"; break ;;
       address) say "$name: another role has a new address"; continue ;;
     esac
-    if [ "$code" = 2 ]; then mistakes=$((mistakes + 1)); else mistakes=0; fi
+    # A file system that fails for a moment looks like a mistake.
+    if [ "$code" = 2 ]; then mistakes=$((mistakes + 1)) pause=10; else mistakes=0; fi
     [ "$mistakes" -lt 3 ] || return 2
     if [ $((SECONDS - begin)) -ge 30 ]; then pause=1; fi
     say "$name: ended with code $code; starts again in $pause s"

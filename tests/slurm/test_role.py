@@ -139,9 +139,13 @@ def test_a_role_finds_slurm_where_the_launch_has_found_it(tmp_path: pathlib.Path
 
 def test_a_server_with_a_mistake_tells_the_job(tmp_path: pathlib.Path) -> None:
     node = Node(tmp_path, settings={"COMMAND": "bash -c 'exit 2'"})
+    # The pauses are short here.
+    sleep = tmp_path / "bin/sleep"
+    sleep.write_text('#!/bin/bash\necho "$1" >>"$LOCAL/pauses"\nexec /bin/sleep 0.05\n')
     process = node.start("learner")
     log = process.communicate(timeout=PATIENCE_SECONDS)[0]
     assert process.returncode == 2, log
+    assert (node.scratch / "pauses").read_text().split().count("10") == 2
     assert (node.shared / "launch/ended").read_text() == "2\n"
 
 
