@@ -72,7 +72,7 @@ struct LearnerClientFigures {
   uint64_t reports = 0;
   uint64_t failed_reports = 0;
   uint64_t notices = 0;
-  uint64_t fetches = 0;  // newer weights that have arrived; many are replaced before
+  uint64_t fetches = 0;  // newer weights that have arrived; some versions are never fetched
   uint64_t fetched_bytes = 0;
   uint64_t damaged_fetches = 0;  // files with a wrong SHA-256
   double fetch_seconds = 0;
