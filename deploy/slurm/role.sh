@@ -7,7 +7,8 @@
 #
 # SIGTERM or SIGUSR1 stops the role: its process ends in order, and what only this node has is copied
 # to the shared folder. Exit codes: 0 the role was stopped; 2 its configuration has a mistake; 3 there
-# is nothing to rescue. "The folders" in docs/slurm.md lists the files in the shared folder.
+# is nothing to rescue; 4 the shared folder does not take it. "The folders" in docs/slurm.md lists the
+# files in the shared folder.
 
 set -u
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -142,8 +143,8 @@ save_copy() {
 # Moves the data of the shard $1 from the folder $2 of this node to the shared folder.
 bring_home() {
   [ -d "$2" ] || return 3
-  save_copy "$1" "$2" || return 1
-  write_file "$shared/shards/$1/home" "copy $(<"$shared/shards/$1/copy")" || return 1
+  save_copy "$1" "$2" || return 4
+  write_file "$shared/shards/$1/home" "copy $(<"$shared/shards/$1/copy")" || return 4
   rm -rf "$2"
 }
 
@@ -164,7 +165,7 @@ fetch_from_node() {
 
 # Brings the newest data of the shard to $data.
 restore_shard() {
-  local home kind place folder
+  local home kind place folder code
   mkdir -p "$shared/shards/$name" "$(dirname "$data")"
   exec 9>"$data.lock"
   flock --timeout 60 9 || { say "$name: another process has $data.lock"; return 1; }
@@ -173,9 +174,11 @@ restore_shard() {
   # The local folder may be another one than before, such as that of the job.
   if [ "$kind" = node ] && { [ "$place" != "$node" ] ||
     { [ "$folder" != "$data" ] && ! [ "$folder" -ef "$data" ]; }; }; then
-    fetch_from_node "$name" "$place" "$folder" ||
-      say "$name: cannot read the disk of $place; games since the last copy are lost"
+    fetch_from_node "$name" "$place" "$folder"
+    code=$?
     [ -z "$stopping" ] || return 1
+    [ "$code" != 4 ] || { say "$name: $shared does not take its data from $place"; return 1; }
+    [ "$code" = 0 ] || say "$name: cannot read the disk of $place; games since the last copy are lost"
     kind=copy
   fi
   if [ "$kind" = node ] && [ -d "$data" ]; then
@@ -212,9 +215,7 @@ await_run() {
   if [ ! -e "$lock" ] || flock --nonblock "$lock" true; then return; fi
   say "$name: another process trains in $run_dir; waits up to $run_lock_seconds s for its end"
   flock --timeout "$run_lock_seconds" "$lock" true &
-  await_child $!
-  # The learner itself says who holds a lock that is not free by now.
-  return 0
+  await_child $! || true  # the learner itself says who holds a lock that is not free by now
 }
 
 prepare() {
@@ -368,7 +369,7 @@ describe_role() {
 if [ "$role" = rescue ]; then
   exec 9>"$3.lock"
   # A process of the lost job may still run until Slurm has ended it.
-  flock --timeout 60 9 || exit 1
+  flock --timeout 60 9 || exit 4
   bring_home "$2" "$3"
   exit
 fi

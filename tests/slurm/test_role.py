@@ -193,6 +193,25 @@ def test_a_shard_takes_its_data_from_an_earlier_local_folder_of_its_node(node: N
     assert (node.shared / "shards/a" / copy / "games").read_text() == "earlier\nstored\n"
 
 
+def test_a_shard_does_not_give_up_data_that_the_shared_folder_does_not_take(node: Node) -> None:
+    earlier = node.scratch / "earlier/shards/a"
+    earlier.mkdir(parents=True)
+    (earlier / "games").write_text("earlier\n")
+    home = node.shared / "shards/a/home"
+    home.parent.mkdir()
+    home.write_text(f"node node-1 {earlier}\n")
+    (node.scratch / "cut").touch()
+    process = node.start("replay")
+    log = process.communicate(timeout=PATIENCE_SECONDS)[0]
+    assert process.returncode == 1
+    assert f"a: {node.shared} does not take its data from node-1" in log
+    assert home.read_text() == f"node node-1 {earlier}\n"
+    (node.scratch / "cut").unlink()
+    node.run("replay")
+    copy = (node.shared / "shards/a/copy").read_text().strip()
+    assert (node.shared / "shards/a" / copy / "games").read_text() == "earlier\nstored\n"
+
+
 def test_a_shard_knows_its_data_by_another_path(node: Node) -> None:
     data = node.scratch / "shards/a"
     data.mkdir(parents=True)
