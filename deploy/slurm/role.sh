@@ -185,11 +185,11 @@ restore_shard() {
     say "$name: continues with its data on this node"
   else
     [ "$kind" != node ] || say "$name: $data is gone; games since the last copy are lost"
-    rm -rf "$data"
+    rm -rf "$data" "$data.tmp"
     folder=$(cat "$shared/shards/$name/copy" 2>/dev/null)
     if [ -n "$folder" ]; then
       say "$name: takes its data from $shared/shards/$name/$folder"
-      cp -r "$shared/shards/$name/$folder" "$data" || return 1
+      cp -r "$shared/shards/$name/$folder" "$data.tmp" && mv "$data.tmp" "$data" || return 1
     fi
   fi
   write_file "$shared/shards/$name/home" "node $node $data" && has_data=1

@@ -212,6 +212,24 @@ def test_a_shard_does_not_give_up_data_that_the_shared_folder_does_not_take(node
     assert (node.shared / "shards/a" / copy / "games").read_text() == "earlier\nstored\n"
 
 
+def test_a_copy_that_a_node_has_taken_in_part_is_not_a_shards_data(node: Node) -> None:
+    state = node.shared / "shards/a"
+    (state / "data.1").mkdir(parents=True)
+    (state / "data.1/games").write_text("copied\n")
+    (state / "copy").write_text("data.1\n")
+    # The node has lost its disk.
+    (state / "home").write_text(f"node node-1 {node.scratch}/shards/a\n")
+    (node.scratch / "cut").touch()
+    process = node.start("replay")
+    process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 1
+    (node.scratch / "cut").unlink()
+    node.run("replay")
+    copy = state / (state / "copy").read_text().strip()
+    assert [file.name for file in copy.iterdir()] == ["games"]
+    assert (copy / "games").read_text() == "copied\nstored\n"
+
+
 def test_a_shard_knows_its_data_by_another_path(node: Node) -> None:
     data = node.scratch / "shards/a"
     data.mkdir(parents=True)
