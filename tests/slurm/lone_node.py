@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import pathlib
 import re
@@ -84,7 +85,8 @@ class Node:
     ) -> None:
         self.shared = folder / "shared"
         self.run_dir = folder / "run"
-        self.scratch = folder / "disk/test"
+        launch_id = hashlib.sha256(str(self.shared).encode()).hexdigest()[:8]
+        self.scratch = folder / f"disk/test-{launch_id}"
         for name in ("addresses", "configs", "launch", "shards", "spool", "targets"):
             (self.shared / name).mkdir(parents=True)
         self.scratch.mkdir(parents=True)

@@ -118,7 +118,18 @@ def test_the_local_folder_may_name_the_user(tmp_path: pathlib.Path) -> None:
     node.run("actor")
     config = (node.shared / "configs/actor.0.textproto").read_text()
     user = pwd.getpwuid(os.getuid()).pw_name
-    assert f'spool_dir: "{tmp_path}/{user}/test/spool.0"' in config
+    assert f'spool_dir: "{tmp_path}/{user}/{node.scratch.name}/spool.0"' in config
+
+
+def test_launches_with_one_name_have_folders_of_their_own_on_a_node(tmp_path: pathlib.Path) -> None:
+    folders = set()
+    for shared in ("one", "two"):
+        node = Node(tmp_path / shared, settings={"LOCAL": f"{tmp_path}/disk"})
+        node.run("actor")
+        config = (node.shared / "configs/actor.0.textproto").read_text()
+        assert f'spool_dir: "{tmp_path}/disk/{node.scratch.name}/spool.0"' in config
+        folders.add(node.scratch.name)
+    assert len(folders) == 2
 
 
 def test_a_role_whose_node_has_no_name_says_so(tmp_path: pathlib.Path) -> None:
