@@ -100,6 +100,14 @@ def test_a_text_is_read_as_the_module_that_it_was() -> None:
         module_of_text("ENTRY %main {")
 
 
+def test_a_text_without_the_values_of_constants_is_not_read_as_a_module() -> None:
+    table = jax.numpy.sin(jax.numpy.arange(100.0))  # jaxlib would read 100 other numbers
+    compiled = jax.jit(lambda x: x * table).lower(jax.numpy.ones(100)).compile()
+    (module,) = compiled.runtime_executable().hlo_modules()
+    with pytest.raises(CaptureError, match="leaves out the values of constants"):
+        module_of_text(module.to_string())
+
+
 # jaxlib 0.10.2 writes this before it raises an error.
 TRACE = """E1127 14:34:22.920232    5920 status_macros.cc:58] INTERNAL: RET_CHECK failure (h.cc:390)
 *** Begin stack trace ***

@@ -122,7 +122,7 @@ def raise_format(path: pathlib.Path) -> None:
     with zipfile.ZipFile(path) as archive:
         header, call = archive.read("header.json"), archive.read("call.pickle")
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("header.json", header.replace(b'"format": 1', b'"format": 2'))
+        archive.writestr("header.json", header.replace(b'"format": 2', b'"format": 3'))
         archive.writestr("call.pickle", call)
 
 
@@ -132,7 +132,7 @@ def raise_format(path: pathlib.Path) -> None:
         (cut, "not a placed executable, or damaged"),
         (flip, "damaged"),
         (replace_call, "call.pickle is not what was written"),
-        (raise_format, "has format 2, expected 1"),
+        (raise_format, "has format 3, expected 2"),
         (pathlib.Path.unlink, "no such file"),
     ],
 )

@@ -94,6 +94,17 @@ def test_binary_compiles_a_module_that_jax_cannot_read(compiled: list[str]) -> N
     ]
 
 
+@pytest.mark.parametrize("values", ["{...}", "{1, 2}"])
+def test_binary_compiles_a_module_whose_text_leaves_out_constants(
+    compiled: list[str], values: str
+) -> None:
+    pytest.importorskip("jaxlib")
+    entry = f"ENTRY %main () -> s32[2] {{\n  ROOT %c = s32[2]{{0}} constant({values})\n}}"
+    text = f"HloModule f, entry_computation_layout={{()->s32[2]{{0}}}}\n\n{entry}\n"
+    module = readable.readable_module(program(), CHIPS["tpu_v6e"], {}, text, 9.6)
+    assert module.startswith(b"HloModule ") == (values == "{...}")  # what the binary prints
+
+
 @pytest.mark.compiler
 def test_module_with_an_asynchronous_gather_is_captured_and_priced() -> None:
     import jax

@@ -20,7 +20,8 @@ from mallocmuzero_xla.errors import PlacedError, UsageError
 from mallocmuzero_xla.options_file import other_file_error
 from mallocmuzero_xla.store import takes_bytes_only, write_atomically
 
-_FORMAT = 1
+# An executable in a file of format 1 may have other values than the function in its constants.
+_FORMAT = 2
 _HEADER, _CALL = "header.json", "call.pickle"
 
 

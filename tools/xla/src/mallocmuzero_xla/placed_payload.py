@@ -24,6 +24,9 @@ _FRAME_BYTES = 64
 
 _VARINT_BYTES = 5
 
+# Stands in a text for the values of an array. jaxlib reads it, and makes up other values.
+_LEFT_OUT = "constant({...})"
+
 
 @dataclasses.dataclass(frozen=True)
 class LoadedCall:
@@ -177,7 +180,12 @@ def _split(compiled: Any) -> tuple[bytes, bytes]:
 
 
 def module_of_text(text: str) -> bytes:
-    """Returns the HloModuleProto of a text; raises CaptureError if jaxlib cannot read the text."""
+    """Returns the HloModuleProto of a text.
+
+    Raises CaptureError if the text has not all of the module, or jaxlib cannot read it.
+    """
+    if _LEFT_OUT in text:
+        raise CaptureError("the text of the compiled module leaves out the values of constants")
     from jaxlib import _hlo
 
     try:

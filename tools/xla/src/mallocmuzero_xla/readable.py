@@ -2,7 +2,8 @@
 
 jax's parser of modules refuses some that the compiler makes, such as asynchronous gathers on v6e
 and all collectives on TPU7x. The binary compiles such a program through the compiler's C API, and
-prints its module itself.
+prints its module itself. It also compiles a program that has constant arrays: no text has their
+values.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ def readable_module(
 ) -> bytes:
     """Returns the HloModuleProto of a compile whose text is known.
 
-    Where jax cannot read the text, the binary compiles the program again, for at most `seconds`.
+    Where jax cannot read the text, or the text leaves out the values of constants, the binary
+    compiles the program again, for at most `seconds`.
     Raises CompileError if that fails.
     """
     try:
