@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import os
 import pathlib
+import tomllib
 
 import pytest
 
@@ -12,6 +14,8 @@ from mallocmuzero_xla import cli, environment
 from mallocmuzero_xla.errors import MissingCompilerError
 
 NAME = "TPU_ACCELERATOR_TYPE"
+
+REQUIRE = environment.require_compiler
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +88,25 @@ def test_a_package_without_a_version_is_a_usage_error(monkeypatch: pytest.Monkey
         MissingCompilerError, match=r"libtpu is not installed .*`pip install libtpu`"
     ):
         environment.compiler_versions()
+
+
+@pytest.mark.parametrize(
+    ("version", "old"), [("0.4.38", True), ("0.9.2", True), ("0.10", False), ("1.0.dev1", False)]
+)
+def test_a_jax_that_is_too_old_is_a_usage_error(
+    monkeypatch: pytest.MonkeyPatch, version: str, old: bool
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: object())
+    monkeypatch.setattr(importlib.metadata, "version", lambda _: version)
+    if not old:
+        REQUIRE()
+        return
+    with pytest.raises(MissingCompilerError, match=rf"^jax {version} is too old: .* 0\.10 or "):
+        REQUIRE()
+
+
+def test_the_oldest_jax_is_that_of_the_package() -> None:
+    file = pathlib.Path(__file__).parents[1] / "pyproject.toml"
+    project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
+    oldest = ".".join(map(str, environment._OLDEST_JAX))
+    assert f"jax>={oldest}" in project["optional-dependencies"]["compiler"]

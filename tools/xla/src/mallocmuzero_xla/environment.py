@@ -28,16 +28,26 @@ _DEVICES = pathlib.Path("/dev")
 # them.
 _RECORDED = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
 
+# Older versions lack names of jax that this package uses. pyproject.toml has the same version.
+_OLDEST_JAX = (0, 10)
+
 _FLAG = re.compile(r"--(no)?(xla_\w+)(?:=(\S*))?")
 
 
 def require_compiler() -> None:
-    """Raises MissingCompilerError unless jax and libtpu are installed (imports neither)."""
+    """Raises MissingCompilerError unless libtpu and a new enough jax are installed."""
     missing = [name for name in ("jax", "libtpu") if importlib.util.find_spec(name) is None]
     if missing:
         raise MissingCompilerError(
             f"{' and '.join(missing)} not installed: run `pip install jax libtpu`"
         )
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):  # jax from its sources
+        version = importlib.metadata.version("jax")
+        if tuple(map(int, re.findall(r"\d+", version)[:2])) < _OLDEST_JAX:
+            raise MissingCompilerError(
+                f"jax {version} is too old: run `pip install --upgrade jax libtpu` for "
+                f"{'.'.join(map(str, _OLDEST_JAX))} or newer"
+            )
 
 
 def compiler_library() -> pathlib.Path:
