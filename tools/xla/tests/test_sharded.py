@@ -21,7 +21,7 @@ from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.capture import capture
 from mallocmuzero_xla.chips import CHIPS, Chip, known_topology, topology_devices
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.lowering import LoweredProgram, lower
 from mallocmuzero_xla.measure_cli import filled
 from mallocmuzero_xla.optimize import optimize
 from mallocmuzero_xla.placing import Placed, place
@@ -120,6 +120,32 @@ def test_shape_over_devices_of_a_topology_is_not_measured(monkeypatch: pytest.Mo
     monkeypatch.setattr("mallocmuzero_xla.measure_cli.compile_only_sharding", lambda leaf: mesh)
     with pytest.raises(UsageError, match=r"of a topology.*build its mesh from jax\.devices"):
         filled(tuple(shapes(rows(mesh))))
+
+
+@pytest.fixture
+def one_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chip of one device, which is a CPU's."""
+    monkeypatch.setattr("mallocmuzero_xla.lowering.prepare_environment", lambda: None)
+    monkeypatch.setattr("mallocmuzero_xla.lowering.chip_devices", lambda _: jax.devices()[:1])
+
+
+@needs_jax
+@pytest.mark.usefixtures("one_device")
+def test_arguments_over_devices_of_this_machine_are_refused_before_a_search() -> None:
+    mesh = mesh_of(jax.devices()[:4])
+    message = r"over 4 devices of this machine.*topology_devices\('tpu_v6e', TOPOLOGY\)"
+    with pytest.raises(UsageError, match=message):
+        lower(step, arrays(columns(mesh), rows(mesh)), CHIPS["tpu_v6e"])
+    # Any array of one device will do: its values and its device do not matter.
+    assert lower(step, arrays(jax.devices()[1], None), CHIPS["tpu_v6e"]).device_ids == (0,)
+
+
+@needs_jax
+@pytest.mark.usefixtures("one_device")
+def test_function_over_devices_of_this_machine_is_refused_before_a_search() -> None:
+    both = rows(mesh_of(jax.devices()[1:3]))
+    with pytest.raises(UsageError, match=r"build its mesh from topology_devices\('tpu_v6e'\)"):
+        lower(step, arrays(None, None), CHIPS["tpu_v6e"], {"in_shardings": (both, both)})
 
 
 def test_artefact_names_the_topology_and_its_devices(

@@ -3,8 +3,8 @@
 `jax.jit(f).lower(...)` gives a StableHLO module and compile options; other compiler options change
 only the latter. A compile process that gets both produces the text of
 `jax.jit(f).lower(...).compile(compiler_options=...)`, byte for byte. It neither unpickles the
-function nor traces it again. This module, placed_payload.py and tracing.py are the ones that use
-private parts of jax.
+function nor traces it again. This module, placed_payload.py, shardings.py and tracing.py are the
+ones that use private parts of jax.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mallocmuzero_xla.chips import Chip, chip_devices, known_topology
+from mallocmuzero_xla.chips import Chip, chip_devices
 from mallocmuzero_xla.environment import prepare_environment, recorded_options
 from mallocmuzero_xla.errors import (
     CaptureError,
@@ -29,6 +29,7 @@ from mallocmuzero_xla.errors import (
 )
 from mallocmuzero_xla.fingerprint import fingerprint_of_module, text_without_empty_conversions
 from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES
+from mallocmuzero_xla.shardings import check_arguments, check_devices, compile_only_sharding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,8 +124,8 @@ def trace(
         compiler_options: options of every compile of this program.
 
     Raises:
-        UsageError: jax.jit refuses the options, or the function is jitted by a framework, is
-            sharded over other devices, or has overrides of its own.
+        UsageError: jax.jit refuses the options, or the function is jitted by a framework, it or an
+            argument is sharded over other devices, or it has overrides of its own.
         CaptureError: the function cannot be traced, or calls back to the host.
     """
     prepare_environment()
@@ -136,11 +137,12 @@ def trace(
         name = getattr(fn, "__name__", "the function")
         raise CaptureError(f"{name} cannot be traced: {in_one_line(error)}") from error
     check_lowered(lowered)
-    _check_devices(lowered, chip, devices)
+    check_devices(lowered, chip, devices)
+    static = static_positions(jitted, len(args))
+    check_arguments(lowered, [arg for index, arg in enumerate(args) if index not in static], chip)
     program = _serialise(lowered, chip, compiler_options or {})
     _check_overrides(program)
-    static = frozenset(static_positions(jitted, len(args)))
-    return Traced(program, jitted, lowered, tuple(abstract), static)
+    return Traced(program, jitted, lowered, tuple(abstract), frozenset(static))
 
 
 def jit_of(fn: Callable[..., Any], options: Mapping[str, Any]) -> Any:
@@ -233,8 +235,6 @@ def _traced(jitted: Any, args: Sequence[Any], devices: Sequence[Any]) -> tuple[A
         abstract = _abstract_args(args, static, one_device)
         return jitted.lower(*abstract), abstract
     except ValueError:
-        if len(devices) == 1:
-            raise
         # A function with its own sharding (jit options, shard_map) accepts no argument on a single
         # device. An error with another reason is raised again here.
         abstract = _abstract_args(args, static, None)
@@ -287,31 +287,6 @@ def _abstract_args(args: Sequence[Any], static: set[int], fallback: Any) -> list
     return [
         arg if index in static else jax.tree.map(abstract, arg) for index, arg in enumerate(args)
     ]
-
-
-def compile_only_sharding(leaf: Any) -> Any:
-    """Returns the sharding of `leaf`, or None if it is over real devices, which do not matter."""
-    from jax._src.lib import _jax
-
-    sharding = getattr(leaf, "sharding", None)
-    devices = getattr(sharding, "device_set", ())
-    only = devices and all(isinstance(item.client, _jax.CompileOnlyPyClient) for item in devices)
-    return sharding if only else None
-
-
-def _check_devices(lowered: Any, chip: Chip, devices: Sequence[Any]) -> None:
-    """Raises UsageError unless `lowered` runs on `devices`, and not on another topology's."""
-    known = {(device.id, device.device_kind) for device in devices}
-    wanted = [(device.id, device.device_kind) for device in lowered._lowering._device_list]
-    if not known.issuperset(wanted):
-        remedy = f"build its mesh from topology_devices({chip.name!r})"
-        theirs = known_topology(lowered._lowering._device_list[0])
-        if theirs is not None and theirs.name == chip.name:
-            remedy = f"give topology={theirs.topology_name!r}"
-        raise UsageError(
-            f"the function is sharded over devices that {chip.topology_name!r} does not have: "
-            f"{remedy}"
-        )
 
 
 def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) -> LoweredProgram:

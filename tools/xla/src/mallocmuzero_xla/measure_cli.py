@@ -21,9 +21,9 @@ from mallocmuzero_xla.command import (
     whole_number,
 )
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
-from mallocmuzero_xla.lowering import compile_only_sharding
 from mallocmuzero_xla.measuring import measure
 from mallocmuzero_xla.options_file import check_output, other_file_error
+from mallocmuzero_xla.shardings import compile_only_sharding
 from mallocmuzero_xla.store import read_json
 
 
