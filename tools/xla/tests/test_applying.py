@@ -19,6 +19,7 @@ from jax.experimental.compilation_cache import compilation_cache  # noqa: E402
 
 from mallocmuzero_xla.applying import AppliedFunction, apply, load_registry  # noqa: E402
 from mallocmuzero_xla.artefact import load_artefact  # noqa: E402
+from mallocmuzero_xla.errors import UsageError  # noqa: E402
 from mallocmuzero_xla.fitting import Registry  # noqa: E402
 from mallocmuzero_xla.optimize import Optimized  # noqa: E402
 
@@ -244,8 +245,14 @@ def test_result_of_a_search_applies_and_saves_itself(tmp_path: pathlib.Path) -> 
     artefact = artefact_of(step, *inputs(), donate_argnums=1)
     found = Optimized(OPTIONS, 1000.0, 900.0, 1.0, None, {}, artefact, False, step, JIT)
     assert found.gain == pytest.approx(0.1)
-    fast = found.jit()
-    fast(*inputs())
-    assert fast.artefact == artefact
+    for fast in (found.jit(), apply(step, found, **JIT)):
+        fast(*inputs())
+        assert fast.artefact == artefact
     found.save(tmp_path / "step.json")
     assert load_artefact(tmp_path / "step.json") == artefact
+
+
+@pytest.mark.parametrize("given", [None, 3, [None], b"a.json"])
+def test_what_can_be_no_artefact_is_a_usage_error(given: Any) -> None:
+    with pytest.raises(UsageError, match="expected an artefact, its file, a folder"):
+        apply(step, given)

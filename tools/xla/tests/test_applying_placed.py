@@ -152,7 +152,11 @@ def test_missing_working_folder_ends_nothing(
 
 
 def test_results_in_memory_run_without_a_file(buckets: OptimizedMany) -> None:
-    assert results_of(apply(add, buckets.registry), 4, 8, 5) == [PRODUCT, PRODUCT, SUM]
+    for artefacts in (buckets, buckets.registry):
+        assert results_of(apply(add, artefacts), 4, 8, 5) == [PRODUCT, PRODUCT, SUM]
+    found = buckets.results["bucket_8"]
+    measured = measure(add, (threes(8), threes(8)), found, rounds=5)
+    assert (measured.used, measured.largest_difference) == (True, PRODUCT - SUM)
 
 
 def test_arguments_may_be_given_by_name(buckets: OptimizedMany) -> None:

@@ -8,8 +8,8 @@ import os
 import pathlib
 import threading
 import types
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from mallocmuzero_xla.artefact import Artefact, is_folder, load_artefact
 from mallocmuzero_xla.call_signature import split_call
@@ -22,7 +22,19 @@ from mallocmuzero_xla.placed_loading import call_of, load_here, require_options
 _LOG = logging.getLogger("mallocmuzero_xla")
 
 _File = str | os.PathLike[str]
-Artefacts = Artefact | Registry | _File | Sequence[Artefact | _File]
+_ONE = (Artefact, str, os.PathLike)
+
+
+class Result(Protocol):
+    """A result of optimize, optimize_many or place."""
+
+    @property
+    def registry(self) -> Registry:
+        """Returns its artefacts and placed executables."""
+
+
+_Given = Artefact | Registry | _File | Sequence[Artefact | _File]
+Artefacts = _Given | Result
 
 
 class AppliedFunction:
@@ -229,15 +241,18 @@ def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> A
 
     Args:
         fn: a function, or a result of jax.jit, then without `jit_options`.
-        artefacts: an artefact, its file, a sequence of artefacts and files, a folder of files, or a
-            Registry.
+        artefacts: an artefact, its file, a sequence of artefacts and files, a folder of files, a
+            Registry, or the result of a search.
         jit_options: keyword arguments of jax.jit; those of the search.
 
     Returns:
         An AppliedFunction; for a single artefact with a placed executable, a PlacedCall.
+
+    Raises UsageError if `artefacts` is something else, or jax.jit refuses `jit_options`.
     """
+    given = _given(artefacts)
     try:
-        registry = _registry_of(artefacts)
+        registry = _registry_of(given)
         if len(registry) == 1:
             (artefact,) = registry
             file = registry.executable(artefact)
@@ -247,11 +262,26 @@ def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> A
                 return call
     except (UsageError, PlacedError) as error:
         return AppliedFunction(fn, Registry(), str(error), jit_options)
-    reason = "" if len(registry) else _no_artefact(artefacts)
+    reason = "" if len(registry) else _no_artefact(given)
     return AppliedFunction(fn, registry, reason, jit_options)
 
 
-def _registry_of(artefacts: Artefacts) -> Registry:
+def _given(artefacts: Any) -> _Given:
+    """Takes the registry of a result; raises UsageError for what can be no artefacts."""
+    given: Any = getattr(artefacts, "registry", artefacts)
+    if isinstance(given, (Registry, *_ONE)):
+        return given
+    several = list(given) if isinstance(given, Iterable) else [given]
+    for each in several:
+        if not isinstance(each, _ONE):
+            raise UsageError(
+                f"artefacts has a {type(each).__name__}: expected an artefact, its file, a folder, "
+                f"several artefacts and files, a Registry, or the result of a search"
+            )
+    return several
+
+
+def _registry_of(artefacts: _Given) -> Registry:
     if isinstance(artefacts, Registry):
         return artefacts
     if isinstance(artefacts, Artefact):

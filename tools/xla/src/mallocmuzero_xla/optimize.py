@@ -89,6 +89,13 @@ class Optimized:
         found = bool(self.compiler_options) or self.executable is not None
         return not found and Verified.from_json(self.report).undecided
 
+    @property
+    def registry(self) -> Registry:
+        """Returns the artefact and the placed executable, if that is the result, for `apply`."""
+        file = self.executable
+        unsaved = {} if file is None else {self.artefact.fingerprint: file}
+        return Registry([self.artefact], unsaved=unsaved)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the artefact for `apply`; a placed executable goes beside it, as NAME.placed.
 

@@ -16,6 +16,7 @@ from mallocmuzero_xla.chips import Chip, chosen_chip
 from mallocmuzero_xla.earlier import LIMIT
 from mallocmuzero_xla.environment import recorded_settings
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
+from mallocmuzero_xla.fitting import Registry
 from mallocmuzero_xla.lowering import LoweredProgram, Traced, trace
 from mallocmuzero_xla.options_cache import writable_cache
 from mallocmuzero_xla.place_search import SearchLimits, search
@@ -60,6 +61,11 @@ class Placed:
         executable = Executable(target.name, file_sha256(target))
         beside = target.with_name(target.name + SUFFIX)
         dataclasses.replace(self.artefact, executable=executable).save(beside)
+
+    @property
+    def registry(self) -> Registry:
+        """Returns the artefact and the executable, for `apply`."""
+        return Registry([self.artefact], unsaved={self.artefact.fingerprint: self.file})
 
     @property
     def gain(self) -> float | None:
