@@ -94,9 +94,36 @@ def test_donated_arguments_are_made_for_each_call() -> None:
     assert all(seconds > 0 for seconds in measured.artefact_seconds)
 
 
-def test_arrays_that_the_function_deletes_are_refused() -> None:
-    with pytest.raises(UsageError, match="donates its arguments: give a function that makes them"):
-        measure(lambda x: x + 1, [jnp.ones(8)], [], rounds=5, donate_argnums=0)
+@pytest.mark.parametrize("warm_up", [1, 2])
+@pytest.mark.parametrize("made", [True, False])
+def test_arrays_that_the_function_deletes_are_refused(warm_up: int, made: bool) -> None:
+    args = [jnp.ones(8)]
+    given: Any = (lambda: args) if made else args
+    with pytest.raises(UsageError, match="donates its arguments: give a function that makes new"):
+        measure(lambda x: x + 1, given, [], rounds=5, warm_up=warm_up, donate_argnums=0)
+
+
+@pytest.mark.parametrize("made", [True, False])
+def test_array_is_not_taken_for_a_tuple_of_arguments(made: bool) -> None:
+    array = jnp.ones(1)
+    with pytest.raises(UsageError, match="must be a tuple, not Array"):
+        measure(lambda x: x + 1, (lambda: array) if made else array, [], rounds=5)
+
+
+@pytest.mark.parametrize("options", [{}, {"donate_argnums": 1}, {"donate_argnames": "x"}])
+def test_arguments_are_copied_only_for_a_function_that_may_delete_them(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
+) -> None:
+    copies: list[Any] = []
+
+    def copied(args: Any) -> Any:
+        copies.append(jax.tree.map(jnp.copy, args))
+        return copies[-1]
+
+    monkeypatch.setattr(measuring, "_copied", copied)
+    artefact = artefact_of(step, *inputs(), **options)
+    assert measure(step, inputs, artefact, rounds=5, warm_up=2, **options).used
+    assert len(copies) == (2 if options else 0)
 
 
 def test_results_of_the_same_arguments_are_compared() -> None:

@@ -95,28 +95,27 @@ def measure(
 
     Args:
         fn: a function, or a result of jax.jit.
-        args: arrays, or a function that makes them. If `fn` donates arguments, it must be a
-            function: each call gets fresh ones, which are made outside the time.
+        args: a tuple of arrays, or a function that makes one. If `fn` donates arguments, it must be
+            a function: each call gets fresh ones, which are made outside the time.
         artefact: as for `apply`.
         rounds: pairs of times; 5 or more.
         warm_up: pairs of calls before, at least one, which also compile.
         calls: calls for one time, for functions of microseconds; 1 if arguments are donated.
         jit_options: keyword arguments of jax.jit.
 
-    Raises UsageError for other numbers, and if `fn` has deleted arrays that were given.
+    Raises UsageError for other numbers, if the arguments are no tuple, and if `fn` has deleted
+    arrays that were given.
     """
     for name, value, least in (("rounds", rounds, 5), ("warm_up", warm_up, 1), ("calls", calls, 1)):
         if value < least:
             raise UsageError(f"{name} is {value}: expected {least} or more")
     from mallocmuzero_xla.lowering import jit_of
 
-    make = args if callable(args) else lambda: args
+    def make() -> Sequence[Any]:
+        return _checked(args() if callable(args) else args)
+
     plain, tuned = jit_of(fn, jit_options), apply(fn, artefact, **jit_options)
-    difference = 0.0
-    for _ in range(warm_up):
-        difference = _difference_of_calls(plain, tuned, made := make())
-        if made is args:
-            _require_arrays(made)
+    difference = _warmed_up(plain, tuned, make, warm_up)
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(rounds):
         pair = [(plain, times[0]), (tuned, times[1])]
@@ -125,15 +124,41 @@ def measure(
     return _compared(times, tuned, difference)
 
 
-def _require_arrays(args: Sequence[Any]) -> None:
-    """Raises UsageError if a call has deleted an array that further calls need."""
+def _checked(args: Any) -> Sequence[Any]:
+    """Returns the arguments of a call; raises UsageError if there can be no call with them."""
     import jax
 
+    if not isinstance(args, tuple | list):
+        # An array would become one argument for each of its rows.
+        raise UsageError(f"the arguments must be a tuple, not {type(args).__name__}")
     arrays = [leaf for leaf in jax.tree.leaves(args) if isinstance(leaf, jax.Array)]
     if any(array.is_deleted() for array in arrays):
         raise UsageError(
-            "the function donates its arguments: give a function that makes them for each call"
+            "the function donates its arguments: give a function that makes new ones for each call"
         )
+    return args
+
+
+def _warmed_up(plain: Any, tuned: Any, make: Callable[[], Sequence[Any]], calls: int) -> float:
+    """Calls both functions; returns the largest difference between results for equal arguments."""
+    difference = 0.0
+    donates: bool | None = None
+    for _ in range(calls):
+        made = make()
+        donates = _donates(plain, made) if donates is None else donates
+        difference = _difference_of_calls(plain, tuned, made, donates)
+        del made  # there may be no room for these and the next ones
+    return difference
+
+
+def _donates(jitted: Any, args: Sequence[Any]) -> bool:
+    """Whether a call may delete arrays among its arguments."""
+    import jax
+
+    try:
+        return any(each.donated for each in jax.tree.leaves(jitted.lower(*args).args_info))
+    except Exception:  # a framework's jit, or an error that the call raises again
+        return True
 
 
 def _compared(times: tuple[list[float], list[float]], tuned: Any, difference: float) -> Measured:
@@ -192,9 +217,9 @@ def _interval(default: Sequence[float], artefact: Sequence[float]) -> tuple[floa
     return gains[outside], gains[-1 - outside]
 
 
-def _difference_of_calls(plain: Any, tuned: Any, args: Sequence[Any]) -> float:
+def _difference_of_calls(plain: Any, tuned: Any, args: Sequence[Any], donates: bool) -> float:
     """Returns the largest difference between the results of both for the same arguments."""
-    copies = _copied(args)  # either function may donate its arguments
+    copies = _copied(args) if donates else args
     first = _finished(plain(*args))
     return _largest_difference(first, _finished(tuned(*copies)))
 
