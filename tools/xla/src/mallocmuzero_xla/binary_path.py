@@ -32,8 +32,8 @@ def find_binary() -> pathlib.Path:
     """Returns the mallocmuzero binary.
 
     It is the one that MALLOCMUZERO_BINARY names, or the one in this package, or the first on PATH,
-    or build/bin/mallocmuzero of a folder above: above the working folder, or above this file in an
-    editable install.
+    or build/bin/mallocmuzero in the working folder or, for an editable install, in a folder above
+    this file.
 
     Raises UsageError if there is none, or if it is of another version than this package.
     """
