@@ -70,6 +70,15 @@ def test_search_for_a_function_that_a_framework_has_jitted_is_refused(
         lower(FrameworkJit(), inputs(), CHIPS["tpu_v6e"])
 
 
+def test_argument_of_the_function_by_name_is_bound_and_not_given_to_jit() -> None:
+    with pytest.raises(UsageError, match=r"^jax\.jit with scale: .*by functools\.partial$"):
+        apply(step, [], scale=3)
+    bound = functools.partial(step, scale=3)
+    fast = apply(step, artefact_of(bound, *inputs()), static_argnames="scale")
+    assert jnp.allclose(fast(*inputs(), scale=3), step(*inputs(), scale=3))
+    assert fast.artefact is not None
+
+
 def test_exported_function_has_an_artefact_of_its_own() -> None:
     called = jax.export.export(jax.jit(step))(*inputs()).call
     fast = apply(called, artefact_of(called, *inputs()))

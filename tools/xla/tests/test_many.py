@@ -62,6 +62,22 @@ def test_function_that_fails_leaves_its_time_to_the_others(
     assert many.summary() == "a: failed: f does not compile\nb: failed: g does not compile"
 
 
+def test_request_that_is_wrong_for_all_functions_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match=r"^unknown chip 'v6e': expected one of tpu_v6e"):
+        optimize_many({"a": ("f", ()), "b": ("g", ())}, chip="v6e")
+
+
+def test_functions_that_are_wrong_in_their_own_ways_are_failures(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(fn: Any, *_: Any, **__: Any) -> None:
+        raise UsageError(f"{fn} is sharded over other devices")
+
+    monkeypatch.setattr("mallocmuzero_xla.many.optimize", fails)
+    many = optimize_many({"a": ("f", ()), "b": ("g", ())})
+    assert list(many.failures) == ["a", "b"]
+
+
 def test_search_that_ends_before_an_answer_is_a_failure(
     make_world: Callable[..., World], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,16 +13,16 @@ from mallocmuzero_xla.errors import BudgetSpentError, UsageError, WorkerLostErro
 _SECONDS = {"ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-def parse_duration(text: str | float) -> float:
+def parse_duration(given: str | float) -> float:
     """Returns the seconds of a text such as "90s", "5m" or "1.5h"; a number is in seconds.
 
     A text needs a unit, as everywhere in `mallocmuzero`: users who write "5" mostly mean minutes.
     """
-    text = text if isinstance(text, str) else f"{text}s"
+    text = given if isinstance(given, str) else f"{given}s"
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)\s*", text)
     seconds = float(match.group(1)) * _SECONDS[match.group(2)] if match else 0.0
     if not match or seconds <= 0 or not math.isfinite(seconds):
-        raise UsageError(f"budget {text!r}: expected a time above 0, such as 90s, 5m or 1h")
+        raise UsageError(f"budget {given!r}: expected a time above 0, such as 90s, 5m or 1h")
     return seconds
 
 

@@ -156,7 +156,9 @@ def jit_of(fn: Callable[..., Any], options: Mapping[str, Any]) -> Any:
         return fn if is_jitted(fn) and not options else jax.jit(fn, **options)
     except (TypeError, ValueError) as error:
         given = f" with {', '.join(options)}" if options else ""
-        raise UsageError(f"jax.jit{given}: {in_one_line(error)}") from error
+        unknown = "unexpected keyword argument" in str(error)
+        hint = "; bind an argument of the function by functools.partial" if unknown else ""
+        raise UsageError(f"jax.jit{given}: {in_one_line(error)}{hint}") from error
 
 
 def is_jitted(fn: Callable[..., Any]) -> bool:
@@ -296,7 +298,9 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
     computation = lowered._lowering
     module, arguments = computation._hlo, computation.compile_args
     if arguments["host_callbacks"]:
-        raise CaptureError("the function calls back to the host: remove the callbacks to capture")
+        raise CaptureError(
+            "the function calls back to the host, as jax.debug.print does: leave the callbacks out"
+        )
     from_inputs, from_outputs = pxla.get_prop_to_input_output(
         arguments["in_shardings"], arguments["out_shardings"], len(arguments["ordered_effects"])
     )

@@ -75,11 +75,13 @@ def optimize_many(
         on_progress: gets each line of progress, which begins with the name of the function.
         options: further keyword arguments of `optimize`.
 
-    Raises UsageError if a name cannot be that of a file, or an entry is something else.
+    Raises UsageError if a name cannot be that of a file, or an entry is something else, or if all
+    functions fail for the same wrong request, such as a chip that is not known.
     """
     whole = Budget(parse_duration(budget))
     entries = {name: _checked(name, entry) for name, entry in functions.items()}
     many = OptimizedMany({}, {})
+    wrong: list[UsageError] = []
     interrupted = False
     for index, (name, (fn, args, jit_options)) in enumerate(entries.items()):
         if interrupted:
@@ -95,6 +97,7 @@ def optimize_many(
             found = optimize(fn, *args, budget=granted, on_progress=tell, **options, **jit_options)
         except (CaptureError, OSError) as error:
             many.failures[name] = str(error)
+            wrong += [error] if isinstance(error, UsageError) else []
         except KeyboardInterrupt:
             if not many.results:
                 raise
@@ -108,6 +111,8 @@ def optimize_many(
                 raise KeyboardInterrupt
             else:
                 many.failures[name] = found.summary()
+    if 0 < len(wrong) == len(entries) and len(set(map(str, wrong))) == 1:
+        raise wrong[0]
     return many
 
 
