@@ -174,7 +174,11 @@ def test_optimize_writes_an_artefact_into_a_json_file(
     model, output = tmp_path / "model_of_json.py", tmp_path / "step.json"
     model.write_text("def build():\n    return (lambda: 1), ()\n", encoding="utf-8")
     line = ["optimize", f"{model}:build", "--samples", "0", "--budget", "60s"]
+    assert cli.main(line) == 0
+    assert "the same command with --output FILE takes the result from" in capsys.readouterr().err
+    asked = world.log()
     assert cli.main([*line, "--output", str(output)]) == 0
+    assert world.log() == asked
     artefact = load_artefact(output)
     assert artefact.compiler_options == {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
     assert (artefact.chip, artefact.devices, artefact.fingerprint) == ("tpu_v4i", 1, "1" * 64)

@@ -301,6 +301,12 @@ def _report(
             print(json.dumps(report), flush=True)
         else:
             print(describe(verified, report.get("from_cache", False)), file=sys.stderr)
+    if _waits_in_the_cache(arguments, verified) and save is not None:
+        print(
+            "mallocmuzero-xla: no file was written: the same command with --output FILE takes the "
+            "result from the cache",
+            file=sys.stderr,
+        )
     if verified.undecided and output is not None:
         print(f"mallocmuzero-xla: {output} not written", file=sys.stderr)
     if kept is not None:
@@ -309,6 +315,12 @@ def _report(
             file=sys.stderr,
         )
     return 1 if verified.undecided else 0
+
+
+def _waits_in_the_cache(arguments: argparse.Namespace, verified: Verified) -> bool:
+    """Whether the user gets no options of a search, but another command would."""
+    unseen = arguments.output is None and not arguments.json
+    return unseen and verified.improves and not verified.interrupted
 
 
 def _write(
