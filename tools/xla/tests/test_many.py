@@ -67,6 +67,13 @@ def test_request_that_is_wrong_for_all_functions_is_a_usage_error() -> None:
         optimize_many({"a": ("f", ()), "b": ("g", ())}, chip="v6e")
 
 
+@pytest.mark.parametrize("name", ["budget", "chip"])
+def test_option_that_is_given_twice_is_a_usage_error(name: str) -> None:
+    functions: dict[str, tuple[Any, ...]] = {"a": ("f", ()), "b": ("g", (), {name: "5m"})}
+    with pytest.raises(UsageError, match=rf"^'b': {name} is given for all functions$"):
+        optimize_many(functions, chip="tpu_v6e")
+
+
 def test_functions_that_are_wrong_in_their_own_ways_are_failures(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -75,11 +75,16 @@ def optimize_many(
         on_progress: gets each line of progress, which begins with the name of the function.
         options: further keyword arguments of `optimize`.
 
-    Raises UsageError if a name cannot be that of a file, or an entry is something else, or if all
-    functions fail for the same wrong request, such as a chip that is not known.
+    Raises UsageError if a name cannot be that of a file, or an entry is something else or has an
+    option that is given for all, or if all functions fail for the same wrong request, such as a
+    chip that is not known.
     """
     whole = Budget(parse_duration(budget))
     entries = {name: _checked(name, entry) for name, entry in functions.items()}
+    for name, (_, _, jit_options) in entries.items():
+        twice = jit_options.keys() & {*options, "budget", "on_progress"}
+        if twice:
+            raise UsageError(f"{name!r}: {min(twice)} is given for all functions")
     many = OptimizedMany({}, {})
     wrong: list[UsageError] = []
     interrupted = False
