@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
+import sys
 
 import pytest
 
@@ -67,6 +68,13 @@ def test_builder_in_a_module_of_the_working_folder_is_found(
 ) -> None:
     monkeypatch.chdir(pathlib.Path(model).parent)
     assert build_function("a_model:plain").args == (1, 2)
+
+
+def test_file_takes_the_place_of_no_module_of_python(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "types.py").write_text(MODEL, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"types\.py: Python has a module types: rename the file"):
+        build_function(f"{tmp_path / 'types.py'}:build")
+    assert hasattr(sys.modules["types"], "ModuleType")
 
 
 @pytest.mark.parametrize(

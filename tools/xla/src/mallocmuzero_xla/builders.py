@@ -97,6 +97,9 @@ def _imported(name: str) -> ModuleType:
 def _import_file(path: pathlib.Path) -> ModuleType:
     if not path.is_file():
         raise UsageError(f"{path}: no such file")
+    if path.stem in sys.modules and path.stem in sys.stdlib_module_names:
+        # The file would take the place of this module for all others.
+        raise UsageError(f"{path}: Python has a module {path.stem}: rename the file")
     _prepend_to_path(path.resolve().parent)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
