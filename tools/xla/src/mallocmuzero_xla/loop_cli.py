@@ -42,7 +42,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 _EXIT_STATUS = (
     "Exit status: 0 if options were found, or the default is known to be best; 1 if the search "
-    "ended before an answer; 2 for wrong usage."
+    "ended before an answer, or the function does not compile; 2 for wrong usage."
 )
 
 
