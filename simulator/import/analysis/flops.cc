@@ -125,13 +125,11 @@ double ConvolutionFlops(const hlo::Computation& computation, const hlo::Instruct
     positions *= ValidPositions(window[i], Dimension(lhs, parts[0].find(label)),
                                 Dimension(conv.shape, output_labels.find(label)), budget);
   }
+  // The result's batch is already that of one group, and so are the kernel's input features.
   const auto batch = static_cast<double>(Dimension(conv.shape, output_labels.find('b')));
   const auto features = static_cast<double>(Dimension(conv.shape, output_labels.find('f')));
-  // The kernel's number of input features is already that of one group.
   const auto inputs = static_cast<double>(Dimension(rhs, kernel_labels.find('i')));
-  const double groups = static_cast<double>(
-      std::max<int64_t>(1, NumberOr(conv.FindAttribute("batch_group_count"), 1)));
-  return 2 * positions * batch / groups * features * inputs;
+  return 2 * positions * batch * features * inputs;
 }
 
 double DotFlops(const hlo::Computation& computation, const hlo::Instruction& dot) {

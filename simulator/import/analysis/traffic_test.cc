@@ -282,6 +282,19 @@ TEST(Flops, AConvolutionLeavesPaddingOut) {
   EXPECT_EQ(ConvolutionFlops("size=3 lhs_dilate=2", 5), 12 * 8);
 }
 
+TEST(Flops, GroupsOfAConvolutionMultiplyOnlyWhatIsInOneOfThem) {
+  // Each of 2 outputs takes 3 taps. Each tap takes 2 flops for each input feature of a group, each
+  // output feature and each batch entry of a group.
+  EXPECT_EQ(RootFlops("%a = f32[1,4,6] parameter(0)\n%k = f32[3,3,2] parameter(1)\n"
+                      "ROOT %x = f32[1,2,2] convolution(%a, %k), window={size=3}, "
+                      "dim_labels=b0f_0io->b0f, feature_group_count=2"),
+            2 * 6 * 3 * 2);
+  EXPECT_EQ(RootFlops("%a = f32[4,4,3] parameter(0)\n%k = f32[3,3,2] parameter(1)\n"
+                      "ROOT %x = f32[2,2,2] convolution(%a, %k), window={size=3}, "
+                      "dim_labels=b0f_0io->b0f, batch_group_count=2"),
+            2 * 6 * 3 * 2 * 2);
+}
+
 // The window's second and third positions lie far behind the input, although the product overflows.
 // For output 0, one of 3 taps, that at input 3, is inside.
 TEST(Flops, AStrideBeyondMeasureLeavesTheArray) {
