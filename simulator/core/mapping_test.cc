@@ -126,6 +126,10 @@ TEST(Mapping, SlicesMustMakeUpTheCopy) {
   EXPECT_EQ(read({{1, 100}}).status().message(), field + "[0].start: 0 to 0 expected, found 1");
   EXPECT_EQ(read({{0, 60}, {2, 40}}).status().message(),
             field + "[1].start: 0 to 1 expected, found 2");
+  EXPECT_EQ(read({{0, 60}, {1, 30}, {0, 10}}).status().message(),
+            field + "[2].start: 1 to 1 expected, found 0");
+  EXPECT_EQ(read({{0, 0}, {1, 100}}).status().message(),
+            field + "[0].bytes: 1 to 100 expected, found 0");
   EXPECT_EQ(read({{0, 100}}, -1).status().message(),
             field + ": copy_in_start expected with slices");
 }

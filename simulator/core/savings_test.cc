@@ -42,5 +42,24 @@ TEST(Savings, CyclesBeforeEndWithAllCycles) {
   EXPECT_THAT(CyclesBefore(TwoInstructions()), ElementsAre(0, 100, 150));
 }
 
+TEST(Savings, AnInstructionInALoopSavesInEveryPass) {
+  ProgramBuilder builder;
+  const BufferIndex x = builder.AddBuffer(16, {.live_in = true});
+  builder.BeginLoop(3);
+  builder.AddInstruction(50, {Read(x, 20)});
+  builder.EndLoop();
+  const Program program = builder.Build();
+  EXPECT_THAT(FindSavings(program), ElementsAre(3 * 20));
+  EXPECT_THAT(FindLastSavings(program), ElementsAre(3 * 20));
+  EXPECT_THAT(CyclesBefore(program), ElementsAre(0, 0, 3 * 50, 3 * 50));
+}
+
+TEST(Savings, TheUnitOfDensitiesIsThatOfAllGainsInAllOfTheMemory) {
+  const Program program = TwoInstructions();  // 1024 bytes
+  const IndexVector<AccessIndex, double> savings = {6, -5, 2};
+  EXPECT_DOUBLE_EQ(SavingsDensityUnit(program, savings, 40), 8.0 / (1024 * 40));
+  EXPECT_DOUBLE_EQ(SavingsDensityUnit(program, savings, 0), 8.0 / 1024);  // at least one cycle
+}
+
 }  // namespace
 }  // namespace mallocmuzero

@@ -340,13 +340,6 @@ TEST_P(RandomPrices, TotalIsTheSumOfItsParts) {
             price.estimated_cycles + price.modelled_cycles);
 }
 
-TEST_P(RandomPrices, PricingAgainGivesTheSame) {
-  const Price first = Simulate(program_, mapping_);
-  const Price second = Simulate(program_, mapping_);
-  EXPECT_EQ(first.total_cycles, second.total_cycles);
-  EXPECT_EQ(first.stall_cycles, second.stall_cycles);
-}
-
 // While the program stalls, the copies have the whole bandwidth, so the program waits at most once
 // for each of their bytes.
 TEST_P(RandomPrices, StallsAreAtMostTheTimeOfAllCopiesAtFullBandwidth) {
