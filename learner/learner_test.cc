@@ -121,6 +121,32 @@ TEST(Learner, RowsWithoutWeightTeachNothing) {
   EXPECT_EQ(result.gradient_norm, 0);
 }
 
+// The losses and their gradient are proportional to the weights.
+TEST(Learner, RowsOfHalfTheWeightTeachHalfAsMuch) {
+  UnrollBatch batch = MakeLearnableBatch(1);
+  const UpdateResult whole =
+      MakeSmallLearner(ConsistentOptions()).learner->Update(batch, 0, 16).value();
+  batch.weights.assign(16, 0.5F);
+  const UpdateResult half =
+      MakeSmallLearner(ConsistentOptions()).learner->Update(batch, 0, 16).value();
+  for (const auto loss : {&UpdateResult::total_loss, &UpdateResult::policy_loss,
+                          &UpdateResult::value_loss, &UpdateResult::reward_loss}) {
+    EXPECT_NEAR(half.*loss, whole.*loss / 2, 1e-5 * whole.*loss);
+  }
+  EXPECT_NEAR(*half.consistency_loss, *whole.consistency_loss / 2, 1e-5);
+  EXPECT_NEAR(half.gradient_norm, whole.gradient_norm / 2, 1e-4 * whole.gradient_norm);
+  EXPECT_EQ(half.value_errors, whole.value_errors);
+}
+
+// A fresh network says about 0 of every position.
+TEST(Learner, TheErrorOfARowIsThatOfItsFirstValue) {
+  UnrollBatch batch = MakeLearnableBatch(1);
+  for (size_t i = 0; i < batch.values.size(); ++i) batch.values[i] = i % 3 == 0 ? -1.0F : 3.0F;
+  const UpdateResult result = MakeSmallLearner().learner->Update(batch, 0, 16).value();
+  EXPECT_EQ(result.value_errors.size(), 16);
+  for (const float error : result.value_errors) EXPECT_NEAR(error, 1, 0.2);
+}
+
 TEST(Learner, TakesTheRowsItIsGiven) {
   SmallLearner a = MakeSmallLearner();
   SmallLearner b = MakeSmallLearner();

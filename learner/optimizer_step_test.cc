@@ -3,6 +3,7 @@
 #include <torch/nn/modules/linear.h>
 #include <torch/types.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -50,6 +51,14 @@ class OptimizerStep : public ::testing::Test {
     }
   }
 
+  static double GradientNorm(const Model& model) {
+    double squares = 0;
+    for (const torch::Tensor& parameter : model.Parameters()) {
+      squares += parameter.grad().square().sum().item<double>();
+    }
+    return std::sqrt(squares);
+  }
+
   static double WorstDifference(const Model& a, const Model& b) {
     double worst = 0;
     for (size_t k = 0; k < a.Parameters().size(); ++k) {
@@ -76,6 +85,19 @@ TEST_F(OptimizerStep, OfAllParametersTogetherIsThatOfEach) {
     EXPECT_LT(WorstDifference(joint, each), 1e-6) << update;
   }
   EXPECT_GT(WorstDifference(joint, MakeModel()), 1e-3);
+}
+
+TEST_F(OptimizerStep, ShortensGradientsToTheLargestNorm) {
+  for (const auto step : {ClipAndStep, ClipAndStepJointly}) {
+    for (const double scale : {0.01, 10.0}) {
+      const Model model = MakeModel();
+      SetGradients(model, 4, scale);
+      const double norm = GradientNorm(model);
+      ASSERT_EQ(norm > 1, scale == 10);
+      EXPECT_NEAR(step(*model.optimizer, 1), norm, 1e-5 * norm);
+      EXPECT_NEAR(GradientNorm(model), std::min(norm, 1.0), 1e-5);
+    }
+  }
 }
 
 TEST_F(OptimizerStep, ChangesNothingAfterAGradientThatIsNotFinite) {
