@@ -70,6 +70,13 @@ TEST_F(IncumbentsTest, KnowsTheReturnBeforeEachDecisionOfTheGame) {
                          again.in_fast_memory().begin(), again.in_fast_memory().end()));
 }
 
+TEST_F(IncumbentsTest, AGameOfTheSameReturnIsNotTakenOver) {
+  OfferGame(programs_[0], 1);
+  const std::shared_ptr<const IncumbentGame> first = incumbents_.Find(programs_[0]);
+  OfferGame(programs_[0], 1);
+  EXPECT_EQ(incumbents_.Find(programs_[0]), first);
+}
+
 TEST_F(IncumbentsTest, TellsAndKeepsTheGamesOfEachProgram) {
   const HbmShare first = OfferGame(programs_[0], 1);
   const HbmShare second = OfferGame(programs_[1], 1);
