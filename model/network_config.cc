@@ -126,6 +126,8 @@ absl::StatusOr<v1::NetworkConfig> NetworkPreset(absl::string_view name) {
       absl::StrCat("no network is called \"", name, "\"; there are tiny, small and base"));
 }
 
+std::vector<std::string> NetworkPresetNames() { return {"tiny", "small", "base"}; }
+
 v1::NetworkConfig ReferenceNetworkConfig(uint32_t hidden, uint32_t support, uint32_t actions) {
   v1::NetworkConfig config = MakeConfig(kTiny);
   config.set_latent(hidden);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,6 +18,9 @@ namespace mallocmuzero {
 // "tiny" (trains on two CPU cores), "small" or "base" (a GPU), for this build's observations and
 // actions. InvalidArgument for another name.
 absl::StatusOr<v1::NetworkConfig> NetworkPreset(absl::string_view name);
+
+// The names of the networks that NetworkPreset knows, the smallest first.
+std::vector<std::string> NetworkPresetNames();
 
 // A network for comparisons of speed. Dynamics: [latent + actions] -> hidden -> hidden, with a
 // reward head hidden -> hidden -> support. Prediction: hidden -> hidden -> actions and support. The

@@ -12,6 +12,7 @@
 namespace mallocmuzero {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 v1::NetworkConfig Tiny() { return NetworkPreset("tiny").value(); }
@@ -21,7 +22,8 @@ std::string ErrorOf(const v1::NetworkConfig& config) {
 }
 
 TEST(NetworkConfig, PresetsAreValid) {
-  for (const char* name : {"tiny", "small", "base"}) {
+  EXPECT_THAT(NetworkPresetNames(), ElementsAre("tiny", "small", "base"));
+  for (const std::string& name : NetworkPresetNames()) {
     EXPECT_TRUE(ValidateNetworkConfig(NetworkPreset(name).value()).ok()) << name;
   }
   EXPECT_TRUE(ValidateNetworkConfig(ReferenceNetworkConfig(256, 601, 3)).ok());

@@ -18,6 +18,7 @@
 #include "cli/print_report.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/bench.pb.h"
+#include "model/network_config.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -57,7 +58,7 @@ void AddBenchLearnerCommand(CLI::App& parent, CommandBody& body) {
   bench::LearnerBenchOptions& options = flags->options;
   TakeOneOf(*command->add_option("--network", options.network, "The size of the network.")
                  ->capture_default_str(),
-            {"tiny", "small", "base"});
+            NetworkPresetNames());
   AddDeviceFlag(*command, options.device);
   command->add_flag("--mixed-precision", options.mixed_precision,
                     "Computes dynamics and prediction in bfloat16.");

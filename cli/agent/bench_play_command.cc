@@ -90,7 +90,7 @@ void AddBenchPlayCommand(CLI::App& parent, CommandBody& body) {
   TakeOneOf(*command->add_option("--network", flags->network, "The size of the untrained network.")
                  ->capture_default_str()
                  ->excludes(checkpoint),
-            {"tiny", "small", "base"});
+            NetworkPresetNames());
   command->add_option("--seed", flags->seed, "The seed of the untrained network's weights.")
       ->type_name("N")
       ->check(WholeNumber(0))

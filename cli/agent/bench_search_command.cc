@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
@@ -135,13 +136,15 @@ void AddBenchSearchCommand(CLI::App& parent, CommandBody& body) {
   const CLI::Validator large = WholeNumber(1, 1U << 20);
   CLI::App* command = AddSubcommand(parent, "search");
   const auto flags = std::make_shared<SearchFlags>();
+  std::vector<std::string> networks = NetworkPresetNames();
+  networks.insert(networks.begin(), kReference);
   TakeOneOf(
       *command
            ->add_option(
                "--network", flags->network,
                "The size of the network. The size of reference is given by the next three flags.")
            ->capture_default_str(),
-      {kReference, "tiny", "small", "base"});
+      networks);
   const std::array<CLI::Option*, 3> sizes = {
       AddCount(*command, "--hidden", flags->hidden, WholeNumber(2, 4096),
                "The number of floats in a hidden state of the reference network."),

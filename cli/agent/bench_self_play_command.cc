@@ -18,6 +18,7 @@
 #include "cli/print_report.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/bench.pb.h"
+#include "model/network_config.h"
 
 namespace mallocmuzero::cli {
 namespace {
@@ -63,7 +64,7 @@ void AddBenchSelfPlayCommand(CLI::App& parent, CommandBody& body) {
       ->required();
   TakeOneOf(*command->add_option("--network", flags->options.network, "The size of the network.")
                  ->capture_default_str(),
-            {"tiny", "small", "base"});
+            NetworkPresetNames());
   TakeOneOf(*command
                  ->add_option("--precision", flags->options.precision,
                               "The number format in which the network computes.")
