@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from conftest import VERSIONS
 
+from mallocmuzero_xla import Placed, place
 from mallocmuzero_xla.lowering import Traced, trace
 from mallocmuzero_xla.placed_file import PlacedFile
 from mallocmuzero_xla.placed_packing import pack
@@ -145,3 +146,8 @@ def fake_search(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> FakeSe
     made = FakeSearch(folder, monkeypatch)
     made.plan(output_of(multiply, shapes()))
     return made
+
+
+def run(**options: Any) -> Placed:
+    """Places add by the fake search."""
+    return place(add, *shapes(), **{"chip": "tpu_v6e", "progress": False, **options})

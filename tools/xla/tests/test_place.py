@@ -20,18 +20,12 @@ from placed_world import (
     multiply,
     needs_jax,
     output_of,
+    run,
     shapes,
     threes,
 )
 
-from mallocmuzero_xla import (
-    CHIPS,
-    CaptureError,
-    Placed,
-    UsageError,
-    load_placed,
-    place,
-)
+from mallocmuzero_xla import CHIPS, CaptureError, UsageError, load_placed, place
 from mallocmuzero_xla.applying import apply
 from mallocmuzero_xla.artefact import load_artefact
 from mallocmuzero_xla.budget import Budget
@@ -50,10 +44,6 @@ pytestmark = needs_jax
 @pytest.fixture
 def fake(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> FakeSearch:
     return fake_search(tmp_path, monkeypatch)
-
-
-def run(**options: Any) -> Placed:
-    return place(add, *shapes(), **{"chip": "tpu_v6e", "progress": False, **options})
 
 
 def test_output_of_the_binary_is_saved_and_runs(fake: FakeSearch, tmp_path: pathlib.Path) -> None:
@@ -92,13 +82,6 @@ def test_binary_is_told_what_to_do(fake: FakeSearch) -> None:
     assert flags.items() >= {**wanted, "--budget": "90s", "--rounds": "3", "--threads": "2"}.items()
     assert "--json" in words
     assert "--keep-scoped-limit" not in words
-
-
-def test_search_under_the_chips_own_limit_is_another_search(fake: FakeSearch) -> None:
-    run(budget="60s")
-    assert not run(budget="60s", scoped_limit=False).report["from_cache"]
-    assert "--keep-scoped-limit" in fake.calls()[-1]
-    assert run(budget="60s", scoped_limit=False).report["from_cache"]
 
 
 def test_compile_options_are_those_that_jax_would_pass(
@@ -187,49 +170,6 @@ def test_program_that_compiles_only_when_placed_is_placed(
         "default  not compiled: no room",
         "placed   0.001 Mcycles",
     ]
-
-
-def test_second_call_searches_no_more(fake: FakeSearch) -> None:
-    run(budget="60s", rounds=4)
-    fake.plan(code=1)
-    for budget, rounds in (("60s", 4), ("5s", 1)):
-        again = run(budget=budget, rounds=rounds)
-        assert again.report["from_cache"]
-        assert again.load()(threes(), threes()).tolist() == [9.0] * 4
-    for budget, most in (("61s", 4), ("60s", None)):
-        with pytest.raises(CaptureError, match="optimize failed"):
-            run(budget=budget, rounds=most)
-
-
-def test_second_search_keeps_the_better(fake: FakeSearch) -> None:
-    run(budget="60s")
-    worse = {"default_cycles": 1000.0, "optimized_cycles": 950.0, "best_round": 0, "rounds": []}
-    fake.plan(output_of(add, shapes()), report=worse)
-    assert run(budget="70s").optimized_cycles == 900.0
-    assert run(budget="70s").load()(threes(), threes()).tolist() == [9.0] * 4
-    assert len(fake.calls()) == 2
-
-
-def test_other_trees_do_not_share_the_calling_convention(fake: FakeSearch) -> None:
-    # Both lower to the same program, which is the key in the cache.
-    run()
-    x, y = shapes()
-    pair: Any = lambda pair: pair["x"] + pair["y"]  # noqa: E731
-    pair.__name__ = "add"
-    placed = place(pair, {"x": x, "y": y}, chip="tpu_v6e", progress=False)
-    assert placed.load()({"x": threes(), "y": threes()}).tolist() == [9.0] * 4
-
-
-@pytest.mark.parametrize("damage", ["{", '{"format": 1}', "[]"])
-def test_damaged_entry_is_searched_for_again(
-    fake: FakeSearch, tmp_path: pathlib.Path, damage: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run()
-    (entry,) = (tmp_path / "cache" / "placed" / "tpu_v6e").iterdir()
-    entry.write_text(damage, encoding="utf-8")
-    assert not run().report["from_cache"]
-    assert "not used" in capsys.readouterr().err
-    assert len(fake.calls()) == 2
 
 
 def test_progress_of_the_binary_is_shown(
@@ -341,24 +281,6 @@ def test_later_search_starts_from_the_limit_of_the_executable(
     assert artefact.found["environment"] == {"LIBTPU_INIT_ARGS": "--xla_made_up=1"}
 
 
-@pytest.mark.parametrize("cycles", [850.0, 950.0])
-def test_interrupted_search_leaves_the_answer_of_an_earlier_one(
-    fake: FakeSearch, cycles: float
-) -> None:
-    run(budget="60s")
-    fake.plan(
-        output_of(add, shapes()),
-        report={**REPORT, "optimized_cycles": cycles, "interrupted": True},
-    )
-    assert run(budget="5m").report["interrupted"]
-    again = run(budget="60s")
-    assert (again.report["from_cache"], again.report["interrupted"]) == (True, False)
-    assert again.optimized_cycles == min(cycles, 900.0)
-    assert len(fake.calls()) == 2
-    run(budget="5m")
-    assert len(fake.calls()) == 3  # the larger budget has no answer yet
-
-
 def test_interrupt_before_there_is_anything_is_an_interrupt(fake: FakeSearch) -> None:
     fake.plan(report={"interrupted": True, "default_error": "stopped by a signal"})
     with pytest.raises(KeyboardInterrupt):
@@ -383,20 +305,4 @@ def test_wrong_arguments_are_usage_errors(
 ) -> None:
     with pytest.raises(UsageError, match=message):
         run(**options)
-    assert fake.calls() == []
-
-
-def test_cache_that_cannot_be_written_is_a_usage_error(
-    fake: FakeSearch, tmp_path: pathlib.Path
-) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(UsageError, match=r"^the cache .*/file \(MALLOC.* is a file; expected a fo"):
-        run(cache_dir=tmp_path / "file")
-    assert fake.calls() == []
-
-
-def test_function_that_cannot_be_kept_is_not_searched_for(fake: FakeSearch) -> None:
-    apply: Any = lambda x, y, fn: fn(x, y)  # noqa: E731
-    with pytest.raises(CaptureError, match="cannot be pickled"):
-        place(apply, *shapes(), lambda x, y: x, chip="tpu_v6e", static_argnums=2)
     assert fake.calls() == []
