@@ -235,6 +235,15 @@ def test_frameworks_that_own_jit_get_options_for_a_lowered_function() -> None:
     assert registry.compiler_options(jax.jit(step).lower(*inputs(5))) == {}
 
 
+def test_of_several_that_do_not_fit_the_closest_says_why() -> None:
+    artefact = artefact_of(step, *inputs())
+    other = dataclasses.replace(artefact, fingerprint="0" * 64, devices=4)
+    older = dataclasses.replace(artefact, versions={"jax": "0.0.1"}, expected_cycles=950.0)
+    found, reason = Registry([other, older]).find(jax.jit(step).lower(*inputs()))
+    assert found is None
+    assert reason.startswith("found with jax 0.0.1, here is ")
+
+
 def test_of_several_that_fit_the_fastest_counts() -> None:
     slow = artefact_of(step, *inputs())
     fast = dataclasses.replace(slow, expected_cycles=800.0)

@@ -75,3 +75,8 @@ def test_function_whose_artefact_is_no_json_runs_as_jax_compiles_it(
     path.write_text("[" * 100_000, encoding="utf-8")
     apply(step, path)(*inputs())
     assert "not an artefact: not JSON" in caplog.text
+
+
+def test_folder_is_named_as_one(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(UsageError, match=r"a folder; expected an artefact, a file \.json"):
+        load_artefact(tmp_path)
