@@ -19,6 +19,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "base/steady_clock.h"
@@ -100,6 +101,21 @@ class SupervisorTest : public testing::Test {
     return status;
   }
 
+  // The pauses before the new starts of a process that ends three times.
+  std::vector<std::string> PausesOfThreeEnds() {
+    options_.backoff = {.initial = absl::Milliseconds(1), .multiplier = 2, .jitter = 0};
+    Add("a", absl::StrCat("echo x >> ", folder_, "/runs; test $(wc -l < ", folder_,
+                          "/runs) -ge 4 && echo stop && exec sleep 60; exit 1"));
+    EXPECT_TRUE(RunAll().ok());
+    std::vector<std::string> pauses;
+    for (const std::string& event : events_) {
+      const std::pair<std::string, std::string> parts =
+          absl::StrSplit(event, absl::MaxSplits("; starts again in ", 1));
+      if (!parts.second.empty()) pauses.push_back(parts.second);
+    }
+    return pauses;
+  }
+
   std::string Log(const std::string& name) const {
     std::ifstream file(folder_ + "/logs/" + name);
     std::ostringstream text;
@@ -124,6 +140,16 @@ TEST_F(SupervisorTest, StartsAgainWhatEnds) {
   EXPECT_EQ(restarts_, 2);
   EXPECT_THAT(lines_, ElementsAre("a: stop"));
   EXPECT_THAT(events_[1], HasSubstr("a: exited with code 1; starts again in "));
+}
+
+TEST_F(SupervisorTest, APauseIsLongerThanTheOneBeforeUnlessTheProcessHasSettled) {
+  options_.settled = absl::InfiniteDuration();
+  EXPECT_THAT(PausesOfThreeEnds(), ElementsAre("1ms", "2ms", "4ms"));
+}
+
+TEST_F(SupervisorTest, PausesBeginAnewOnceAProcessHasSettled) {
+  options_.settled = absl::ZeroDuration();
+  EXPECT_THAT(PausesOfThreeEnds(), ElementsAre("1ms", "1ms", "1ms"));
 }
 
 TEST_F(SupervisorTest, StagesStartOnceTheOnesBeforeAreReadyAndStopTheOtherWayRound) {
