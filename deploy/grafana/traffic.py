@@ -288,8 +288,9 @@ def calls() -> Row:
             ),
             lines(
                 "Failing calls",
-                "The share of calls with an error. Cancelled calls, NOT_FOUND and UNAVAILABLE do not "
-                "count: all are normal. UNAVAILABLE comes from a process that stops or is drained.",
+                "The share of calls with an error. Cancelled calls, NOT_FOUND and UNAVAILABLE do "
+                "not count: all are normal. UNAVAILABLE comes from a process that stops or is "
+                "drained.",
                 [query(f"job_method:mallocmuzero_rpc_errors:ratio_rate5m{{{JOB}}}", "{{method}}")],
                 "percentunit",
             ),
