@@ -1,9 +1,11 @@
 #include "serve/work_queue.h"
 
 #include <atomic>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -81,6 +83,39 @@ TEST_F(WorkQueueTest, RunsWhatWaited) {
   waiting_.begun.WaitForNotification();
   EXPECT_FALSE(queue_.Remove(&waiting_));
   waiting_.end.Notify();
+}
+
+// Work that notes when it ran.
+class NotedWork final : public Work {
+ public:
+  NotedWork(int number, std::vector<int>& order, absl::BlockingCounter& left)
+      : number_(number), order_(order), left_(left) {}
+
+  void Run(absl::FunctionRef<void()> /*leave*/) override {
+    order_.push_back(number_);
+    left_.DecrementCount();
+  }
+
+ private:
+  const int number_;
+  std::vector<int>& order_;
+  absl::BlockingCounter& left_;
+};
+
+TEST(WorkQueue, ServesFirstWhatCameFirst) {
+  HeldWork running;
+  std::vector<int> order;
+  absl::BlockingCounter left(2);
+  NotedWork first(1, order, left);
+  NotedWork second(2, order, left);
+  WorkQueue queue(1, 2);
+  ASSERT_TRUE(queue.Push(&running).ok());
+  running.begun.WaitForNotification();
+  EXPECT_TRUE(queue.Push(&first).ok());
+  EXPECT_TRUE(queue.Push(&second).ok());
+  running.end.Notify();
+  left.Wait();
+  EXPECT_THAT(order, ElementsAre(1, 2));
 }
 
 TEST_F(WorkQueueTest, CloseHandsBackWhatWaits) {

@@ -214,6 +214,23 @@ TEST(ReplayTable, AnIdThatHasLeftIsKnownAndNotPutBack) {
   EXPECT_EQ(StoredIds(*table), IdsOf(1, 2));
 }
 
+TEST(ReplayTable, WhatIsMoreThanTheShardHoldsIsRefusedAndEvictsNothing) {
+  v1::ReplayShard config = Config(10);
+  config.set_max_bytes(MakeItem(0, 1, 0, 1000).wire.size());
+  const auto table = Open(config);
+  v1::InsertResponse response;
+  ASSERT_EQ(
+      Insert(*table, {MakeItem(0, 10), MakeItem(1, 11), MakeItem(2, 1, 0, 1001)}, false, &response),
+      absl::OkStatus());
+  EXPECT_EQ(response.acknowledged(), 1);
+  ASSERT_EQ(response.refusals_size(), 2);
+  EXPECT_EQ(response.refusals(0).index(), 1);
+  EXPECT_THAT(response.refusals(0).message(), StartsWith("positions: 11, must be at most 10"));
+  EXPECT_EQ(response.refusals(1).index(), 2);
+  EXPECT_THAT(response.refusals(1).message(), StartsWith("payload: "));
+  EXPECT_EQ(StoredIds(*table), IdsOf(0, 1));
+}
+
 TEST(ReplayTable, TwoOfAnIdInOneRequestAreOne) {
   const auto table = Open(Config(10));
   v1::InsertResponse response;
