@@ -196,6 +196,7 @@ TEST(SelfPlay, NothingIsExploredFromTheAccessOnThatIsNamed) {
 TEST(SelfPlay, WithoutExplorationASearchHasNoNoise) {
   const auto programs = SomePrograms(1);
   std::vector<v1::Trajectory> games = *MakeSelfPlay(4)->Play(Tasks(programs, 6, 0, 1), 0, nullptr);
+  ASSERT_EQ(games.size(), 6);
   for (v1::Trajectory& game : games) {
     game.clear_id();
     EXPECT_EQ(game.SerializeAsString(), games[0].SerializeAsString());

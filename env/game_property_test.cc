@@ -270,7 +270,9 @@ TEST(GameProperty, ReturnIsWhatSimulateSaysOnTheCorpus) {
 }
 
 TEST(GameProperty, ReturnIsWhatSimulateSaysOnTheBundledPrograms) {
-  for (const std::string& name : BundledNames(MALLOCMUZERO_SOURCE_DIR)) {
+  const std::vector<std::string> names = BundledNames(MALLOCMUZERO_SOURCE_DIR);
+  ASSERT_GE(names.size(), 6);
+  for (const std::string& name : names) {
     const absl::StatusOr<Program> program = ImportBundled(MALLOCMUZERO_SOURCE_DIR, name);
     ASSERT_TRUE(program.ok()) << program.status();
     ExpectTruth(*program, 6, name);

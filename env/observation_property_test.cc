@@ -67,7 +67,9 @@ TEST(Observation, IsBoundedOnRandomPrograms) {
 }
 
 TEST(Observation, IsBoundedOnTheCorpus) {
-  for (const std::string& path : CorpusPaths(MALLOCMUZERO_SOURCE_DIR)) {
+  const std::vector<std::string> paths = CorpusPaths(MALLOCMUZERO_SOURCE_DIR);
+  ASSERT_GE(paths.size(), 50);
+  for (const std::string& path : paths) {
     const absl::StatusOr<Program> program = LoadProgram(path);
     ASSERT_TRUE(program.ok()) << program.status();
     const ProgramRules rules = ProgramRules::Create(*program);

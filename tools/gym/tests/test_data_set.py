@@ -36,7 +36,9 @@ def test_a_family_is_in_one_split() -> None:
 
 
 def test_best_known_mappings_are_better_than_everything_in_hbm() -> None:
-    for program in load_programs("validation", chip="tpu_v6e"):
+    programs = load_programs("validation", chip="tpu_v6e")
+    assert programs
+    for program in programs:
         assert program.best_known_cycles is not None
         assert program.best_known_cycles < program.load().all_hbm_cycles
 
