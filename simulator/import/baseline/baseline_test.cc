@@ -21,8 +21,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// The buffers and accesses of the program: instruction 0 reads %a and writes %x, 1 reads %x and
-// writes %y, 2 reads %y and %a and writes %z, 3 reads %z and %x and writes %r.
+// The buffers of the program, and its accesses: instruction 0 reads %a and writes %x. Instruction 1
+// reads %x and writes %y, 2 reads %y and %a and writes %z, 3 reads %z and %x and writes %r.
 constexpr uint32_t kA = 0;
 constexpr uint32_t kX = 1;
 constexpr char kAllHbm[] =
