@@ -14,7 +14,8 @@ from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.capture import capture
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CompileError, UnprintableError
-from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.lowering import LoweredProgram, lower
+from mallocmuzero_xla.variants import ALL_HBM, Variant
 
 REASON = "async-update instruction should have 1 operands but sees 3"
 
@@ -124,3 +125,16 @@ def test_module_with_an_asynchronous_gather_is_captured_and_priced() -> None:
     captured = capture(embed, *args, chip="tpu_v6e", samples=0, progress=False)
     assert "custom-call-update(" in captured.hlo["default"]
     assert Binary().module_cycles(captured.hlo["default"], "tpu_v6e") > 0
+
+
+@pytest.mark.compiler
+def test_constants_of_a_real_module_have_the_values_of_the_function() -> None:
+    import jax
+    import numpy as np
+
+    table, chip = np.sin(np.arange(1024, dtype=np.float32)), CHIPS["tpu_v6e"]
+    lowered = lower(lambda x: x * table, [jax.ShapeDtypeStruct((1024,), np.float32)], chip)
+    options = Variant(ALL_HBM).options(chip)
+    text = readable.readable_text(lowered, chip, options)
+    assert "constant({...})" in text
+    assert table.tobytes() in readable.readable_module(lowered, chip, options, text, 60.0)
