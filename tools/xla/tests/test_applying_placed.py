@@ -157,6 +157,11 @@ def test_results_in_memory_run_without_a_file(buckets: OptimizedMany) -> None:
     found = buckets.results["bucket_8"]
     measured = measure(add, (threes(8), threes(8)), found, rounds=5)
     assert (measured.used, measured.largest_difference) == (True, PRODUCT - SUM)
+    call = apply(add, found)
+    assert call.prepared((threes(8), threes(8)))().tolist() == [PRODUCT] * 8
+    with pytest.warns(FallbackWarning):
+        assert call(threes(5), threes(5)).tolist() == [SUM] * 5
+    assert call.prepared((threes(5), threes(5)))().tolist() == [SUM] * 5
 
 
 def test_arguments_may_be_given_by_name(buckets: OptimizedMany) -> None:

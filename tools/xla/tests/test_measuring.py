@@ -16,6 +16,7 @@ import numpy as np  # noqa: E402
 from cpu_artefacts import artefact_of, inputs, make_cpu_a_chip, step  # noqa: E402
 
 from mallocmuzero_xla import cli, measuring  # noqa: E402
+from mallocmuzero_xla.applying import AppliedFunction, apply  # noqa: E402
 from mallocmuzero_xla.artefact import load_artefact  # noqa: E402
 from mallocmuzero_xla.errors import UsageError  # noqa: E402
 from mallocmuzero_xla.measure_cli import filled  # noqa: E402
@@ -84,6 +85,21 @@ def test_interval_holds_the_gain_and_grows_with_noise() -> None:
     assert high == pytest.approx(0.2)
     low, high = measuring._interval(default, [0.9, 0.7, 0.8, 1.0, 0.6, 0.8])
     assert low < measuring._gain(default, [0.9, 0.7, 0.8, 1.0, 0.6, 0.8]) < high
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_times_leave_out_the_choice_of_the_artefact(
+    monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    def times(x: Any, count: int) -> Any:
+        return x * count
+
+    x = jnp.ones(4)
+    fast = apply(times, artefact_of(times, x, 3, static_argnums=1), static_argnums=1)
+    assert fast.prepared((x, count))().tolist() == [float(count)] * 4  # chooses
+    assert (fast.artefact is not None) == (count == 3)
+    monkeypatch.setattr(AppliedFunction, "__call__", None)
+    assert measuring._prepared(fast, (x, count))().tolist() == [float(count)] * 4
 
 
 def test_donated_arguments_are_made_for_each_call() -> None:
@@ -233,7 +249,7 @@ def test_command_fills_shapes_and_writes_times(
     model.write_text(MODEL, encoding="utf-8")
     artefact_of(step, *inputs()).save(tmp_path / "a.json")
     output = tmp_path / "times.json"
-    line = ["measure", str(tmp_path / "a.json"), f"{model}:build", "--rounds", "5"]
+    line = ["measure", str(tmp_path / "a.json"), f"{model}:build", "--rounds", "5", "--calls", "2"]
     assert cli.main([*line, "--output", str(output)]) == 1  # an artefact of another step
     assert "nothing was compared" in capsys.readouterr().err
     assert cli.main([*line, "--output", str(output)]) == 1  # over the earlier times

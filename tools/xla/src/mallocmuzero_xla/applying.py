@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 import logging
 import os
 import pathlib
@@ -93,6 +95,18 @@ class AppliedFunction:
         if chosen is self._plain or isinstance(chosen, PlacedCall):
             return chosen(*args, **kwargs)
         return chosen(*call.args, **call.kwargs)
+
+    def prepared(self, args: Sequence[Any]) -> Callable[[], Any]:
+        """Returns a call with `args`, which runs what an earlier call like it has chosen."""
+        chosen = None
+        with contextlib.suppress(Exception):  # the call says what is wrong with it
+            call = split_call(self._plain, tuple(args), {})
+            chosen = self._chosen.get(call.signature())
+        if chosen is None or chosen is self._plain:
+            return functools.partial(chosen or self, *args)
+        if isinstance(chosen, PlacedCall):
+            return chosen.prepared(args)
+        return functools.partial(chosen, *call.args)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """Binds the first argument to the object of a method, as jax.jit's functions do."""

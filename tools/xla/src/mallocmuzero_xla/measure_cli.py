@@ -52,6 +52,14 @@ def add_measure(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         metavar="N",
         help="The number of calls of each before that, 1 or more. The default is 3.",
     )
+    command.add_argument(
+        "--calls",
+        type=whole_number,
+        default=1,
+        metavar="N",
+        help="The number of calls for one time. A function of microseconds needs 20 or more. The "
+        "default is 1.",
+    )
     add_json(command)
     command.add_argument(
         "--output",
@@ -75,6 +83,7 @@ def _run_measure(arguments: argparse.Namespace) -> int:
             arguments.artefact,
             rounds=arguments.rounds,
             warm_up=arguments.warm_up,
+            calls=arguments.calls,
             **built.jit_options,
         )
     except CaptureError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 import warnings
@@ -91,6 +92,16 @@ class PlacedCall:
         self.fall_back(f"called with what it was not placed for: {reason}")
         assert self._jitted is not None
         return self._jitted(*args, **kwargs)
+
+    def prepared(self, args: Sequence[Any]) -> Callable[[], Any]:
+        """Returns a call with `args`, which are like those of the calls before.
+
+        If all of these have run the executable, the call runs it without further checks.
+        """
+        if self.compiled is None or self.reason is not None:
+            return functools.partial(self, *args)
+        dynamic = self._dynamic(tuple(args), {}) if self._static else args
+        return functools.partial(self.compiled, *dynamic)
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """Binds the first argument to the object of a method, as jax.jit's functions do."""
