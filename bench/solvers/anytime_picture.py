@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 COLUMNS = 3
 EARLIEST = 0.001  # seconds; the left end of the axis
 LEAST_GAP = 0.01  # per cent; the lower end of the axis
+LEAST_CHANGE = 0.98  # a point is drawn where the gap is at most this share of the last one
 COLOURS = {"before": "#999999", "after": "#0072b2"}
 
 
@@ -49,12 +50,14 @@ def comparisons(traces: dict[Search, Trace]) -> list[Comparison]:
 def median_line(
     comparison: Comparison, traces: Sequence[Trace], end: float
 ) -> list[tuple[float, float]]:
-    """Returns the points at which the median gap changes, from the first mapping up to `end`."""
+    """Returns the points at which the median gap falls, from the first mapping up to `end`."""
     times = sorted({seconds for trace in traces for seconds, _ in trace.points if seconds < end})
     points: list[tuple[float, float]] = []
     for seconds in [*times, end]:
         gap = statistics.median(comparison.gaps(traces, seconds))
-        if math.isfinite(gap) and (seconds == end or not points or gap != points[-1][1]):
+        if not math.isfinite(gap):
+            continue
+        if seconds == end or not points or gap < points[-1][1] * LEAST_CHANGE:
             points.append((seconds, gap))
     return points
 
@@ -77,6 +80,7 @@ def draw(axes: Axes, comparison: Comparison, end: float) -> None:
     axes.set_yscale("log")
     axes.set_xlim(EARLIEST, end)
     axes.set_ylim(LEAST_GAP / 1.2, 300)
+    axes.minorticks_off()
     axes.grid(visible=True, linewidth=0.3)
     folder, name = pathlib.Path(comparison.program).with_suffix("").parts[-2:]
     axes.set_title(f"{folder}\n{name}", fontsize=8)
@@ -97,6 +101,7 @@ def main() -> int:
         return 2
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "anytime"  # the same picture has the same names
+    matplotlib.rcParams["svg.fonttype"] = "none"  # letters as text, not as curves
     import matplotlib.pyplot as plt
 
     traces = read_record(arguments.record.read_text().splitlines())
