@@ -25,7 +25,7 @@ constexpr size_t kMaxSteps = 4'000'000;
 constexpr int64_t kMaxArrays = 16'000'000;
 constexpr int64_t kMaxFused = 16'000'000;
 // The most that an analysis looks at in one fusion, for the fusion itself and for each operand.
-constexpr int64_t kMaxLooks = 1 << 20;
+constexpr int64_t kMaxFusionLooks = 1 << 20;
 constexpr int64_t kMaxCycles = int64_t{1} << 53;  // exact as a double, like execution counts
 
 // The arrays of a shape. An empty tuple counts as one, because it takes a walk as long.
@@ -102,7 +102,7 @@ class Flattener {
   absl::Status CountFused(const hlo::Computation& computation) {
     if (!counted_.insert(&computation).second) return absl::OkStatus();
     for (const hlo::Instruction& instruction : computation.instructions) {
-      const int64_t most = kMaxLooks * (1 + std::ssize(instruction.operands));
+      const int64_t most = kMaxFusionLooks * (1 + std::ssize(instruction.operands));
       fused_ += std::min(most, FusedBy(instruction));
       if (fused_ > kMaxFused) {
         return Error(instruction,
