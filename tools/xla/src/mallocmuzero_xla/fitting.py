@@ -165,7 +165,7 @@ class Registry:
         if found is None and (artefact.gain is None or artefact.gain > 0):
             raise PlacedError(
                 f"{artefact.function}'s artefact has neither options nor the executable that was "
-                f"found: save the result of the search, and give the path of its file"
+                f"found: give the result of the search itself, or save it and give its path"
             )
         return found
 
