@@ -177,6 +177,21 @@ def test_option_of_jit_is_not_overruled(
     assert any("jax.jit sets xla_cpu_max_isa" in line for line in warnings_in(caplog)) != used
 
 
+@pytest.mark.parametrize("how", ["jit", "environment", "nothing"])
+def test_missing_option_of_the_search_is_a_line_of_the_log(
+    how: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = "xla_cpu_enable_fast_math"
+    artefact = dataclasses.replace(artefact_of(step, *inputs()), own_options={own: "false"})
+    if how == "environment":
+        monkeypatch.setenv("XLA_FLAGS", f"--{own}=false")
+    fast = apply(step, artefact, **({"compiler_options": {own: False}} if how == "jit" else {}))
+    assert jnp.allclose(fast(*inputs()), step(*inputs()))
+    assert fast.artefact == artefact
+    line = f"step runs without the option {own}=false, which the search had"
+    assert warnings_in(caplog) == ([line] if how == "nothing" else [])
+
+
 @pytest.fixture
 def kept_compiles(tmp_path: pathlib.Path) -> Iterator[pathlib.Path]:
     """jax's persistent compilation cache, which keeps every compile."""

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from mallocmuzero_xla.artefact import Artefact, is_folder, load_artefact
 from mallocmuzero_xla.call_signature import split_call
+from mallocmuzero_xla.environment import recorded_options
 from mallocmuzero_xla.errors import PlacedError, UsageError, in_one_line
 from mallocmuzero_xla.fitting import Registry
 from mallocmuzero_xla.lowering import as_texts, jit_compiler_options, jit_of
@@ -194,10 +195,18 @@ class AppliedFunction:
             return None, f"its placed executable cannot run: {error}"
         if placed is not None or not options:
             return placed, ""
+        self._miss_options(artefact, {**own, **as_texts(given)})
         try:
             return lowered.compile(compiler_options={**options, **given}), ""
         except Exception as error:  # the compiler raises several unrelated types
             return None, f"does not compile with the options: {in_one_line(error)}"
+
+    def _miss_options(self, artefact: Artefact, own: Mapping[str, str]) -> None:
+        """Logs options that every compile of the search had, and that nothing sets here."""
+        here = {**recorded_options(), **own}
+        for name, value in sorted(artefact.own_options.items()):
+            if here.get(name) != value:
+                self._log(f"runs without the option {name}={value}, which the search had")
 
     def _placed(self, artefact: Artefact, own: Mapping[str, str]) -> PlacedCall | None:
         """Loads the placed executable of an artefact; None if the artefact is of options.
