@@ -17,10 +17,10 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mallocmuzero_xla.builders import load_registry
-from mallocmuzero_xla.command import run_command
+from mallocmuzero_xla.commands.command import run_command
+from mallocmuzero_xla.compiler.builders import load_registry
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.optimize import Optimized, optimize
+from mallocmuzero_xla.search.optimize import Optimized, optimize
 
 _REGISTRY = pathlib.Path(__file__).resolve().parents[2] / "workloads" / "zoo"
 

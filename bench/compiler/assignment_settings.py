@@ -17,13 +17,13 @@ from typing import Any
 import corpus
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
-from mallocmuzero_xla.command import run_command
+from mallocmuzero_xla.captures.source import Source, capture_chip, lower_for
+from mallocmuzero_xla.commands.command import run_command
+from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler
+from mallocmuzero_xla.compiler.variants import ALL_HBM
 from mallocmuzero_xla.errors import CompileError, WorkerLostError
 from mallocmuzero_xla.overrides import options_of
-from mallocmuzero_xla.settings import assignment_settings, setting_kinds
-from mallocmuzero_xla.source import Source, capture_chip, lower_for
-from mallocmuzero_xla.trial_compiler import TrialCompiler
-from mallocmuzero_xla.variants import ALL_HBM
+from mallocmuzero_xla.search.settings import assignment_settings, setting_kinds
 
 # Programs on which no setting saves more than this share are left out.
 _LEAST_SAVING = 1e-3

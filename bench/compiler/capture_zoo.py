@@ -14,16 +14,16 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from mallocmuzero_xla.builders import load_registry
-from mallocmuzero_xla.capture import lower_job
+from mallocmuzero_xla.captures.capture import lower_job
+from mallocmuzero_xla.captures.runner import Limits, Subject, Task, run_tasks
 from mallocmuzero_xla.chips import Chip, chosen_chip
-from mallocmuzero_xla.command import add_capture_arguments, capture_limits, run_command
+from mallocmuzero_xla.commands.command import add_capture_arguments, capture_limits, run_command
+from mallocmuzero_xla.compiler.builders import load_registry
+from mallocmuzero_xla.compiler.store import CaptureStore
+from mallocmuzero_xla.compiler.variants import Variant, parse_variants, standard_variants
 from mallocmuzero_xla.environment import prepare_environment, require_compiler
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.progress import Progress
-from mallocmuzero_xla.runner import Limits, Subject, Task, run_tasks
-from mallocmuzero_xla.store import CaptureStore
-from mallocmuzero_xla.variants import Variant, parse_variants, standard_variants
 
 
 @dataclasses.dataclass(frozen=True)

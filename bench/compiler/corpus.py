@@ -14,10 +14,10 @@ from typing import Any
 
 import zstandard
 from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.captures.saved_capture import SavedCapture, open_capture
 from mallocmuzero_xla.environment import compiler_versions
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.progress import LoopProgress
-from mallocmuzero_xla.saved_capture import SavedCapture, open_capture
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

@@ -19,13 +19,13 @@ from typing import Any
 import corpus
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
-from mallocmuzero_xla.capture import lower_job
+from mallocmuzero_xla.captures.capture import lower_job
 from mallocmuzero_xla.chips import find_chip
-from mallocmuzero_xla.command import run_command
+from mallocmuzero_xla.commands.command import run_command
+from mallocmuzero_xla.compiler.estimates import Estimates
+from mallocmuzero_xla.compiler.store import SUFFIX, read_text
+from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler
 from mallocmuzero_xla.errors import CompileError, WorkerLostError
-from mallocmuzero_xla.estimates import Estimates
-from mallocmuzero_xla.store import SUFFIX, read_text
-from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 # Each makes another placement than the default on most programs.
 _BELIEFS = {

@@ -21,15 +21,15 @@ from typing import Any, TypeVar
 import corpus
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
-from mallocmuzero_xla.capture import lower_job
+from mallocmuzero_xla.captures.capture import lower_job
 from mallocmuzero_xla.chips import Chip, find_chip
-from mallocmuzero_xla.command import run_command
+from mallocmuzero_xla.commands.command import run_command
+from mallocmuzero_xla.compiler.estimates import Estimates, estimates_by_name
+from mallocmuzero_xla.compiler.phased_compiler import PhasedCompiler
+from mallocmuzero_xla.compiler.scoped_limit import OPTION
+from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler
 from mallocmuzero_xla.errors import CaptureError
-from mallocmuzero_xla.estimates import Estimates, estimates_by_name
-from mallocmuzero_xla.phased_compiler import PhasedCompiler
-from mallocmuzero_xla.scoped_limit import OPTION
-from mallocmuzero_xla.settings import assignment_settings
-from mallocmuzero_xla.trial_compiler import TrialCompiler
+from mallocmuzero_xla.search.settings import assignment_settings
 
 # Limits as multiples of the chip's own, and settings by place in their order.
 _LIMITS = (1.5,)

@@ -25,14 +25,14 @@ from typing import Any
 import corpus
 from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.budget import Budget
-from mallocmuzero_xla.capture import lower_job
+from mallocmuzero_xla.captures.capture import lower_job
 from mallocmuzero_xla.chips import find_chip
-from mallocmuzero_xla.command import run_command
+from mallocmuzero_xla.commands.command import run_command
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler
 from mallocmuzero_xla.environment import compiler_library
 from mallocmuzero_xla.errors import CaptureError, UsageError
-from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.processes import run_with_this_process
-from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 BEGIN = "<!-- table of bench/compiler/placed.py: begin -->"
 END = "<!-- table of bench/compiler/placed.py: end -->"

@@ -25,11 +25,11 @@ import corpus
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.binary_path import binary_version, find_binary
 from mallocmuzero_xla.budget import parse_duration
-from mallocmuzero_xla.command import run_command
+from mallocmuzero_xla.commands.command import run_command
+from mallocmuzero_xla.compiler.store import write_atomically
 from mallocmuzero_xla.environment import compiler_versions
 from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.progress import LoopProgress
-from mallocmuzero_xla.store import write_atomically
 from protocol_picture import picture
 from protocol_plan import MODES, PROTOCOL, Form, Run, entries_of, longest_minutes, runs_of
 from protocol_records import Record, RecordFile, merge, read_records

@@ -16,12 +16,12 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from mallocmuzero_xla.builders import build_registered
 from mallocmuzero_xla.chips import find_chip
-from mallocmuzero_xla.command import run_command
+from mallocmuzero_xla.commands.command import run_command
+from mallocmuzero_xla.compiler.builders import build_registered
+from mallocmuzero_xla.compiler.trial_compiler import compiles_at_once
 from mallocmuzero_xla.environment import require_compiler
-from mallocmuzero_xla.optimize import optimize
-from mallocmuzero_xla.trial_compiler import compiles_at_once
+from mallocmuzero_xla.search.optimize import optimize
 
 # Longer values of options, such as hundreds of overrides, are recorded by their hash.
 _LONGEST_VALUE = 200

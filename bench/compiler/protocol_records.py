@@ -8,8 +8,8 @@ import pathlib
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from mallocmuzero_xla.compiler.store import write_atomically
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.store import write_atomically
 from protocol_plan import PROTOCOL
 
 Record = dict[str, Any]

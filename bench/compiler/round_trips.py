@@ -17,7 +17,7 @@ from typing import Any
 
 import corpus
 from mallocmuzero_xla.binary_path import find_binary
-from mallocmuzero_xla.command import run_command
+from mallocmuzero_xla.commands.command import run_command
 from mallocmuzero_xla.processes import run_with_this_process
 
 

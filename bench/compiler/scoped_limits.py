@@ -19,14 +19,14 @@ from typing import Any
 import corpus
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
-from mallocmuzero_xla.command import run_command
-from mallocmuzero_xla.joint_search import JointSearch
-from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.captures.source import Source, capture_chip, lower_for
+from mallocmuzero_xla.commands.command import run_command
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler
 from mallocmuzero_xla.progress import LoopProgress
-from mallocmuzero_xla.search_capture import Resources
-from mallocmuzero_xla.source import Source, capture_chip, lower_for
-from mallocmuzero_xla.step_runner import Scope
-from mallocmuzero_xla.trial_compiler import TrialCompiler
+from mallocmuzero_xla.search.joint_search import JointSearch
+from mallocmuzero_xla.search.search_capture import Resources
+from mallocmuzero_xla.search.step_runner import Scope
 
 
 def try_limits(entry: corpus.Entry, seconds: float) -> dict[str, Any]:

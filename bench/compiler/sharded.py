@@ -19,13 +19,13 @@ import tempfile
 from collections.abc import Sequence
 
 from capture_zoo import chip_of
-from mallocmuzero_xla.builders import build_registered, load_registry
 from mallocmuzero_xla.chips import find_chip
-from mallocmuzero_xla.command import run_command
+from mallocmuzero_xla.commands.command import run_command
+from mallocmuzero_xla.compiler.builders import build_registered, load_registry
+from mallocmuzero_xla.compiler.lowering import lower
+from mallocmuzero_xla.compiler.store import folder_of, read_text
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.lowering import lower
-from mallocmuzero_xla.optimize import optimize
-from mallocmuzero_xla.store import folder_of, read_text
+from mallocmuzero_xla.search.optimize import optimize
 from placed import run_binary
 
 _REGISTRY = pathlib.Path(__file__).resolve().parents[2] / "workloads" / "zoo"

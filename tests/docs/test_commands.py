@@ -44,7 +44,7 @@ RUN_SECONDS = 600  # on a busy machine
 def shown_help(executable: str, subcommands: tuple[str, ...]) -> str | None:
     """The help of a command; None if there is no such command."""
     if executable == "mallocmuzero-xla":
-        line = [sys.executable, "-m", "mallocmuzero_xla.cli"]
+        line = [sys.executable, "-m", "mallocmuzero_xla.commands.cli"]
     else:
         line = [str(BINARY.with_name(executable))]
     done = subprocess.run(
@@ -232,7 +232,7 @@ MARKED = [block for block in BLOCKS if block.runs]
 def test_marked_block_runs(block: Block, tmp_path: Path) -> None:
     if block.language == "python":
         pytest.importorskip("jax")
-        from mallocmuzero_xla.builders import build_function
+        from mallocmuzero_xla.compiler.builders import build_function
 
         assert block.name.endswith(".py")
         (tmp_path / block.name).write_text(block.text, encoding="utf-8")

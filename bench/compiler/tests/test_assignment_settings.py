@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from assignment_settings import covering_order, table
-from mallocmuzero_xla.settings import setting_kinds
+from mallocmuzero_xla.search.settings import setting_kinds
 
 ONE, OTHER = setting_kinds()[:2]
 

@@ -9,10 +9,10 @@ import pathlib
 import pytest
 from capture_zoo import ZooRequest, capture_zoo
 from conftest import FakeCompiler
+from mallocmuzero_xla.captures.runner import Limits
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler.variants import parse_variants
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.runner import Limits
-from mallocmuzero_xla.variants import parse_variants
 
 REGISTRY = """
 import types

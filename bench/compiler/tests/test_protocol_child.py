@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mallocmuzero_xla.price import Price
-from mallocmuzero_xla.verified import Verified
+from mallocmuzero_xla.search.verified import Verified
 from protocol_child import outcome
 
 

@@ -10,9 +10,9 @@ import sys
 
 
 def main() -> int:
-    """Runs mallocmuzero_xla.cli.main; returns its exit code, or 1 after an early Ctrl-C."""
+    """Runs commands.cli.main; returns its exit code, or 1 after an early Ctrl-C."""
     try:
-        from mallocmuzero_xla import cli
+        from mallocmuzero_xla.commands import cli
 
         return cli.main()
     except KeyboardInterrupt:

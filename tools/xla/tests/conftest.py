@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import zstandard
 
-from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
 from mallocmuzero_xla.version import VERSION
 
 VERSIONS = {"jax": "1", "jaxlib": "1", "libtpu": "1"}
@@ -63,8 +63,8 @@ def fake_compiler(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Fa
         plan_path.write_text(json.dumps(plan), encoding="utf-8")
         child = pathlib.Path(__file__).with_name("fake_child.py")
         command = (sys.executable, str(child), str(plan_path), str(log_path))
-        monkeypatch.setattr("mallocmuzero_xla.worker.COMMAND", command)
-        monkeypatch.setattr("mallocmuzero_xla.store.compiler_versions", lambda: VERSIONS)
+        monkeypatch.setattr("mallocmuzero_xla.compiler.worker.COMMAND", command)
+        monkeypatch.setattr("mallocmuzero_xla.compiler.store.compiler_versions", lambda: VERSIONS)
         return log_path
 
     return install
@@ -82,7 +82,7 @@ def hangs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pa
         return clock() + 3600.0 * (file.stat().st_size if file.exists() else 0)
 
     monkeypatch.setattr("time.monotonic", now)
-    monkeypatch.setattr("mallocmuzero_xla.worker._LONGEST_WAIT", 0.01)
+    monkeypatch.setattr("mallocmuzero_xla.compiler.worker._LONGEST_WAIT", 0.01)
     return file
 
 
@@ -106,12 +106,14 @@ class World:
         commands = {"compile": "COMMAND", "trial": "TRIAL_COMMAND", "phase": "PHASE_COMMAND"}
         for role, constant in commands.items():
             command = (sys.executable, self.script, str(self._file), role)
-            monkeypatch.setattr(f"mallocmuzero_xla.worker.{constant}", command)
-        for module in ("store", "saved_capture", "options_cache"):
+            monkeypatch.setattr(f"mallocmuzero_xla.compiler.worker.{constant}", command)
+        for module in (
+            "compiler.store",
+            "captures.saved_capture",
+            "search.options_cache",
+            "search.optimize",
+        ):
             monkeypatch.setattr(f"mallocmuzero_xla.{module}.compiler_versions", lambda: VERSIONS)
-        # The package has a function of this module's name, which hides it.
-        optimize = sys.modules["mallocmuzero_xla.optimize"]
-        monkeypatch.setattr(optimize, "compiler_versions", lambda: VERSIONS)
         binary = self._file.with_name("mallocmuzero")
         line = f'exec {sys.executable} {self.script} {self._file} "$@"'
         binary.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")
@@ -154,5 +156,4 @@ def make_world(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Calla
 
 def lower_to(monkeypatch: pytest.MonkeyPatch, program: LoweredProgram) -> None:
     """Makes all functions lower to `program`."""
-    # The package has a function of this module's name, which hides it.
-    monkeypatch.setattr(sys.modules["mallocmuzero_xla.optimize"], "lower", lambda *_: program)
+    monkeypatch.setattr("mallocmuzero_xla.search.optimize.lower", lambda *_: program)

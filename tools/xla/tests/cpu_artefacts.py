@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mallocmuzero_xla.artefact import Artefact
+from mallocmuzero_xla.artefacts.artefact import Artefact
+from mallocmuzero_xla.artefacts.fitting import target_of
 from mallocmuzero_xla.environment import versions_of
-from mallocmuzero_xla.fitting import target_of
 
 # An option of the CPU's compiler, in the place of those of a TPU's.
 OPTIONS = {"xla_cpu_max_isa": "AVX2"}
@@ -17,7 +17,9 @@ OPTIONS = {"xla_cpu_max_isa": "AVX2"}
 
 def make_cpu_a_chip(monkeypatch: pytest.MonkeyPatch) -> None:
     """Lets artefacts fit functions that run on the CPU."""
-    monkeypatch.setattr("mallocmuzero_xla.fitting.chip_of_kind", lambda kind: f"chip of {kind}")
+    monkeypatch.setattr(
+        "mallocmuzero_xla.artefacts.fitting.chip_of_kind", lambda kind: f"chip of {kind}"
+    )
 
 
 def step(weights: Any, x: Any, scale: int = 2) -> Any:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from conftest import lower_to
 
-from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.optimize import Optimized, load_options, optimize
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.search.optimize import Optimized, load_options, optimize
 
 # The search finds these where the override `a` helps.
 OPTIONS = {"xla_tpu_msa_tensor_overrides": "overrides { a }"}

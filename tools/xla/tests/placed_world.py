@@ -14,10 +14,10 @@ import pytest
 from conftest import VERSIONS
 
 from mallocmuzero_xla import Placed, place
-from mallocmuzero_xla.lowering import Traced, trace
-from mallocmuzero_xla.placed_file import PlacedFile
-from mallocmuzero_xla.placed_packing import pack
-from mallocmuzero_xla.placed_payload import raw_executable
+from mallocmuzero_xla.artefacts.placed_file import PlacedFile
+from mallocmuzero_xla.compiler.lowering import Traced, trace
+from mallocmuzero_xla.compiler.placed_payload import raw_executable
+from mallocmuzero_xla.placed.packing import pack
 
 HAS_JAX = importlib.util.find_spec("jax") is not None
 
@@ -44,12 +44,14 @@ REPORT = {
 
 def on_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes functions lower for this machine's CPU devices, as if it were the topology."""
-    monkeypatch.setattr("mallocmuzero_xla.lowering.prepare_environment", lambda: None)
+    monkeypatch.setattr("mallocmuzero_xla.compiler.lowering.prepare_environment", lambda: None)
     monkeypatch.setattr("mallocmuzero_xla.chips.prepare_environment", lambda: None)
-    monkeypatch.setattr("mallocmuzero_xla.lowering.chip_devices", lambda _: jax.devices("cpu"))
-    monkeypatch.setattr("mallocmuzero_xla.placed_cache.compiler_versions", lambda: VERSIONS)
+    monkeypatch.setattr(
+        "mallocmuzero_xla.compiler.lowering.chip_devices", lambda _: jax.devices("cpu")
+    )
+    monkeypatch.setattr("mallocmuzero_xla.placed.cache.compiler_versions", lambda: VERSIONS)
     library = pathlib.Path("libtpu.so")
-    monkeypatch.setattr("mallocmuzero_xla.place_search.compiler_library", lambda: library)
+    monkeypatch.setattr("mallocmuzero_xla.placed.place_search.compiler_library", lambda: library)
 
 
 def traced_and_compiled(fn: Any, args: Sequence[Any], **options: Any) -> tuple[Traced, Any]:
@@ -142,7 +144,7 @@ class FakeSearch:
 def fake_search(folder: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> FakeSearch:
     """Installs a fake search on CPU devices, which places add with the executable of multiply."""
     on_cpu(monkeypatch)
-    monkeypatch.setattr("mallocmuzero_xla.cli.require_compiler", lambda: None)
+    monkeypatch.setattr("mallocmuzero_xla.commands.cli.require_compiler", lambda: None)
     made = FakeSearch(folder, monkeypatch)
     made.plan(output_of(multiply, shapes()))
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from mallocmuzero_xla.search_steps import Costs, Space
+from mallocmuzero_xla.search.steps import Costs, Space
 
 OWN = 16 * 1024
 SETTINGS = tuple(f"setting_{number}=1" for number in range(10))

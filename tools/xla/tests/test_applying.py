@@ -17,11 +17,11 @@ import jax.numpy as jnp  # noqa: E402
 from cpu_artefacts import OPTIONS, artefact_of, inputs, make_cpu_a_chip, step, warnings_in  # noqa: E402
 from jax.experimental.compilation_cache import compilation_cache  # noqa: E402
 
-from mallocmuzero_xla.applying import AppliedFunction, apply, load_registry  # noqa: E402
-from mallocmuzero_xla.artefact import load_artefact  # noqa: E402
+from mallocmuzero_xla.artefacts.artefact import load_artefact  # noqa: E402
+from mallocmuzero_xla.artefacts.fitting import Registry  # noqa: E402
 from mallocmuzero_xla.errors import UsageError  # noqa: E402
-from mallocmuzero_xla.fitting import Registry  # noqa: E402
-from mallocmuzero_xla.optimize import Optimized  # noqa: E402
+from mallocmuzero_xla.runtime.applying import AppliedFunction, apply, load_registry  # noqa: E402
+from mallocmuzero_xla.search.optimize import Optimized  # noqa: E402
 
 JIT = {"donate_argnums": 1}
 
@@ -72,10 +72,10 @@ def test_what_does_not_fit_is_one_line_of_the_log_and_the_default_runs(
 @pytest.mark.parametrize(
     ("name", "versions", "message"),
     [
-        ("fitting.devices_of", {}, "AttributeError: moved"),
-        ("fitting.devices_of", {"jax": "0.0.1"}, "found with jax 0.0.1, here is"),
-        ("applying.jit_compiler_options", {}, "AttributeError: moved"),
-        ("call_signature.trace_context", {}, "AttributeError: moved"),
+        ("artefacts.fitting.devices_of", {}, "AttributeError: moved"),
+        ("artefacts.fitting.devices_of", {"jax": "0.0.1"}, "found with jax 0.0.1, here is"),
+        ("runtime.applying.jit_compiler_options", {}, "AttributeError: moved"),
+        ("runtime.call_signature.trace_context", {}, "AttributeError: moved"),
     ],
 )
 def test_jax_whose_private_names_have_moved_ends_nothing(
@@ -95,7 +95,7 @@ def test_jax_whose_private_names_have_moved_ends_nothing(
     fast = apply(step, artefact)
     line = line_of_the_default(fast, caplog, calls=2)
     assert message in line
-    if name.startswith("fitting"):
+    if name.startswith("artefacts.fitting"):
         assert Registry([artefact]).compiler_options(jax.jit(step).lower(*inputs())) == {}
 
 

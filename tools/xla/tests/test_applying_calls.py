@@ -17,9 +17,9 @@ from cpu_artefacts import artefact_of, inputs, make_cpu_a_chip, step  # noqa: E4
 from jax.experimental.layout import Format, Layout  # noqa: E402
 from placed_world import on_cpu  # noqa: E402
 
-from mallocmuzero_xla.applying import apply  # noqa: E402
-from mallocmuzero_xla.artefact import Artefact  # noqa: E402
-from mallocmuzero_xla.fitting import Registry  # noqa: E402
+from mallocmuzero_xla.artefacts.artefact import Artefact  # noqa: E402
+from mallocmuzero_xla.artefacts.fitting import Registry  # noqa: E402
+from mallocmuzero_xla.runtime.applying import apply  # noqa: E402
 
 _AUTO = jax.sharding.AxisType.Auto
 

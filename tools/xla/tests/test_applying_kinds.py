@@ -15,11 +15,11 @@ jax = pytest.importorskip("jax", reason="calls functions on the CPU")
 import jax.numpy as jnp  # noqa: E402
 from cpu_artefacts import artefact_of, inputs, make_cpu_a_chip, step, warnings_in  # noqa: E402
 
-from mallocmuzero_xla.applying import apply  # noqa: E402
 from mallocmuzero_xla.chips import CHIPS  # noqa: E402
+from mallocmuzero_xla.compiler.lowering import lower  # noqa: E402
 from mallocmuzero_xla.errors import FallbackWarning, UsageError  # noqa: E402
-from mallocmuzero_xla.lowering import lower  # noqa: E402
-from mallocmuzero_xla.placed_loading import load_placed  # noqa: E402
+from mallocmuzero_xla.placed.loading import load_placed  # noqa: E402
+from mallocmuzero_xla.runtime.applying import apply  # noqa: E402
 
 
 @pytest.fixture(autouse=True)
@@ -64,8 +64,8 @@ def test_function_that_a_framework_has_jitted_runs_as_it_is(
 def test_search_for_a_function_that_a_framework_has_jitted_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mallocmuzero_xla.lowering.prepare_environment", lambda: None)
-    monkeypatch.setattr("mallocmuzero_xla.lowering.chip_devices", lambda _: jax.devices())
+    monkeypatch.setattr("mallocmuzero_xla.compiler.lowering.prepare_environment", lambda: None)
+    monkeypatch.setattr("mallocmuzero_xla.compiler.lowering.chip_devices", lambda _: jax.devices())
     with pytest.raises(UsageError, match="give the function itself"):
         lower(FrameworkJit(), inputs(), CHIPS["tpu_v6e"])
 

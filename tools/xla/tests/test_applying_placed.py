@@ -25,14 +25,14 @@ from placed_world import (  # noqa: E402
     with_header,
 )
 
-from mallocmuzero_xla import cli  # noqa: E402
-from mallocmuzero_xla.applying import apply, load_registry  # noqa: E402
-from mallocmuzero_xla.artefact import load_artefact  # noqa: E402
-from mallocmuzero_xla.builders import build_function  # noqa: E402
+from mallocmuzero_xla.artefacts.artefact import load_artefact  # noqa: E402
+from mallocmuzero_xla.commands import cli  # noqa: E402
+from mallocmuzero_xla.compiler.builders import build_function  # noqa: E402
 from mallocmuzero_xla.errors import FallbackWarning, UsageError  # noqa: E402
-from mallocmuzero_xla.many import OptimizedMany  # noqa: E402
-from mallocmuzero_xla.measuring import measure  # noqa: E402
-from mallocmuzero_xla.optimize import Optimized  # noqa: E402
+from mallocmuzero_xla.runtime.applying import apply, load_registry  # noqa: E402
+from mallocmuzero_xla.runtime.measuring import measure  # noqa: E402
+from mallocmuzero_xla.search.many import OptimizedMany  # noqa: E402
+from mallocmuzero_xla.search.optimize import Optimized  # noqa: E402
 
 SUM, PRODUCT = 6.0, 9.0  # of two threes
 
@@ -88,7 +88,7 @@ def test_command_measures_an_executable_of_a_function_with_random_keys(
     capsys: pytest.CaptureFixture[str],
     fits: bool,
 ) -> None:
-    monkeypatch.setattr("mallocmuzero_xla.cli.require_compiler", lambda: None)
+    monkeypatch.setattr("mallocmuzero_xla.commands.cli.require_compiler", lambda: None)
     model = tmp_path / f"noisy_{fits}.py"
     model.write_text(MODEL, encoding="utf-8")
     built = build_function(f"{model}:build")

@@ -12,9 +12,9 @@ pytest.importorskip("jax", reason="calls functions on the CPU")
 
 from cpu_artefacts import artefact_of, inputs, make_cpu_a_chip, step
 
-from mallocmuzero_xla.applying import apply
-from mallocmuzero_xla.artefact import load_artefact
+from mallocmuzero_xla.artefacts.artefact import load_artefact
 from mallocmuzero_xla.errors import UsageError
+from mallocmuzero_xla.runtime.applying import apply
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from mallocmuzero_xla.builders import build_function, build_registered, load_registry
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler.builders import build_function, build_registered, load_registry
 from mallocmuzero_xla.errors import UsageError
 
 MODEL = """
@@ -117,7 +117,9 @@ def test_registered_program_of_several_devices_is_built_over_those_of_the_topolo
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chip = dataclasses.replace(CHIPS["tpu_v6e"], topology_name="v6e:2x4")
-    monkeypatch.setattr("mallocmuzero_xla.builders.chip_devices", lambda of: [of.topology_name] * 8)
+    monkeypatch.setattr(
+        "mallocmuzero_xla.compiler.builders.chip_devices", lambda of: [of.topology_name] * 8
+    )
     package = tmp_path / "sharded_zoo"
     package.mkdir()
     sharded = REGISTRY.replace("{name}", "p") + SHARDED

@@ -5,7 +5,6 @@ from __future__ import annotations
 import concurrent.futures
 import json
 import pathlib
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -13,15 +12,15 @@ from typing import Any
 import pytest
 from conftest import VERSIONS, FakeCompiler
 
-from mallocmuzero_xla.capture import Captured, capture, capture_reference, run_capture
+from mallocmuzero_xla.captures.capture import Captured, capture, capture_reference, run_capture
+from mallocmuzero_xla.captures.runner import Limits, Subject
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.store import CaptureStore
+from mallocmuzero_xla.compiler.variants import standard_variants
+from mallocmuzero_xla.compiler.worker import WorkerClosedError, Workers
 from mallocmuzero_xla.errors import CaptureError, UsageError
-from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.progress import Progress
-from mallocmuzero_xla.runner import Limits, Subject
-from mallocmuzero_xla.store import CaptureStore
-from mallocmuzero_xla.variants import standard_variants
-from mallocmuzero_xla.worker import WorkerClosedError, Workers
 
 
 def run(folder: pathlib.Path, samples: int = 1, **limits: Any) -> Captured:
@@ -151,8 +150,7 @@ def test_function_does_not_replace_the_texts_of_another_chip_or_program(
     run(tmp_path / "out")
     files = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     program = LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "v2")
-    # The package has a function of this module's name, which hides it.
-    monkeypatch.setattr(sys.modules["mallocmuzero_xla.capture"], "lower", lambda *_: program)
+    monkeypatch.setattr("mallocmuzero_xla.captures.capture.lower", lambda *_: program)
     with pytest.raises(UsageError, match="out: holds the texts of f for tpu_v4i"):
         capture(lambda: None, output_dir=tmp_path / "out", progress=False, **options)
     assert {path: path.read_bytes() for path in (tmp_path / "out").iterdir()} == files
@@ -229,8 +227,8 @@ def test_captures_end_when_their_processes_are_closed(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As after Ctrl-C, when the search that waits for the capture has ended.
-    monkeypatch.setattr("mallocmuzero_xla.runner.Worker", Hanging)
-    monkeypatch.setattr("mallocmuzero_xla.store.compiler_versions", lambda: VERSIONS)
+    monkeypatch.setattr("mallocmuzero_xla.captures.runner.Worker", Hanging)
+    monkeypatch.setattr("mallocmuzero_xla.compiler.store.compiler_versions", lambda: VERSIONS)
     lowered = tmp_path / "lowered.json"
     LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "1" * 64).write(lowered)
     chip, workers = CHIPS["tpu_v4i"], Workers()

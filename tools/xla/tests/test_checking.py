@@ -11,9 +11,9 @@ from collections.abc import Callable
 import pytest
 from conftest import VERSIONS, World
 
-from mallocmuzero_xla import checking, cli
-from mallocmuzero_xla.artefact import Artefact, Executable
-from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.artefacts.artefact import Artefact, Executable
+from mallocmuzero_xla.commands import checking, cli
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
 
 PROGRAM = LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "0" * 64, "f" * 64)
 ARTEFACT = Artefact(
@@ -149,7 +149,7 @@ def test_binary_is_looked_for_before_a_compile(
     def compiles(*_: object) -> None:
         raise AssertionError("compiled")
 
-    monkeypatch.setattr("mallocmuzero_xla.trial_compiler.TrialCompiler.compile", compiles)
+    monkeypatch.setattr("mallocmuzero_xla.compiler.trial_compiler.TrialCompiler.compile", compiles)
     monkeypatch.setenv("MALLOCMUZERO_BINARY", "/absent")
     assert check("--compile") == 2
     assert "no such executable" in capsys.readouterr().err

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -11,11 +10,11 @@ import pytest
 from conftest import VERSIONS, World, lower_to
 from test_optimize_placed import FakeExecutables
 
+from mallocmuzero_xla.compiler.lowering import LoweredProgram, Traced
+from mallocmuzero_xla.compiler.scoped_limit import OPTION
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.lowering import LoweredProgram, Traced
-from mallocmuzero_xla.optimize import Optimized, load_options, optimize
-from mallocmuzero_xla.scoped_limit import OPTION
-from mallocmuzero_xla.verified import Verified
+from mallocmuzero_xla.search.optimize import Optimized, load_options, optimize
+from mallocmuzero_xla.search.verified import Verified
 
 MakeWorld = Callable[..., World]
 OVERRIDES = {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
@@ -29,11 +28,10 @@ def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = LoweredProgram("step", "v5e:1x1", (0,), b"", b"", {}, "1" * 64)
     lower_to(monkeypatch, program)
     traced = Traced(program, None, None, (), frozenset())
-    module = sys.modules["mallocmuzero_xla.optimize"]
-    monkeypatch.setattr(module, "trace", lambda *_: traced)
-    monkeypatch.setattr(module, "compiler_versions", lambda: VERSIONS)
-    monkeypatch.setattr(module, "Executables", FakeExecutables)
-    rounds = "mallocmuzero_xla.placed_rounds"
+    monkeypatch.setattr("mallocmuzero_xla.search.optimize.trace", lambda *_: traced)
+    monkeypatch.setattr("mallocmuzero_xla.search.optimize.compiler_versions", lambda: VERSIONS)
+    monkeypatch.setattr("mallocmuzero_xla.search.optimize.Executables", FakeExecutables)
+    rounds = "mallocmuzero_xla.search.placed_rounds"
     monkeypatch.setattr(f"{rounds}.readable_module", lambda *_: b"module")
     monkeypatch.setattr(f"{rounds}.compiler_library", lambda: pathlib.Path("libtpu.so"))
 

@@ -16,9 +16,9 @@ import pytest
 from conftest import FakeCompiler
 
 import mallocmuzero_xla
-from mallocmuzero_xla import cli
+from mallocmuzero_xla.commands import cli
+from mallocmuzero_xla.compiler.store import write_atomically
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.store import write_atomically
 
 MACHINES = "The default is this machine's, if it has one."
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from mallocmuzero_xla import cli
-from mallocmuzero_xla.capture import capture
+from mallocmuzero_xla.captures.capture import capture
 from mallocmuzero_xla.chips import CHIPS, topology_devices
+from mallocmuzero_xla.commands import cli
+from mallocmuzero_xla.compiler.hlo_text import strip_source_locations
+from mallocmuzero_xla.compiler.lowering import lower
+from mallocmuzero_xla.compiler.variants import Variant
 from mallocmuzero_xla.errors import CaptureError, UsageError
-from mallocmuzero_xla.hlo_text import strip_source_locations
-from mallocmuzero_xla.lowering import lower
-from mallocmuzero_xla.variants import Variant
 
 if importlib.util.find_spec("jax") is not None:
     import jax

@@ -7,13 +7,13 @@ import pathlib
 
 import pytest
 
-from mallocmuzero_xla.artefact import Artefact
+from mallocmuzero_xla.artefacts.artefact import Artefact
 from mallocmuzero_xla.chips import find_chip
-from mallocmuzero_xla.earlier import Earlier, earlier_of, names_in
+from mallocmuzero_xla.compiler.estimates import identities
+from mallocmuzero_xla.compiler.scoped_limit import OPTION
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.estimates import identities
 from mallocmuzero_xla.overrides import SORT_OVERRIDES, TENSOR_OVERRIDES, options_of
-from mallocmuzero_xla.scoped_limit import OPTION
+from mallocmuzero_xla.search.earlier import Earlier, earlier_of, names_in
 
 BEFORE = """
 HloModule before, is_scheduled=true

@@ -10,7 +10,8 @@ import tomllib
 
 import pytest
 
-from mallocmuzero_xla import cli, environment
+from mallocmuzero_xla import environment
+from mallocmuzero_xla.commands import cli
 from mallocmuzero_xla.errors import MissingCompilerError
 
 NAME = "TPU_ACCELERATOR_TYPE"

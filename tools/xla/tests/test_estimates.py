@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from mallocmuzero_xla.estimates import Estimates, matching
+from mallocmuzero_xla.compiler.estimates import Estimates, matching
 
 MODULE = """HloModule m, is_scheduled=true
 

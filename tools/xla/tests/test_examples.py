@@ -22,7 +22,7 @@ jax = pytest.importorskip("jax", reason="the examples run on the CPU")
 from cpu_artefacts import artefact_of, make_cpu_a_chip  # noqa: E402
 
 from mallocmuzero_xla import optimize  # noqa: E402
-from mallocmuzero_xla.fitting import Registry  # noqa: E402
+from mallocmuzero_xla.artefacts.fitting import Registry  # noqa: E402
 
 EXAMPLES = pathlib.Path(__file__).parents[1] / "examples"
 

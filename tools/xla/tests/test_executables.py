@@ -21,12 +21,12 @@ from placed_world import (
 )
 
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler.lowering import trace
+from mallocmuzero_xla.compiler.placed_payload import check_entry, module_of_text
 from mallocmuzero_xla.errors import CaptureError
-from mallocmuzero_xla.executables import Executables
-from mallocmuzero_xla.lowering import trace
-from mallocmuzero_xla.place_search import Found
-from mallocmuzero_xla.placed_loading import load_placed
-from mallocmuzero_xla.placed_payload import check_entry, module_of_text
+from mallocmuzero_xla.placed.executables import Executables
+from mallocmuzero_xla.placed.loading import load_placed
+from mallocmuzero_xla.placed.place_search import Found
 
 if HAS_JAX:
     import jax

@@ -12,8 +12,8 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 
 from mallocmuzero_xla.chips import CHIPS, topology_devices  # noqa: E402
-from mallocmuzero_xla.fingerprint import fingerprint  # noqa: E402
-from mallocmuzero_xla.lowering import fingerprint_of, lower, text_of  # noqa: E402
+from mallocmuzero_xla.compiler.fingerprint import fingerprint  # noqa: E402
+from mallocmuzero_xla.compiler.lowering import fingerprint_of, lower, text_of  # noqa: E402
 
 COMMITTED = """\
 module @jit_f {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mallocmuzero_xla.hlo_text import strip_source_locations
+from mallocmuzero_xla.compiler.hlo_text import strip_source_locations
 
 HEAD = "HloModule jit_f, is_scheduled=true\n\n"
 TABLES = """FileNames

@@ -7,7 +7,7 @@ import pathlib
 
 import pytest
 
-from mallocmuzero_xla.capture import Captured
+from mallocmuzero_xla.captures.capture import Captured
 from mallocmuzero_xla.errors import CaptureError, UsageError
 
 TEXTS = {"all_hbm": "HloModule a", "default": "HloModule d", "sample_0": "s0", "sample_1": "s1"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mallocmuzero_xla.search_steps import Candidate, Kind, Outcome, Step, costs_at_once
+from mallocmuzero_xla.search.steps import Candidate, Kind, Outcome, Step, costs_at_once
 
 
 def outcome(seconds: float) -> Outcome:

@@ -27,8 +27,8 @@ from placed_world import (
 )
 
 from mallocmuzero_xla import FallbackWarning, PlacedError, load_placed
+from mallocmuzero_xla.artefacts.placed_file import PlacedFile
 from mallocmuzero_xla.errors import CaptureError
-from mallocmuzero_xla.placed_file import PlacedFile
 
 if HAS_JAX:
     import jax

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import pytest
 from conftest import VERSIONS, World, lower_to
 
-from mallocmuzero_xla import cli
-from mallocmuzero_xla.artefact import Artefact, load_artefact
-from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.artefacts.artefact import Artefact, load_artefact
+from mallocmuzero_xla.commands import cli
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
 
 MakeWorld = Callable[..., World]
 
@@ -247,7 +247,7 @@ def test_interrupted_search_leaves_the_options_that_are_there_and_exits_1(
 ) -> None:
     output = tmp_path / "keep.options"
     output.write_text("xla_good=1\n", encoding="utf-8")
-    monkeypatch.setattr("mallocmuzero_xla.closed_loop.Loop._compile_best", interrupt)
+    monkeypatch.setattr("mallocmuzero_xla.search.closed_loop.Loop._compile_best", interrupt)
     assert verify(world, "--function", "m:f", "--output", str(output)) == 1
     assert output.read_text(encoding="utf-8") == "xla_good=1\n"
     shown = capsys.readouterr().err

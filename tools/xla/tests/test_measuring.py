@@ -15,12 +15,13 @@ import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
 from cpu_artefacts import artefact_of, inputs, make_cpu_a_chip, step  # noqa: E402
 
-from mallocmuzero_xla import cli, measuring  # noqa: E402
-from mallocmuzero_xla.applying import AppliedFunction, apply  # noqa: E402
-from mallocmuzero_xla.artefact import load_artefact  # noqa: E402
+from mallocmuzero_xla.artefacts.artefact import load_artefact  # noqa: E402
+from mallocmuzero_xla.commands import cli  # noqa: E402
+from mallocmuzero_xla.commands.measure_cli import filled  # noqa: E402
 from mallocmuzero_xla.errors import UsageError  # noqa: E402
-from mallocmuzero_xla.measure_cli import filled  # noqa: E402
-from mallocmuzero_xla.measuring import Measured, measure  # noqa: E402
+from mallocmuzero_xla.runtime import measuring  # noqa: E402
+from mallocmuzero_xla.runtime.applying import AppliedFunction, apply  # noqa: E402
+from mallocmuzero_xla.runtime.measuring import Measured, measure  # noqa: E402
 
 MODEL = """
 import jax, jax.numpy as jnp

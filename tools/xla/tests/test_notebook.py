@@ -64,11 +64,14 @@ def recorded_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     commands = {"compile": "COMMAND", "trial": "TRIAL_COMMAND", "phase": "PHASE_COMMAND"}
     for action, constant in commands.items():
         command = (sys.executable, child, str(RECORDED), action)
-        monkeypatch.setattr(f"mallocmuzero_xla.worker.{constant}", command)
-    for name in ("store", "saved_capture", "options_cache", "optimize"):
-        # The package has functions of some of these names, which hide the modules.
-        module = sys.modules[f"mallocmuzero_xla.{name}"]
-        monkeypatch.setattr(module, "compiler_versions", lambda: VERSIONS)
+        monkeypatch.setattr(f"mallocmuzero_xla.compiler.worker.{constant}", command)
+    for name in (
+        "compiler.store",
+        "captures.saved_capture",
+        "search.options_cache",
+        "search.optimize",
+    ):
+        monkeypatch.setattr(f"mallocmuzero_xla.{name}.compiler_versions", lambda: VERSIONS)
 
 
 def names() -> dict[str, Any]:

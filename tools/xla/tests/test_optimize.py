@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import gc
 import pathlib
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,11 +12,11 @@ import pytest
 from conftest import World
 from optimize_runs import OPTIONS, entry, load, own_cache, run
 
-from mallocmuzero_xla.artefact import load_artefact
+from mallocmuzero_xla.artefacts.artefact import load_artefact
 from mallocmuzero_xla.errors import CaptureError, UsageError
-from mallocmuzero_xla.optimize import optimize
-from mallocmuzero_xla.outcome import describe
-from mallocmuzero_xla.verified import Verified
+from mallocmuzero_xla.search.optimize import optimize
+from mallocmuzero_xla.search.outcome import describe
+from mallocmuzero_xla.search.verified import Verified
 
 MakeWorld = Callable[..., World]
 
@@ -50,13 +49,13 @@ def test_disk_that_fills_up_leaves_what_was_found(
     def prepare(*_: Any) -> None:
         raise full
 
-    monkeypatch.setattr("mallocmuzero_xla.step_runner.capture_for_search", prepare)
+    monkeypatch.setattr("mallocmuzero_xla.search.step_runner.capture_for_search", prepare)
     result = run()
     assert result.default_cycles == 1000
     errors = [step["error"] for step in result.report["tried"] if step["error"]]
     assert any("No space left on device" in error for error in errors)
     # Before there is anything, the error is the caller's.
-    monkeypatch.setattr("mallocmuzero_xla.step_runner.CaptureStore", prepare)
+    monkeypatch.setattr("mallocmuzero_xla.search.step_runner.CaptureStore", prepare)
     with pytest.raises(OSError, match="No space left on device"):
         run(budget="70s")
 
@@ -137,7 +136,7 @@ def test_mapping_that_cannot_be_kept_leaves_the_options(
     def kept(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("mallocmuzero_xla.override_rounds._kept", kept)
+    monkeypatch.setattr("mallocmuzero_xla.search.override_rounds._kept", kept)
     result = run()
     assert (result.compiler_options, result.mapping) == (OPTIONS, None)
 
@@ -151,7 +150,7 @@ def test_texts_that_are_gone_leave_the_options(
     def identities(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr("mallocmuzero_xla.step_runner.StepRunner._identities", identities)
+    monkeypatch.setattr("mallocmuzero_xla.search.step_runner.StepRunner._identities", identities)
     result = run()
     assert result.compiler_options == OPTIONS
     assert result.artefact.found["identities"] == {}
@@ -171,8 +170,7 @@ def test_error_of_a_search_begins_a_line_of_its_own(
         raise CaptureError("failed")
 
     monkeypatch.setattr("mallocmuzero_xla.progress._can_redraw", lambda: True)
-    # The package has a function of this module's name, which hides it.
-    monkeypatch.setattr(sys.modules["mallocmuzero_xla.optimize"]._Run, "_search", search)
+    monkeypatch.setattr("mallocmuzero_xla.search.optimize._Run._search", search)
     with pytest.raises(CaptureError):
         optimize(lambda: None, budget="60s")
     assert capsys.readouterr().err == "\ra line that changes\n"
@@ -184,8 +182,8 @@ def test_interrupted_search_returns_its_best_and_is_not_taken_for_the_last_word(
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mallocmuzero_xla.closed_loop.Loop._refit", interrupted)
-    monkeypatch.setattr("mallocmuzero_xla.closed_loop._SURPRISE", -1.0)
+    monkeypatch.setattr("mallocmuzero_xla.search.closed_loop.Loop._refit", interrupted)
+    monkeypatch.setattr("mallocmuzero_xla.search.closed_loop._SURPRISE", -1.0)
     result = run()
     assert result.report["interrupted"]
     assert result.compiler_options == OPTIONS

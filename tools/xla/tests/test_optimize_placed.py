@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import pathlib
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,14 +11,15 @@ import pytest
 from conftest import VERSIONS, World
 from test_scoped_limit import EVERYTHING_IN_HBM
 
-from mallocmuzero_xla.artefact import file_sha256, load_artefact
+from mallocmuzero_xla.artefacts.artefact import file_sha256, load_artefact
+from mallocmuzero_xla.artefacts.placed_file import PlacedFile, PlacedHeader
+from mallocmuzero_xla.compiler.lowering import LoweredProgram, Traced
+from mallocmuzero_xla.compiler.scoped_limit import OPTION
 from mallocmuzero_xla.errors import CaptureError
-from mallocmuzero_xla.lowering import LoweredProgram, Traced
-from mallocmuzero_xla.many import optimize_many
-from mallocmuzero_xla.optimize import Optimized, load_options, optimize
-from mallocmuzero_xla.place_search import Found
-from mallocmuzero_xla.placed_file import PlacedFile, PlacedHeader
-from mallocmuzero_xla.scoped_limit import OPTION
+from mallocmuzero_xla.placed.place_search import Found
+from mallocmuzero_xla.search.many import optimize_many
+from mallocmuzero_xla.search.optimize import Optimized, load_options, optimize
+from mallocmuzero_xla.search.placed_rounds import PlacedRounds
 
 MakeWorld = Callable[..., World]
 OVERRIDES = {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
@@ -63,14 +63,13 @@ def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pa
     monkeypatch.delenv("LIBTPU_INIT_ARGS", raising=False)
     program = LoweredProgram("step", "v5e:1x1", (0,), b"", b"", {}, "1" * 64)
     traced = Traced(program, None, None, (), frozenset())
-    module = sys.modules["mallocmuzero_xla.optimize"]
-    monkeypatch.setattr(module, "trace", lambda *_: traced)
-    monkeypatch.setattr(module, "lower", lambda *_: program)
-    monkeypatch.setattr(module, "compiler_versions", lambda: VERSIONS)
-    monkeypatch.setattr(module, "Executables", FakeExecutables)
+    monkeypatch.setattr("mallocmuzero_xla.search.optimize.trace", lambda *_: traced)
+    monkeypatch.setattr("mallocmuzero_xla.search.optimize.lower", lambda *_: program)
+    monkeypatch.setattr("mallocmuzero_xla.search.optimize.compiler_versions", lambda: VERSIONS)
+    monkeypatch.setattr("mallocmuzero_xla.search.optimize.Executables", FakeExecutables)
     monkeypatch.setattr(FakeExecutables, "unpackable", "")
     monkeypatch.setattr(FakeExecutables, "unfit", "")
-    rounds = "mallocmuzero_xla.placed_rounds"
+    rounds = "mallocmuzero_xla.search.placed_rounds"
     monkeypatch.setattr(f"{rounds}.readable_module", lambda *_: b"module")
     monkeypatch.setattr(f"{rounds}.compiler_library", lambda: pathlib.Path("libtpu.so"))
     return tmp_path / "cache"
@@ -238,16 +237,14 @@ def test_interrupted_among_placed_modules_leaves_the_best_so_far(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_world(promised={}, cycles={}, placed={"own": [900, 800]})
-    advance = "mallocmuzero_xla.placed_rounds.PlacedRounds._run"
-    module = sys.modules["mallocmuzero_xla.placed_rounds"]
-    run_once = module.PlacedRounds._run
+    run_once = PlacedRounds._run
 
     def interrupted(self: Any, line: list[str]) -> Any:
         if "--placed" in line:
             raise KeyboardInterrupt
         return run_once(self, line)
 
-    monkeypatch.setattr(advance, interrupted)
+    monkeypatch.setattr(PlacedRounds, "_run", interrupted)
     found = run("tpu_v4i")
     assert found.report["interrupted"]
     assert found.optimized_cycles == 900

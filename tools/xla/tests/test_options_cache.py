@@ -12,11 +12,11 @@ import pytest
 from conftest import World
 from optimize_runs import OPTIONS, entry, load, lowered_as, own_cache, run
 
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.store import folder_of
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.outcome import describe
-from mallocmuzero_xla.store import folder_of
-from mallocmuzero_xla.verified import Verified
+from mallocmuzero_xla.search.outcome import describe
+from mallocmuzero_xla.search.verified import Verified
 
 MakeWorld = Callable[..., World]
 
@@ -81,7 +81,7 @@ def other_flags(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def other_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("store", "saved_capture", "options_cache"):
+    for module in ("compiler.store", "captures.saved_capture", "search.options_cache"):
         monkeypatch.setattr(
             f"mallocmuzero_xla.{module}.compiler_versions", lambda: {"jax": "0.0.1"}
         )
@@ -134,7 +134,7 @@ def test_options_of_another_libtpu_warn_and_are_not_used(
 ) -> None:
     run()
     newer = {"jax": "1", "jaxlib": "1", "libtpu": "2"}
-    monkeypatch.setattr("mallocmuzero_xla.options_cache.compiler_versions", lambda: newer)
+    monkeypatch.setattr("mallocmuzero_xla.search.options_cache.compiler_versions", lambda: newer)
     capsys.readouterr()
     assert load() == {}
     warning = capsys.readouterr().err
@@ -172,7 +172,7 @@ def test_interrupted_search_does_not_make_an_earlier_entry_one_of_its_budget(
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mallocmuzero_xla.closed_loop.Loop._rounds", interrupted)
+    monkeypatch.setattr("mallocmuzero_xla.search.closed_loop.Loop._rounds", interrupted)
     result = run(budget="60s")
     assert result.report["interrupted"]
     assert result.compiler_options == OPTIONS

@@ -9,14 +9,14 @@ from collections.abc import Callable
 import pytest
 
 import mallocmuzero_xla
-from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.options_file import (
+from mallocmuzero_xla.artefacts.placed_file import check_placed_output
+from mallocmuzero_xla.compiler.options_file import (
     check_options_output,
     check_output,
     read_options,
     write_options,
 )
-from mallocmuzero_xla.placed_file import check_placed_output
+from mallocmuzero_xla.errors import UsageError
 
 
 def test_options_are_read_as_they_were_written(tmp_path: pathlib.Path) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mallocmuzero_xla.outcome import describe
-from mallocmuzero_xla.verified import Round, Verified
+from mallocmuzero_xla.search.outcome import describe
+from mallocmuzero_xla.search.verified import Round, Verified
 
 
 def step(kind: str, cycles: float | None, estimated: bool = False, **more: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.overrides import Item, named_item, options_of, with_added
-from mallocmuzero_xla.settings import assignment_settings
+from mallocmuzero_xla.search.settings import assignment_settings
 
 # As libtpu 0.0.51 puts it: no room among the others, and no room at all.
 REFUSAL = (

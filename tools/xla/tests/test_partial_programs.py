@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import zstandard
 
-from mallocmuzero_xla.partial_programs import (
+from mallocmuzero_xla.compiler.partial_programs import (
     PartialProgram,
     fields,
     first_program,

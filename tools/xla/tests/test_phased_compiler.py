@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.compiler.estimates import Estimates, estimates_by_name
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.phased_compiler import PhasedCompiler, PhasedLanes, PhasedText
 from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
-from mallocmuzero_xla.estimates import Estimates, estimates_by_name
-from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.phased_compiler import PhasedCompiler, PhasedLanes, PhasedText
 
 # A process whose compiler has the instructions that the option `has` names, with what it does when
 # it compiles each. It writes what libtpu writes.
 CHILD = """
 import os, pathlib, sys, time
-from mallocmuzero_xla import phase_child
+from mallocmuzero_xla.compiler import phase_child
 from mallocmuzero_xla.errors import CompileError
-from mallocmuzero_xla.partial_programs import _bytes_field, fields, message_in
+from mallocmuzero_xla.compiler.partial_programs import _bytes_field, fields, message_in
 
 FUSED = "%f_NAME {\\n  %p = f32[8]{0} parameter(0)\\n  ROOT %r = f32[8]{0} NAME(%p)\\n}\\n\\n"
 LINE = "%NAME = f32[8]{0:T(256)S(1)} fusion(%a), kind=kLoop, calls=%f_NAME"
@@ -101,7 +101,9 @@ Compile = Callable[[str], PhasedText]
 def lowered(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     script = tmp_path / "child.py"
     script.write_text(CHILD, encoding="utf-8")
-    monkeypatch.setattr("mallocmuzero_xla.worker.PHASE_COMMAND", (sys.executable, str(script)))
+    monkeypatch.setattr(
+        "mallocmuzero_xla.compiler.worker.PHASE_COMMAND", (sys.executable, str(script))
+    )
     monkeypatch.setenv("COMPILED", str(tmp_path / "compiled"))
     path = tmp_path / "lowered.json"
     LoweredProgram("f", "v6e:1x1", (0,), b"", b"", {}, "").write(path)

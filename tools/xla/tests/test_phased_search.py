@@ -12,16 +12,16 @@ from conftest import World
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.scoped_limit import OPTION
 from mallocmuzero_xla.errors import BudgetSpentError
-from mallocmuzero_xla.joint_search import JointSearch
-from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.price import Price
 from mallocmuzero_xla.progress import LoopProgress
-from mallocmuzero_xla.scoped_limit import OPTION
-from mallocmuzero_xla.search_capture import Resources
-from mallocmuzero_xla.search_steps import Candidate, Kind, Outcome, Step
-from mallocmuzero_xla.step_runner import Scope, StepRunner
-from mallocmuzero_xla.verified import Verified
+from mallocmuzero_xla.search.joint_search import JointSearch
+from mallocmuzero_xla.search.search_capture import Resources
+from mallocmuzero_xla.search.step_runner import Scope, StepRunner
+from mallocmuzero_xla.search.steps import Candidate, Kind, Outcome, Step
+from mallocmuzero_xla.search.verified import Verified
 
 MakeWorld = Callable[..., World]
 PROGRAM = LoweredProgram("step", "v5e:1x1", (0,), b"", b"", {}, "1" * 64)

@@ -12,16 +12,16 @@ import pytest
 from conftest import FakeCompiler
 from test_phased_compiler import CHILD
 
+from mallocmuzero_xla.captures.runner import Limits, Subject, Task, run_tasks
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler.estimates import estimates_by_name
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.phased_worker import PhasedWorker
+from mallocmuzero_xla.compiler.store import CaptureStore, read_text
+from mallocmuzero_xla.compiler.variants import DEFAULT, Variant
+from mallocmuzero_xla.compiler.worker import WorkerClosedError
 from mallocmuzero_xla.errors import CompileError, WorkerLostError
-from mallocmuzero_xla.estimates import estimates_by_name
-from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.phased_worker import PhasedWorker
 from mallocmuzero_xla.progress import Progress
-from mallocmuzero_xla.runner import Limits, Subject, Task, run_tasks
-from mallocmuzero_xla.store import CaptureStore, read_text
-from mallocmuzero_xla.variants import DEFAULT, Variant
-from mallocmuzero_xla.worker import WorkerClosedError
 
 Plan = dict[str, list[str]]
 
@@ -75,7 +75,9 @@ def compiles(
     script = tmp_path / "child.py"
     script.write_text(CHILD, encoding="utf-8")
     whole = fake_compiler(plan)
-    monkeypatch.setattr("mallocmuzero_xla.worker.PHASE_COMMAND", (sys.executable, str(script)))
+    monkeypatch.setattr(
+        "mallocmuzero_xla.compiler.worker.PHASE_COMMAND", (sys.executable, str(script))
+    )
     monkeypatch.setenv("COMPILED", str(tmp_path / "alone"))
     made = Compiles(tmp_path, whole)
     yield made

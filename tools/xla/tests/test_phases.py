@@ -11,11 +11,11 @@ import pytest
 
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler.estimates import Estimates, estimates_by_name
+from mallocmuzero_xla.compiler.lowering import lower
+from mallocmuzero_xla.compiler.phased_compiler import PhasedCompiler
+from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler
 from mallocmuzero_xla.errors import CompileError
-from mallocmuzero_xla.estimates import Estimates, estimates_by_name
-from mallocmuzero_xla.lowering import lower
-from mallocmuzero_xla.phased_compiler import PhasedCompiler
-from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 if importlib.util.find_spec("jax") is not None:
     import jax

@@ -26,13 +26,13 @@ from placed_world import (
 )
 
 from mallocmuzero_xla import CHIPS, CaptureError, UsageError, load_placed, place
-from mallocmuzero_xla.applying import apply
-from mallocmuzero_xla.artefact import load_artefact
+from mallocmuzero_xla.artefacts.artefact import load_artefact
 from mallocmuzero_xla.budget import Budget
-from mallocmuzero_xla.earlier import earlier_of
+from mallocmuzero_xla.commands.place_cli import describe_placed
+from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler
 from mallocmuzero_xla.errors import WorkerLostError
-from mallocmuzero_xla.place_cli import describe_placed
-from mallocmuzero_xla.trial_compiler import TrialCompiler
+from mallocmuzero_xla.runtime.applying import apply
+from mallocmuzero_xla.search.earlier import earlier_of
 
 if HAS_JAX:
     import jax
@@ -96,7 +96,7 @@ def test_compile_options_are_those_that_jax_would_pass(
         kept.append(program.compile_options)
         return search(binary, program, *rest)
 
-    monkeypatch.setattr("mallocmuzero_xla.placing.search", spy)
+    monkeypatch.setattr("mallocmuzero_xla.search.placing.search", spy)
     mesh = jax.make_mesh((4,), ("x",))
     rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
     fake.plan(output_of(multiply, shapes(), in_shardings=(rows, rows)))

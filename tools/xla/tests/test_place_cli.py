@@ -17,8 +17,9 @@ from placed_world import (
     threes,
 )
 
-from mallocmuzero_xla import cli, load_placed
-from mallocmuzero_xla.place_cli import describe_placed
+from mallocmuzero_xla import load_placed
+from mallocmuzero_xla.commands import cli
+from mallocmuzero_xla.commands.place_cli import describe_placed
 
 pytestmark = needs_jax
 

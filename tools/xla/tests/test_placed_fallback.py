@@ -23,8 +23,8 @@ from placed_world import (
 )
 
 from mallocmuzero_xla import FallbackWarning, PlacedError, load_placed
-from mallocmuzero_xla.placed_packing import pack
-from mallocmuzero_xla.placed_payload import raw_executable
+from mallocmuzero_xla.compiler.placed_payload import raw_executable
+from mallocmuzero_xla.placed.packing import pack
 
 pytestmark = needs_jax
 
@@ -75,7 +75,7 @@ def test_compiler_of_another_build_is_another_compiler(
     path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     placed_add(path, build="cl/1")
-    monkeypatch.setattr("mallocmuzero_xla.placed_loading.build_of", lambda _: "cl/2")
+    monkeypatch.setattr("mallocmuzero_xla.placed.loading.build_of", lambda _: "cl/2")
     with pytest.raises(PlacedError, match="made by a compiler built from cl/1, here is cl/2"):
         load_placed(path)
 

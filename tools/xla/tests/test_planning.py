@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mallocmuzero_xla.budget import Budget
-from mallocmuzero_xla.planning import (
+from mallocmuzero_xla.search.planning import (
     advice,
     prepare_seconds,
     round_seconds,

@@ -10,11 +10,11 @@ import pytest
 from conftest import World, lower_to
 
 from mallocmuzero_xla.binary import Binary
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
 from mallocmuzero_xla.errors import CaptureError
-from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.optimize import Optimized, optimize
 from mallocmuzero_xla.price import Price
-from mallocmuzero_xla.verified import Verified
+from mallocmuzero_xla.search.optimize import Optimized, optimize
+from mallocmuzero_xla.search.verified import Verified
 
 MakeWorld = Callable[..., World]
 

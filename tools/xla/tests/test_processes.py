@@ -36,7 +36,11 @@ _READBACK = "binary.Binary(path).readback(path, path, '', '')"  # it ends when s
 
 _SETUP = """
 import pathlib, sys, types
-from mallocmuzero_xla import binary, importer, place_search, placed_rounds, readable
+from mallocmuzero_xla import binary
+from mallocmuzero_xla.captures import importer
+from mallocmuzero_xla.placed import place_search
+from mallocmuzero_xla.search.override_search import placed_rounds
+from mallocmuzero_xla.compiler import readable
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CaptureError
 path = pathlib.Path(sys.argv[1])

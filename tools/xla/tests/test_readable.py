@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from mallocmuzero_xla import readable
 from mallocmuzero_xla.binary import Binary
-from mallocmuzero_xla.capture import capture
+from mallocmuzero_xla.captures.capture import capture
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler import readable
+from mallocmuzero_xla.compiler.lowering import LoweredProgram, lower
+from mallocmuzero_xla.compiler.variants import ALL_HBM, Variant
 from mallocmuzero_xla.errors import CompileError, UnprintableError
-from mallocmuzero_xla.lowering import LoweredProgram, lower
-from mallocmuzero_xla.variants import ALL_HBM, Variant
 
 REASON = "async-update instruction should have 1 operands but sees 3"
 

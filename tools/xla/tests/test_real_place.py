@@ -9,8 +9,8 @@ import pytest
 from placed_world import HAS_JAX, needs_jax
 
 from mallocmuzero_xla import FallbackWarning, UsageError, load_placed, optimize, place
-from mallocmuzero_xla.applying import apply
-from mallocmuzero_xla.placed_file import PlacedFile
+from mallocmuzero_xla.artefacts.placed_file import PlacedFile
+from mallocmuzero_xla.runtime.applying import apply
 
 if HAS_JAX:
     import jax

@@ -14,18 +14,18 @@ from conftest import World, lower_to
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.scoped_limit import OPTION, fast_memory_bytes, with_options
+from mallocmuzero_xla.compiler.store import folder_of
+from mallocmuzero_xla.compiler.variants import standard_variants
 from mallocmuzero_xla.errors import CaptureError, UsageError
-from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.optimize import Optimized, load_options, optimize
-from mallocmuzero_xla.outcome import describe
 from mallocmuzero_xla.progress import LoopProgress
-from mallocmuzero_xla.scoped_limit import OPTION, fast_memory_bytes, with_options
-from mallocmuzero_xla.search_capture import Resources, capture_for_search
-from mallocmuzero_xla.search_steps import Candidate
-from mallocmuzero_xla.step_runner import StepRunner
-from mallocmuzero_xla.store import folder_of
-from mallocmuzero_xla.variants import standard_variants
-from mallocmuzero_xla.verified import Verified
+from mallocmuzero_xla.search.optimize import Optimized, load_options, optimize
+from mallocmuzero_xla.search.outcome import describe
+from mallocmuzero_xla.search.search_capture import Resources, capture_for_search
+from mallocmuzero_xla.search.step_runner import StepRunner
+from mallocmuzero_xla.search.steps import Candidate
+from mallocmuzero_xla.search.verified import Verified
 
 MakeWorld = Callable[..., World]
 OVERRIDES = {"xla_tpu_msa_tensor_overrides": "overrides { a }"}

@@ -7,9 +7,9 @@ import math
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import BudgetSpentError
 from mallocmuzero_xla.overrides import Item
-from mallocmuzero_xla.search import OverrideSearch
-from mallocmuzero_xla.settings import assignment_settings, setting_kinds
-from mallocmuzero_xla.trial import Mismatch, Overrides, Placement
+from mallocmuzero_xla.search.override_search import OverrideSearch
+from mallocmuzero_xla.search.settings import assignment_settings, setting_kinds
+from mallocmuzero_xla.search.trial import Mismatch, Overrides, Placement
 
 REQUEST = Item("a", "keep_value", "a", 30.0, ("a",), (), "", (0,))
 SETTINGS = assignment_settings(CHIPS["tpu_v4i"])

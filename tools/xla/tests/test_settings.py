@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mallocmuzero_xla.chips import CHIPS
-from mallocmuzero_xla.settings import assignment_settings, setting_kinds
+from mallocmuzero_xla.search.settings import assignment_settings, setting_kinds
 
 RETRIES = "max_retries=1"
 SLICES = "xla_tpu_sliced_prefetch_max_slices=8"

@@ -15,16 +15,16 @@ import pytest
 from conftest import World, lower_to
 from placed_world import HAS_JAX, needs_jax
 
-from mallocmuzero_xla.applying import apply
-from mallocmuzero_xla.artefact import load_artefact
+from mallocmuzero_xla.artefacts.artefact import load_artefact
 from mallocmuzero_xla.binary_path import find_binary
-from mallocmuzero_xla.capture import capture
+from mallocmuzero_xla.captures.capture import capture
 from mallocmuzero_xla.chips import CHIPS, Chip, known_topology, topology_devices
+from mallocmuzero_xla.commands.measure_cli import filled
+from mallocmuzero_xla.compiler.lowering import LoweredProgram, lower
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.lowering import LoweredProgram, lower
-from mallocmuzero_xla.measure_cli import filled
-from mallocmuzero_xla.optimize import optimize
-from mallocmuzero_xla.placing import Placed, place
+from mallocmuzero_xla.runtime.applying import apply
+from mallocmuzero_xla.search.optimize import optimize
+from mallocmuzero_xla.search.placing import Placed, place
 
 if HAS_JAX:
     import jax
@@ -117,7 +117,9 @@ def test_measured_arrays_have_the_shardings_of_their_shapes() -> None:
 @needs_jax
 def test_shape_over_devices_of_a_topology_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     mesh = mesh_of(jax.devices()[:2])
-    monkeypatch.setattr("mallocmuzero_xla.measure_cli.compile_only_sharding", lambda leaf: mesh)
+    monkeypatch.setattr(
+        "mallocmuzero_xla.commands.measure_cli.compile_only_sharding", lambda leaf: mesh
+    )
     with pytest.raises(UsageError, match=r"of a topology.*build its mesh from jax\.devices"):
         filled(tuple(shapes(rows(mesh))))
 
@@ -125,8 +127,10 @@ def test_shape_over_devices_of_a_topology_is_not_measured(monkeypatch: pytest.Mo
 @pytest.fixture
 def one_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chip of one device, which is a CPU's."""
-    monkeypatch.setattr("mallocmuzero_xla.lowering.prepare_environment", lambda: None)
-    monkeypatch.setattr("mallocmuzero_xla.lowering.chip_devices", lambda _: jax.devices()[:1])
+    monkeypatch.setattr("mallocmuzero_xla.compiler.lowering.prepare_environment", lambda: None)
+    monkeypatch.setattr(
+        "mallocmuzero_xla.compiler.lowering.chip_devices", lambda _: jax.devices()[:1]
+    )
 
 
 @needs_jax

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from conftest import World, lower_to
 
-from mallocmuzero_xla.artefact import Artefact
-from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.optimize import Optimized, optimize
+from mallocmuzero_xla.artefacts.artefact import Artefact
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.scoped_limit import OPTION
 from mallocmuzero_xla.overrides import TENSOR_OVERRIDES
-from mallocmuzero_xla.scoped_limit import OPTION
+from mallocmuzero_xla.search.optimize import Optimized, optimize
 
 MakeWorld = Callable[..., World]
 OVERRIDES = {TENSOR_OVERRIDES: "overrides { a }"}
@@ -138,7 +138,7 @@ def test_a_start_in_phases_gets_machine_code_once_it_is_the_best(
     make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # One step at a time: after a first compile in phases that fails, there is no other one.
-    monkeypatch.setattr("mallocmuzero_xla.step_runner.compiles_at_once", lambda: 1)
+    monkeypatch.setattr("mallocmuzero_xla.search.step_runner.compiles_at_once", lambda: 1)
     world = make_world(promised={}, cycles={"a": -40}, phases="exact")
     earlier = artefact(chip="tpu_v4i", options=OVERRIDES)
     found = run(chip="tpu_v4i", start_from=earlier)

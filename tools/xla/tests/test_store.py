@@ -10,10 +10,16 @@ import pytest
 from conftest import VERSIONS
 
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.store import (
+    RECORD,
+    CaptureStore,
+    read_text,
+    stem_of,
+    write_atomically,
+)
+from mallocmuzero_xla.compiler.variants import Variant
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.lowering import LoweredProgram
-from mallocmuzero_xla.store import RECORD, CaptureStore, read_text, stem_of, write_atomically
-from mallocmuzero_xla.variants import Variant
 
 PROGRAM = LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "1" * 64)
 DEFAULT, ALL_HBM, SAMPLE = (Variant(name) for name in ("default", "all_hbm", "sample_0"))
@@ -21,7 +27,7 @@ DEFAULT, ALL_HBM, SAMPLE = (Variant(name) for name in ("default", "all_hbm", "sa
 
 @pytest.fixture(autouse=True)
 def versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mallocmuzero_xla.store.compiler_versions", lambda: VERSIONS)
+    monkeypatch.setattr("mallocmuzero_xla.compiler.store.compiler_versions", lambda: VERSIONS)
 
 
 def store(folder: pathlib.Path) -> CaptureStore:
@@ -148,7 +154,9 @@ def test_names_of_files_begin_with_that_of_the_function(function: str, stem: str
 def test_writing_follows_no_link_that_others_have_made(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mallocmuzero_xla.store.secrets.token_hex", lambda size: "0" * size)
+    monkeypatch.setattr(
+        "mallocmuzero_xla.compiler.store.secrets.token_hex", lambda size: "0" * size
+    )
     other = tmp_path / "other"
     other.write_bytes(b"kept")
     (tmp_path / ".a.json.00000000").symlink_to(other)

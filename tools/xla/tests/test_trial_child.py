@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from mallocmuzero_xla import trial_child
 from mallocmuzero_xla.chips import CHIPS
-from mallocmuzero_xla.lowering import LoweredProgram
+from mallocmuzero_xla.compiler import trial_child
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
 
 
 @pytest.fixture(autouse=True)

@@ -17,16 +17,16 @@ import zstandard
 
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler
 from mallocmuzero_xla.errors import BudgetSpentError, CompileError, WorkerLostError
-from mallocmuzero_xla.lowering import LoweredProgram
 from mallocmuzero_xla.scratch import ScratchFolder
-from mallocmuzero_xla.trial_compiler import TrialCompiler
 
 # A process of trial compiles whose compiler writes what libtpu writes, or fails, as the options
 # say.
 CHILD = """
 import os, pathlib, re, sys, time
-from mallocmuzero_xla import trial_child
+from mallocmuzero_xla.compiler import trial_child
 
 def compile_to_text(program, devices, options):
     how = options["how"]
@@ -61,7 +61,9 @@ trial_child.main()
 def compiler(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     script = tmp_path / "child.py"
     script.write_text(CHILD, encoding="utf-8")
-    monkeypatch.setattr("mallocmuzero_xla.worker.TRIAL_COMMAND", (sys.executable, str(script)))
+    monkeypatch.setattr(
+        "mallocmuzero_xla.compiler.worker.TRIAL_COMMAND", (sys.executable, str(script))
+    )
     with TrialCompiler(CHIPS["tpu_v4i"], width=2) as made:
         LoweredProgram("f", "v4 lite:1x1", (0,), b"", b"", {}, "").write(made.lowered)
         yield made
@@ -143,7 +145,7 @@ class SlowWorker:
 def test_only_a_budget_of_seconds_limits_a_slow_whole_compile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mallocmuzero_xla.trial_compiler.Worker", SlowWorker)
+    monkeypatch.setattr("mallocmuzero_xla.compiler.trial_compiler.Worker", SlowWorker)
     slow = {"takes": "1.0"}
     with TrialCompiler(CHIPS["tpu_v4i"], timeout=0.5) as compiler:
         with pytest.raises(WorkerLostError, match=r"no result within 0\.5 s"):

@@ -15,12 +15,12 @@ import pytest
 
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler.lowering import lower
+from mallocmuzero_xla.compiler.scoped_limit import OPTION, fast_memory_bytes
+from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler
 from mallocmuzero_xla.errors import CompileError
-from mallocmuzero_xla.lowering import lower
 from mallocmuzero_xla.overrides import TENSOR_OVERRIDES, Item, named_item, options_of
-from mallocmuzero_xla.scoped_limit import OPTION, fast_memory_bytes
-from mallocmuzero_xla.settings import assignment_settings
-from mallocmuzero_xla.trial_compiler import TrialCompiler
+from mallocmuzero_xla.search.settings import assignment_settings
 
 if importlib.util.find_spec("jax") is not None:
     import jax
@@ -139,7 +139,7 @@ def stack(x: Any, weights: Any) -> Any:
 # A process of trial compiles that also keeps the compiler's table of what is where in fast memory.
 KEEPS_TABLE = """
 import pathlib, shutil, sys
-from mallocmuzero_xla import trial_child
+from mallocmuzero_xla.compiler import trial_child
 
 def read_dump(folder, read=trial_child._read_dump):
     (table,) = folder.glob("*-memory-space-assignment-allocinfo.txt")
@@ -158,7 +158,7 @@ def test_tensors_get_what_the_limit_of_scoped_memory_leaves(
 ) -> None:
     table = tmp_path / "allocinfo.txt"
     command = (sys.executable, "-c", KEEPS_TABLE, str(table))
-    monkeypatch.setattr("mallocmuzero_xla.worker.TRIAL_COMMAND", command)
+    monkeypatch.setattr("mallocmuzero_xla.compiler.worker.TRIAL_COMMAND", command)
     chip = CHIPS["tpu_v5e"]
     shape = jax.ShapeDtypeStruct((2048, 2048), jnp.bfloat16)
     tops = []

@@ -5,8 +5,13 @@ from __future__ import annotations
 import pytest
 
 from mallocmuzero_xla.chips import CHIPS, find_chip
+from mallocmuzero_xla.compiler.variants import (
+    KEPT_FRACTIONS,
+    Variant,
+    parse_variants,
+    standard_variants,
+)
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.variants import KEPT_FRACTIONS, Variant, parse_variants, standard_variants
 
 V4I = CHIPS["tpu_v4i"]
 

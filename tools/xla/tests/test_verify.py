@@ -12,15 +12,15 @@ from conftest import World
 
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.captures.saved_capture import open_capture
+from mallocmuzero_xla.captures.source import Source, lower_for
 from mallocmuzero_xla.chips import CHIPS
-from mallocmuzero_xla.closed_loop import Loop, Plan
+from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler
 from mallocmuzero_xla.errors import BudgetSpentError, CaptureError
 from mallocmuzero_xla.progress import LoopProgress
-from mallocmuzero_xla.saved_capture import open_capture
-from mallocmuzero_xla.source import Source, lower_for
-from mallocmuzero_xla.trial import Placement
-from mallocmuzero_xla.trial_compiler import TrialCompiler
-from mallocmuzero_xla.verified import Verified
+from mallocmuzero_xla.search.closed_loop import Loop, Plan
+from mallocmuzero_xla.search.trial import Placement
+from mallocmuzero_xla.search.verified import Verified
 
 MakeWorld = Callable[..., World]
 
@@ -335,7 +335,7 @@ def test_failure_after_a_compile_keeps_what_was_compiled(
     def failed(*_: Any) -> None:
         raise CaptureError("mallocmuzero import failed (-9): no message")
 
-    monkeypatch.setattr("mallocmuzero_xla.closed_loop.Loop._refit", failed)
+    monkeypatch.setattr("mallocmuzero_xla.search.closed_loop.Loop._refit", failed)
     result = verify(world)
     assert result.optimized_cycles == 970
     assert asked(result.options) == "a"
@@ -349,7 +349,7 @@ def test_failure_before_any_compile_is_raised(
     def failed(*_: Any) -> None:
         raise CaptureError("mallocmuzero overrides failed (1): no message")
 
-    monkeypatch.setattr("mallocmuzero_xla.closed_loop.Loop._items", failed)
+    monkeypatch.setattr("mallocmuzero_xla.search.closed_loop.Loop._items", failed)
     with pytest.raises(CaptureError, match="overrides failed"):
         verify(world)
 

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from conftest import World
 
-from mallocmuzero_xla import VerifiedMapping, cli, read_options, verify
+from mallocmuzero_xla import VerifiedMapping, read_options, verify
+from mallocmuzero_xla.commands import cli
+from mallocmuzero_xla.compiler.lowering import LoweredProgram
 from mallocmuzero_xla.errors import UsageError
-from mallocmuzero_xla.lowering import LoweredProgram
 
 MakeWorld = Callable[..., World]
 
@@ -29,7 +30,7 @@ def world(make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch) -> World:
 
 def lower_to(monkeypatch: pytest.MonkeyPatch, sha256: str) -> None:
     program = LoweredProgram("step", "v4 lite:1x1", (0,), b"", b"", {}, sha256)
-    monkeypatch.setattr("mallocmuzero_xla.verifying.lower", lambda *_: program)
+    monkeypatch.setattr("mallocmuzero_xla.search.verifying.lower", lambda *_: program)
 
 
 def run(world: World, **options: Any) -> VerifiedMapping:

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from conftest import FakeCompiler
 
-from mallocmuzero_xla.capture import lower_job as job_of
+from mallocmuzero_xla.captures.capture import lower_job as job_of
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler.worker import Worker, WorkerClosedError
 from mallocmuzero_xla.errors import UsageError, WorkerLostError
-from mallocmuzero_xla.worker import Worker, WorkerClosedError
 
 
 def test_close_ends_a_job_under_way_and_refuses_more(

@@ -1,9 +1,10 @@
 """Captures JAX functions as compiled TPU programs, and makes them faster, on any CPU."""
 
-from mallocmuzero_xla.applying import AppliedFunction, apply, load_registry
-from mallocmuzero_xla.artefact import Artefact, load_artefact
-from mallocmuzero_xla.capture import Captured, capture
+from mallocmuzero_xla.artefacts.artefact import Artefact, load_artefact
+from mallocmuzero_xla.artefacts.fitting import Registry
+from mallocmuzero_xla.captures.capture import Captured, capture
 from mallocmuzero_xla.chips import CHIPS, topology_devices
+from mallocmuzero_xla.compiler.options_file import read_options
 from mallocmuzero_xla.errors import (
     CaptureError,
     FallbackWarning,
@@ -11,15 +12,14 @@ from mallocmuzero_xla.errors import (
     PlacedError,
     UsageError,
 )
-from mallocmuzero_xla.fitting import Registry
-from mallocmuzero_xla.many import OptimizedMany, optimize_many
-from mallocmuzero_xla.measuring import Measured, measure
-from mallocmuzero_xla.optimize import Optimized, load_options, optimize
-from mallocmuzero_xla.options_file import read_options
-from mallocmuzero_xla.placed_call import PlacedCall
-from mallocmuzero_xla.placed_loading import load_placed
-from mallocmuzero_xla.placing import Placed, place
-from mallocmuzero_xla.verifying import VerifiedMapping, verify
+from mallocmuzero_xla.placed.call import PlacedCall
+from mallocmuzero_xla.placed.loading import load_placed
+from mallocmuzero_xla.runtime.applying import AppliedFunction, apply, load_registry
+from mallocmuzero_xla.runtime.measuring import Measured, measure
+from mallocmuzero_xla.search.many import OptimizedMany, optimize_many
+from mallocmuzero_xla.search.optimize import Optimized, load_options, optimize
+from mallocmuzero_xla.search.placing import Placed, place
+from mallocmuzero_xla.search.verifying import VerifiedMapping, verify
 
 __all__ = [
     "CHIPS",

@@ -1,0 +1,1 @@
+"""Captures: one program, compiled under several placements, and read again."""

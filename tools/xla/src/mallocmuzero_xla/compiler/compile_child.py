@@ -1,0 +1,100 @@
+"""The compile process: takes jobs as JSON lines on stdin, answers each with one JSON line.
+
+worker.py starts it. A process takes any number of jobs, so it imports
+jax once. The compiler may abort the process, for which its parent must be prepared.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import pathlib
+import queue
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from mallocmuzero_xla.chips import Chip
+from mallocmuzero_xla.compiler.builders import build_function, build_registered
+from mallocmuzero_xla.compiler.hlo_text import strip_source_locations
+from mallocmuzero_xla.compiler.lowering import LoweredProgram, lower
+from mallocmuzero_xla.compiler.readable import readable_text
+from mallocmuzero_xla.compiler.store import write_text
+from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
+
+
+def run_lower(job: dict[str, Any]) -> None:
+    """Builds the function a job names, lowers it and writes the result."""
+    chip = Chip(**job["chip"])
+    if job["registry"]:
+        built = build_registered(job["registry"], job["function"], chip)
+    else:
+        built = build_function(job["function"])
+    program = lower(built.fn, built.args, chip, built.jit_options, job["compiler_options"])
+    program.write(pathlib.Path(job["output"]))
+
+
+def run_compile(job: dict[str, Any]) -> None:
+    """Compiles a lowered program and writes its text atomically."""
+    program = _read_program(job["program"])
+    text = readable_text(program, Chip(**job["chip"]), job["options"])
+    write_text(pathlib.Path(job["output"]), strip_source_locations(text))
+
+
+@functools.lru_cache(maxsize=1)
+def _read_program(path: str) -> LoweredProgram:
+    return LoweredProgram.read(pathlib.Path(path))
+
+
+_ACTIONS: dict[str, Callable[[dict[str, Any]], None]] = {
+    "lower": run_lower,
+    "compile": run_compile,
+}
+
+
+def answer(job: dict[str, Any]) -> dict[str, Any]:
+    """Runs one job. An exception becomes the answer's `error`, on one line; `usage` marks errors
+    that the user can correct."""
+    started = time.monotonic()
+    error, usage = None, False
+    try:
+        _ACTIONS[job["action"]](job)
+    except UsageError as failure:
+        error, usage = str(failure), True
+    except CaptureError as failure:
+        error = str(failure)
+    except Exception as failure:
+        error = in_one_line(failure)
+    return {
+        "error": error,
+        "usage": usage,
+        "seconds": round(time.monotonic() - started, 3),
+        "peak_mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+
+
+def _read_jobs(jobs: queue.SimpleQueue[str]) -> None:
+    for line in sys.stdin:
+        jobs.put(line)
+    # The parent has ended or needs no more answers, so a running compile is useless.
+    os._exit(0)
+
+
+def main() -> None:
+    """Answers jobs until stdin closes."""
+    # libtpu and user code may print: only answers belong on the real stdout.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    jobs: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_read_jobs, args=(jobs,), daemon=True).start()
+    while True:
+        answers.write(json.dumps(answer(json.loads(jobs.get()))) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

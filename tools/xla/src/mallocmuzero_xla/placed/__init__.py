@@ -1,0 +1,1 @@
+"""Placed executables: their search, their files, and their calls."""

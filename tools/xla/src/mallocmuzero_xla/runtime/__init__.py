@@ -1,0 +1,1 @@
+"""What runs in the process that trains or serves: apply and measure."""

@@ -1,0 +1,1 @@
+"""The searches of optimize, place and verify."""
