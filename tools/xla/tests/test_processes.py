@@ -38,11 +38,11 @@ _SETUP = """
 import pathlib, sys, types
 from mallocmuzero_xla import binary
 from mallocmuzero_xla.captures import importer
-from mallocmuzero_xla.placed import place_search
-from mallocmuzero_xla.search.override_search import placed_rounds
-from mallocmuzero_xla.compiler import readable
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler import readable
 from mallocmuzero_xla.errors import CaptureError
+from mallocmuzero_xla.placed import place_search
+from mallocmuzero_xla.search import placed_rounds
 path = pathlib.Path(sys.argv[1])
 importer.find_binary = readable.find_binary = lambda: path
 readable.compiler_library = lambda: "libtpu.so"
@@ -59,14 +59,17 @@ def test_binary_ends_with_a_killed_search(call: str, tmp_path: pathlib.Path) -> 
     binary.chmod(0o755)
     os.mkfifo(pipe)
     script = _SETUP + call
-    with (
-        subprocess.Popen([sys.executable, "-c", script, binary]) as search,
-        pipe.open(encoding="utf-8") as words,
-    ):
-        process = int(words.readline())
+    words = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    also_open = os.open(pipe, os.O_WRONLY)  # so that the pipe does not end before the binary starts
+    with subprocess.Popen([sys.executable, "-c", script, binary]) as search:
+        started = bool(select.select([words], [], [], 60.0)[0])
         search.kill()
         search.wait()
-        ended = bool(select.select([words], [], [], 30.0)[0])
+    os.close(also_open)
+    assert started
+    process = int(os.read(words, 100))
+    ended = bool(select.select([words], [], [], 30.0)[0])
+    os.close(words)
     if not ended:
         os.kill(process, signal.SIGKILL)
     assert ended
