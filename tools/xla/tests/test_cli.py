@@ -256,7 +256,7 @@ def test_bad_command_lines_exit_2_with_one_line(
 def test_package_is_a_command(tmp_path: pathlib.Path) -> None:
     found = subprocess.run(
         [sys.executable, "-m", "mallocmuzero_xla", "optimize", "--help"],
-        env={**os.environ, "PYTHONPATH": str(pathlib.Path(cli.__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": str(pathlib.Path(mallocmuzero_xla.__file__).parents[1])},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -282,7 +282,7 @@ def test_interrupt_while_the_package_is_imported_is_one_line(tmp_path: pathlib.P
     package = tmp_path / "mallocmuzero_xla"
     package.mkdir()
     (package / "__init__.py").write_text("raise KeyboardInterrupt", encoding="utf-8")
-    shell = pathlib.Path(cli.__file__).parents[1] / "mallocmuzero_xla_shell.py"
+    shell = pathlib.Path(mallocmuzero_xla.__file__).parents[1] / "mallocmuzero_xla_shell.py"
     found = subprocess.run(
         [sys.executable, "-P", str(shell)],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
