@@ -69,7 +69,7 @@ GameBook::GameBook(const ProgramSet& programs, ProgramRecords records, bool foll
       follows_(follows),
       records_(std::move(records)),
       notes_(programs.size()),
-      // Not in the history: no network has learned with them, and a restored book knows better ones.
+      // Not in the history: no network has learned with them. A restored book knows better ones.
       baselines_(std::make_shared<const Baselines>(records_.baselines())) {}
 
 bool GameBook::IsKnown(const Id& id, size_t hash) const {
