@@ -238,7 +238,7 @@ class DataflowBuilder {
     const Leaves parameter = Define(loop.body, body.parameters[0]);
     if (parameter.size() != initial.size()) return Error(instruction, "the shape its body takes");
     bindings_[loop.body] = {parameter};
-    const absl::StatusOr<Leaves> root = VisitForRoot(loop.body);
+    absl::StatusOr<Leaves> root = VisitForRoot(loop.body);
     if (!root.ok()) return root;
     if (root->size() != initial.size()) return Error(instruction, "the shape its body returns");
     bindings_[loop.condition] = {*root};
@@ -268,7 +268,7 @@ class DataflowBuilder {
     for (size_t b = 0; b < branches.size(); ++b) {
       if (!TakesOneValue(branches[b])) return Error(instruction, "branches with one parameter");
       bindings_[branches[b]] = {flow_.values_of_[instance][instruction.operands[b + 1]]};
-      const absl::StatusOr<Leaves> root = VisitForRoot(branches[b]);
+      absl::StatusOr<Leaves> root = VisitForRoot(branches[b]);
       if (!root.ok()) return root;
       if (root->size() != result.size()) return Error(instruction, "the shape its branches return");
       for (size_t i = 0; i < result.size(); ++i) same_storage_.Union((*root)[i], result[i]);
