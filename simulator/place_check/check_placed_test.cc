@@ -340,63 +340,6 @@ TEST(CheckPlaced, TakesEveryPassesFreshCopyOfAnInvariant) {
   EXPECT_FALSE(Check(kLoop.original, early).empty());
 }
 
-TEST(CheckPlaced, SaysWhichModuleIsMalformed) {
-  const xla::HloModuleProto good = ModuleFromText(kChain.original);
-  xla::HloModuleProto bad = good;
-  bad.mutable_computations(2)->mutable_instructions(3)->set_operand_ids(0, 12345);
-  EXPECT_THAT(ExaminePlaced(bad, good, TestOptions()).violations,
-              Breaks(PlacedRule::kMalformedOriginal));
-  EXPECT_THAT(ExaminePlaced(good, bad, TestOptions()).violations,
-              Breaks(PlacedRule::kMalformedPlaced));
-  EXPECT_THAT(ExaminePlaced({}, {}, TestOptions()).violations,
-              Breaks(PlacedRule::kMalformedPlaced));
-}
-
-TEST(CheckPlaced, RefusesCyclesAndRecursion) {
-  const xla::HloModuleProto good = ModuleFromText(kChain.original);
-  xla::HloModuleProto self = good;
-  auto& instruction = *self.mutable_computations(2)->mutable_instructions(3);
-  instruction.set_operand_ids(0, instruction.id());
-  EXPECT_THAT(ExaminePlaced(good, self, TestOptions()).violations,
-              Breaks(PlacedRule::kMalformedPlaced));
-  xla::HloModuleProto recursive = good;
-  recursive.mutable_computations(2)->mutable_instructions(3)->set_called_computation_ids(0, 3);
-  EXPECT_THAT(ExaminePlaced(good, recursive, TestOptions()).violations,
-              Breaks(PlacedRule::kMalformedPlaced));
-}
-
-TEST(CheckPlaced, FindsAProgramShapeThatIsNotThere) {
-  xla::HloModuleProto placed = ModuleFromText(kChain.placed);
-  placed.mutable_computations(0)->mutable_program_shape()->mutable_result()->add_dimensions(2);
-  placed.mutable_computations(0)->mutable_program_shape()->mutable_result()->clear_layout();
-  EXPECT_THAT(ExaminePlaced(ModuleFromText(kChain.original), placed, TestOptions()).violations,
-              Breaks(PlacedRule::kStatedShape));
-}
-
-TEST(CheckPlaced, FindsAMissingSequence) {
-  xla::HloModuleProto placed = ModuleFromText(kLoop.placed);
-  placed.mutable_schedule()->mutable_sequences()->erase(1);
-  EXPECT_THAT(ExaminePlaced(ModuleFromText(kLoop.original), placed, TestOptions()).violations,
-              Breaks(PlacedRule::kSchedule));
-}
-
-TEST(CheckPlaced, FindsABodyThatTwoLoopsShare) {
-  const std::string twice =
-      Replaced(kLoop.original, "  ROOT r = f32[1024] get-tuple-element(loop) index=1",
-               "  more = (s32[], f32[1024], f32[1024]) while(loop) calls=body,condition\n"
-               "  ROOT r = f32[1024] get-tuple-element(more) index=1");
-  EXPECT_THAT(Check(twice, twice), Breaks(PlacedRule::kMalformedOriginal));
-}
-
-// A fused computation has no sequence, but the walks of a loop read that of its body.
-TEST(CheckPlaced, FindsABodyThatIsAlsoFused) {
-  const std::string also_fused =
-      Replaced(kLoop.original, "  loop = (s32[]",
-               "  same = (s32[], f32[1024], f32[1024]) fusion(t) calls=body\n  loop = (s32[]");
-  EXPECT_THAT(Check(kLoop.original, also_fused), Breaks(PlacedRule::kMalformedPlaced));
-  EXPECT_THAT(Check(also_fused, also_fused), Breaks(PlacedRule::kMalformedOriginal));
-}
-
 TEST(CheckPlaced, NamesEveryRule) {
   for (int i = 0; i < kPlacedRuleCount; ++i) {
     EXPECT_NE(PlacedRuleName(static_cast<PlacedRule>(i)), "unknown");
