@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(CheckPlaced, RightPlacements, testing::ValuesIn(kCases)
 // Each loop hands on what the loop before it handed on. Time in the square of their number would be
 // minutes.
 TEST(CheckPlaced, FollowsAnArrayThroughManyLoopsInLinearTime) {
-  constexpr int kLoops = 50'000;
+  constexpr int kLoops = 20'000;
   std::string computations;
   std::string entry = "entry main\n  w0 = f32[1024] parameter() number=0\n";
   for (int i = 0; i < kLoops; ++i) {
