@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "simulator/import/analysis/dataflow.h"
+#include "simulator/import/analysis/max_looks.h"
 
 namespace mallocmuzero {
 namespace {
@@ -19,9 +20,6 @@ using hlo::Opcode;
 
 // No machine has more devices. The bound keeps products of group sizes exact.
 constexpr int64_t kMostDevices = int64_t{1} << 20;
-
-// Bounds the work for one instruction, as in CountFlops.
-constexpr int kMaxLooks = 1 << 20;
 
 bool IsCollective(Opcode opcode) {
   switch (opcode) {

@@ -11,6 +11,7 @@
 #include "absl/strings/strip.h"
 #include "simulator/hlo/shape_parser.h"
 #include "simulator/import/analysis/dataflow.h"
+#include "simulator/import/analysis/max_looks.h"
 #include "simulator/import/analysis/traffic.h"
 
 namespace mallocmuzero {
@@ -21,7 +22,7 @@ using hlo::Opcode;
 // Bounds the work for one instruction. Without bounds, nested fusions that call others several
 // times, and windows of many dimensions, would take practically forever.
 struct Budget {
-  int looks = 1 << 20;  // most instructions visited
+  int looks = kMaxLooks;
   // Most (output, window) positions tried one by one. In a dimension with more positions than
   // remain, padding is ignored.
   int64_t positions = 1 << 20;

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "simulator/core/field_checks.h"
 #include "simulator/core/program_types.h"
+#include "simulator/import/analysis/max_looks.h"
 #include "simulator/import/analysis/trip_count.h"
 
 namespace mallocmuzero {
@@ -24,8 +25,6 @@ using field_checks::kMaxExecutions;
 constexpr size_t kMaxSteps = 4'000'000;
 constexpr int64_t kMaxArrays = 16'000'000;
 constexpr int64_t kMaxFused = 16'000'000;
-// The most that an analysis looks at in one fusion, for the fusion itself and for each operand.
-constexpr int64_t kMaxFusionLooks = 1 << 20;
 constexpr int64_t kMaxCycles = int64_t{1} << 53;  // exact as a double, like execution counts
 
 // The arrays of a shape. An empty tuple counts as one, because it takes a walk as long.
@@ -102,7 +101,8 @@ class Flattener {
   absl::Status CountFused(const hlo::Computation& computation) {
     if (!counted_.insert(&computation).second) return absl::OkStatus();
     for (const hlo::Instruction& instruction : computation.instructions) {
-      const int64_t most = kMaxFusionLooks * (1 + std::ssize(instruction.operands));
+      // An analysis has kMaxLooks for the fusion itself and for each operand.
+      const int64_t most = int64_t{kMaxLooks} * (1 + std::ssize(instruction.operands));
       fused_ += std::min(most, FusedBy(instruction));
       if (fused_ > kMaxFused) {
         return Error(instruction,

@@ -7,17 +7,13 @@
 #include "absl/types/span.h"
 #include "simulator/import/analysis/collectives.h"
 #include "simulator/import/analysis/dataflow.h"
+#include "simulator/import/analysis/max_looks.h"
 #include "simulator/import/analysis/names.h"
 
 namespace mallocmuzero {
 namespace {
 
 using hlo::Opcode;
-
-// Most instructions visited for one operand. Without a bound, nested fusions that call others
-// several times would take practically forever. When it is exceeded, each further read counts as a
-// read of the whole array.
-constexpr int kMaxLooks = 1 << 20;
 
 // One operand of an instruction.
 struct Use {
@@ -191,7 +187,7 @@ void ApplyFusionRules(const hlo::Module& module, const hlo::Instruction& fusion,
   Uses uses;
   for (size_t i = 0; i < traffic.operand_bytes.size(); ++i) {
     if (traffic.operand_bytes[i].size() != 1) continue;
-    int looks_left = kMaxLooks;
+    int looks_left = kMaxLooks;  // after them each further read counts as one of the whole array
     traffic.operand_bytes[i][0] =
         ParameterReadBytes(module, fused, i, {.looks_left = &looks_left, .uses = &uses});
   }
