@@ -11,7 +11,8 @@ from typing import Any
 from mallocmuzero_xla.artefacts.artefact import Artefact, file_sha256
 from mallocmuzero_xla.artefacts.placed_file import PlacedFile
 from mallocmuzero_xla.chips import chip_of_kind
-from mallocmuzero_xla.compiler.lowering import check_lowered, devices_of, fingerprint_of
+from mallocmuzero_xla.compiler.lowering import check_lowered, fingerprint_of
+from mallocmuzero_xla.compiler.shardings import devices_of
 from mallocmuzero_xla.environment import versions_of
 from mallocmuzero_xla.errors import PlacedError, UsageError, in_one_line
 

@@ -28,6 +28,7 @@ from mallocmuzero_xla.compiler.shardings import (
     check_arguments,
     check_devices,
     compile_only_sharding,
+    devices_of,
 )
 from mallocmuzero_xla.environment import prepare_environment, recorded_options
 from mallocmuzero_xla.errors import (
@@ -222,11 +223,6 @@ def as_texts(options: Mapping[str, Any]) -> dict[str, str]:
 def option_text(value: object) -> str:
     """Returns the value of a compiler option as the compiler reads it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def devices_of(lowered: Any) -> list[Any]:
-    """Returns the devices that a jax.stages.Lowered is for; one at least."""
-    return list(lowered._lowering._device_list)
 
 
 def _traced(jitted: Any, args: Sequence[Any], devices: Sequence[Any]) -> tuple[Any, Sequence[Any]]:

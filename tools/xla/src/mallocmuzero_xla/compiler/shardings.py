@@ -19,13 +19,18 @@ def compile_only_sharding(leaf: Any) -> Any:
     return sharding if only else None
 
 
+def devices_of(lowered: Any) -> list[Any]:
+    """Returns the devices that a jax.stages.Lowered is for; one at least."""
+    return list(lowered._lowering._device_list)
+
+
 def check_devices(lowered: Any, chip: Chip, devices: Sequence[Any]) -> None:
     """Raises UsageError unless `lowered` runs on `devices`, and not on another topology's."""
     known = {(device.id, device.device_kind) for device in devices}
-    wanted = [(device.id, device.device_kind) for device in lowered._lowering._device_list]
+    wanted = [(device.id, device.device_kind) for device in devices_of(lowered)]
     if not known.issuperset(wanted):
         remedy = f"build its mesh from topology_devices({chip.name!r})"
-        theirs = known_topology(lowered._lowering._device_list[0])
+        theirs = known_topology(devices_of(lowered)[0])
         if theirs is not None and theirs.name == chip.name:
             remedy = f"give topology={theirs.topology_name!r}"
         raise UsageError(
@@ -41,7 +46,7 @@ def check_arguments(lowered: Any, args: Sequence[Any], chip: Chip) -> None:
     """
     import jax
 
-    if len(list(lowered._lowering._device_list)) > 1:
+    if len(devices_of(lowered)) > 1:
         return
     shardings = (getattr(leaf, "sharding", None) for leaf in jax.tree.leaves(args))
     counts = [len(getattr(sharding, "device_set", ())) for sharding in shardings]
