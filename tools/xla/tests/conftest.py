@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import pathlib
 import sys
 import time
@@ -86,6 +87,23 @@ def hangs(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Pa
     return file
 
 
+def replace_compiler(
+    monkeypatch: pytest.MonkeyPatch, script: str, argument: str | os.PathLike[str]
+) -> None:
+    """Puts a script in place of the compile processes: it gets the argument and its role."""
+    commands = {"compile": "COMMAND", "trial": "TRIAL_COMMAND", "phase": "PHASE_COMMAND"}
+    for role, constant in commands.items():
+        command = (sys.executable, script, str(argument), role)
+        monkeypatch.setattr(f"mallocmuzero_xla.compiler.worker.{constant}", command)
+    for module in (
+        "compiler.store",
+        "captures.saved_capture",
+        "search.options_cache",
+        "search.optimize",
+    ):
+        monkeypatch.setattr(f"mallocmuzero_xla.{module}.compiler_versions", lambda: VERSIONS)
+
+
 class World:
     """A fake compiler, binary and capture; tests/fake_world.py describes its fields."""
 
@@ -103,17 +121,7 @@ class World:
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Puts the world in place of the compile processes and the binary; makes the capture."""
-        commands = {"compile": "COMMAND", "trial": "TRIAL_COMMAND", "phase": "PHASE_COMMAND"}
-        for role, constant in commands.items():
-            command = (sys.executable, self.script, str(self._file), role)
-            monkeypatch.setattr(f"mallocmuzero_xla.compiler.worker.{constant}", command)
-        for module in (
-            "compiler.store",
-            "captures.saved_capture",
-            "search.options_cache",
-            "search.optimize",
-        ):
-            monkeypatch.setattr(f"mallocmuzero_xla.{module}.compiler_versions", lambda: VERSIONS)
+        replace_compiler(monkeypatch, self.script, self._file)
         binary = self._file.with_name("mallocmuzero")
         line = f'exec {sys.executable} {self.script} {self._file} "$@"'
         binary.write_text(f"#!/bin/sh\n{line}\n", encoding="utf-8")

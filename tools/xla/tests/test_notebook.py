@@ -13,7 +13,7 @@ import types
 from typing import Any
 
 import pytest
-from conftest import VERSIONS
+from conftest import replace_compiler
 from notebooks import cells_of, python_blocks, run_cells
 from placed_world import needs_jax, on_cpu
 
@@ -61,17 +61,7 @@ def recorded_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     """Puts recorded texts in place of the compile processes."""
     on_cpu(monkeypatch)
     child = str(pathlib.Path(__file__).with_name("recorded_child.py"))
-    commands = {"compile": "COMMAND", "trial": "TRIAL_COMMAND", "phase": "PHASE_COMMAND"}
-    for action, constant in commands.items():
-        command = (sys.executable, child, str(RECORDED), action)
-        monkeypatch.setattr(f"mallocmuzero_xla.compiler.worker.{constant}", command)
-    for name in (
-        "compiler.store",
-        "captures.saved_capture",
-        "search.options_cache",
-        "search.optimize",
-    ):
-        monkeypatch.setattr(f"mallocmuzero_xla.{name}.compiler_versions", lambda: VERSIONS)
+    replace_compiler(monkeypatch, child, RECORDED)
 
 
 def names() -> dict[str, Any]:
