@@ -26,7 +26,7 @@ class GreedyPlayer {
 
  private:
   const ProgramFacts& facts_;
-  // By access, of the same value's later accesses, cycles.
+  // For each access, the cycles that later accesses of the same value save.
   IndexVector<AccessIndex, double> later_savings_;
 };
 
