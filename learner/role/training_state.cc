@@ -26,8 +26,8 @@
 namespace mallocmuzero {
 namespace {
 
-// The most time until the first checkpoint after a start.
-constexpr absl::Duration kFirstSave = absl::Seconds(10);
+// The most time until the first checkpoint after a start, and until the next one after a failure.
+constexpr absl::Duration kEarlySave = absl::Seconds(10);
 
 }  // namespace
 
@@ -49,7 +49,7 @@ Training::Training(const v1::LearnerRole& config, uint32_t rank, GameBook& book,
       directory_(std::move(directory)),
       hooks_(std::move(hooks)),
       began_(SteadyNow()),
-      save_due_(began_ + std::min(kFirstSave, absl::Seconds(config.checkpoint_seconds()))),
+      save_due_(began_ + std::min(kEarlySave, absl::Seconds(config.checkpoint_seconds()))),
       metrics_due_(began_) {}
 
 absl::Status Training::SetUp() {
@@ -122,8 +122,9 @@ absl::Status Training::GoOnFrom(const Checkpoint& latest) {
 
 absl::Status Training::Save() {
   const absl::Time start = SteadyNow();
-  save_due_ = SteadyNow() + absl::Seconds(config_.checkpoint_seconds());
   const absl::Status status = Write([this] { return SaveFiles(); });
+  const absl::Duration interval = absl::Seconds(config_.checkpoint_seconds());
+  save_due_ = status.ok() ? start + interval : SteadyNow() + std::min(kEarlySave, interval);
   Spend(&TrainingTimes::saving, start);
   const absl::MutexLock lock(&mutex_);
   figures_.save_error = std::string(status.message());

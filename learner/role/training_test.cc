@@ -1,4 +1,4 @@
-// Tests of several processes that train together, each as a thread of this one.
+// Tests of the training of a learner, each of whose processes is a thread of this one.
 
 #include "learner/role/training.h"
 
@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -134,6 +135,22 @@ TEST_F(TrainingTest, AProcessThatMayNotGoOnLeavesTheOthersAtOnce) {
   EXPECT_EQ(second->status.code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(second->status.message()), HasSubstr("a process is lost ("));
   EXPECT_THAT(std::string(second->status.message()), Not(ContainsRegex("[Tt]imed? ?out")));
+}
+
+TEST_F(TrainingTest, SavesSoonAfterAFailedSave) {
+  config_.set_processes(1);
+  config_.set_checkpoint_seconds(86400);
+  std::atomic<bool> met = false;
+  const std::unique_ptr<Process> process = Start(0, Hooks(met));
+  const std::string checkpoints = folder_ + "/checkpoints";
+  const std::string aside = folder_ + "/aside";
+  std::filesystem::rename(checkpoints, aside);
+  std::ofstream(checkpoints) << "a file where a folder was";
+  ASSERT_TRUE(Await([&] { return process->training->figures().failed_saves > 0; }));
+  EXPECT_THAT(process->training->figures().save_error, HasSubstr("checkpoints"));
+  std::filesystem::remove(checkpoints);
+  std::filesystem::rename(aside, checkpoints);
+  ASSERT_TRUE(Await([&] { return process->training->figures().save_error.empty(); }));
 }
 
 }  // namespace
