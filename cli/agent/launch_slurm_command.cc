@@ -21,6 +21,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "base/child_process.h"
 #include "base/file_io.h"
 #include "base/status_macros.h"
@@ -72,15 +73,29 @@ std::string SlurmCommands() {
   return "";
 }
 
-// The job in the file if Slurm still has it; an empty text otherwise.
-std::string QueuedJob(const std::string& file) {
+// Whether a line of `squeue --format=%i` is about the job: "JOB", "JOB+0" for a part of a
+// heterogeneous job, or "JOB_7" and "JOB_[0-7]" for tasks of an array.
+bool IsOfJob(absl::string_view line, const std::string& job) {
+  line = absl::StripAsciiWhitespace(line);
+  return absl::ConsumePrefix(&line, job) &&
+         (line.empty() || line.front() == '+' || line.front() == '_');
+}
+
+// The job in the file if Slurm still has it; an empty text otherwise. Without an answer of Slurm
+// it returns an error.
+absl::StatusOr<std::string> QueuedJob(const std::string& file) {
   const absl::StatusOr<std::string> id = ReadFile(file);
-  if (!id.ok()) return "";
+  if (absl::IsNotFound(id.status())) return "";
+  if (!id.ok()) return id.status();
   const std::string job(absl::StripAsciiWhitespace(*id));
-  // squeue fails for an id that Slurm no longer knows. What it says on stderr is no job.
-  const absl::StatusOr<std::string> queued =
-      RunSlurm({"sh", "-c", "exec squeue --noheader --jobs=\"$0\" 2>/dev/null", job});
-  return queued.ok() && !queued->empty() ? job : "";
+  // With --jobs, squeue fails for an id that Slurm no longer knows as it does without an answer.
+  const absl::StatusOr<std::string> queued = RunSlurm({"squeue", "--noheader", "--format=%i"});
+  if (!queued.ok()) return queued.status();
+  const std::vector<absl::string_view> lines = absl::StrSplit(*queued, '\n');
+  const bool is_queued = std::any_of(lines.begin(), lines.end(), [&](absl::string_view line) {
+    return IsOfJob(line, job);
+  });
+  return is_queued ? job : "";
 }
 
 // The job's id in the output of sbatch, which is "ID" or "ID;CLUSTER" on a line. A site's sbatch
@@ -157,10 +172,11 @@ absl::Status WriteFiles(const SlurmLaunch& launch) {
 
 absl::StatusOr<ExitCode> SubmitAll(const SlurmLaunch& launch, const v1::SlurmSite& site) {
   for (const std::string& file : {launch.servers_job, launch.actors_job}) {
-    const std::string job = QueuedJob(file);
-    if (job.empty()) continue;
+    const absl::StatusOr<std::string> job = QueuedJob(file);
+    if (!job.ok()) return job.status();
+    if (job->empty()) continue;
     return absl::FailedPreconditionError(
-        absl::StrCat(site.shared_dir(), ": job ", job,
+        absl::StrCat(site.shared_dir(), ": job ", *job,
                      " of this folder is still queued; scancel it, or choose another shared_dir"));
   }
   MMZ_RETURN_IF_ERROR(WriteFiles(launch));

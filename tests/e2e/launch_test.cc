@@ -54,7 +54,6 @@ class LaunchSlurm : public ::testing::Test {
 
 // Many sites have an sbatch that says something about the account.
 TEST_F(LaunchSlurm, TakesTheIdOutOfWhatSbatchSays) {
-  Replace("squeue", "exit 1");
   Replace("sbatch", absl::StrCat("echo sbatch: info: 3 hours left >&2\n", "echo \"$@\" >>",
                                  folder_.Path("calls"), "\necho '4711;main'\n",
                                  "echo sbatch: info: 4712 jobs before this one >&2\n"));
@@ -70,7 +69,6 @@ TEST_F(LaunchSlurm, TakesTheIdOutOfWhatSbatchSays) {
 
 // Only with it a running shard may be copied: no role is called over loopback.
 TEST_F(LaunchSlurm, MakesATokenOfAdministratorsForTheirOwner) {
-  Replace("squeue", "exit 1");
   Replace("sbatch", "echo 4711");
   EXPECT_EQ(Launch().exit_code, 0);
   const std::string file = folder_.Path("slurm/launch/admin-token");
@@ -85,7 +83,6 @@ TEST_F(LaunchSlurm, MakesATokenOfAdministratorsForTheirOwner) {
 }
 
 TEST_F(LaunchSlurm, AsksForTheIdIfSbatchSaysNone) {
-  Replace("squeue", "exit 1");
   Replace("sbatch", "echo sbatch: nothing was submitted; echo today");
   const RunResult result = Launch();
   EXPECT_EQ(result.exit_code, 1);
@@ -97,10 +94,27 @@ TEST_F(LaunchSlurm, RefusesAFolderWhoseJobsAreQueuedOnly) {
   Replace("squeue", "echo squeue: info: slow today >&2");
   EXPECT_EQ(Launch().exit_code, 0);
   EXPECT_EQ(Launch().exit_code, 0) << "the job has ended";
-  Replace("squeue", "echo '4711+0  gpu  mallocmu  me  R  1:00  1  node1'");
+  Replace("squeue", "echo 47110; echo 14711; echo 4712_4711");
+  EXPECT_EQ(Launch().exit_code, 0) << "only other jobs are queued";
+  for (const std::string line : {"4711", "4711+0", "4711_3", "4711_[0-7%2]"}) {
+    Replace("squeue", absl::StrCat("echo 4710; echo '", line, "'"));
+    const RunResult result = Launch();
+    EXPECT_EQ(result.exit_code, 2) << line;
+    EXPECT_THAT(result.err, HasSubstr("job 4711 of this folder is still queued"));
+  }
+}
+
+// The jobs may well run, and two learners of one folder would disturb each other.
+TEST_F(LaunchSlurm, SubmitsNothingIfItCannotTellWhetherJobsAreQueued) {
+  Replace("sbatch", absl::StrCat("echo 4711; echo called >>", folder_.Path("calls")));
+  Replace("squeue", "exit 0");
+  EXPECT_EQ(Launch().exit_code, 0);
+  const std::string calls = ReadAll(folder_.Path("calls"));
+  Replace("squeue", "echo squeue: Unable to contact the controller >&2; exit 1");
   const RunResult result = Launch();
-  EXPECT_EQ(result.exit_code, 2);
-  EXPECT_THAT(result.err, HasSubstr("job 4711 of this folder is still queued"));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("squeue --noheader --format=%i: squeue: Unable to contact"));
+  EXPECT_EQ(ReadAll(folder_.Path("calls")), calls);
 }
 
 }  // namespace
