@@ -3,6 +3,7 @@
     python bench/compiler/protocol.py --reduced --write   # 12 programs, an hour on two cores
     python bench/compiler/protocol.py --write             # everything, two evenings on two cores
     python bench/compiler/protocol.py --tpu7x --write     # six programs for TPU7x, half an hour
+    python bench/compiler/protocol.py --third-party --write  # programs of other projects, three hours
     python bench/compiler/protocol.py --list              # the runs and how long they take
 
 Each run is one call of `optimize` in a process of its own, on two cores, with an empty cache. It
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import importlib.metadata
 import pathlib
 import subprocess
 import sys
@@ -40,15 +42,20 @@ DOCS = corpus.ROOT / "docs"
 WHOLE = DOCS / "results/protocol.jsonl"
 REDUCED = DOCS / "results-reduced/protocol.jsonl"
 TPU7X = DOCS / "results-tpu7x/protocol.jsonl"
+THIRD_PARTY = DOCS / "results-third-party/protocol.jsonl"
 
 # Folders of which neither the binary nor the package is made.
-_NOT_BUILT = ("docs", "bench", "tools", "tests", "workloads", "scripts", "deploy", "*.md")
+_NOT_BUILT = ("docs", "bench", "tools", "tests", "workloads*", "scripts", "deploy", "*.md")
+
+# The packages that the programs of other projects are made of.
+_THIRD_PARTY_PACKAGES = ("flax", "keras", "keras-hub")
 
 
-def made_by() -> dict[str, Any]:
+def made_by(packages: Sequence[str] = ()) -> dict[str, Any]:
     """Returns what makes the records of this run: protocol, commit and versions.
 
-    Raises UsageError if the sources or the binary are not those of the commit.
+    `packages` are those that programs are made of. Raises UsageError if one of them is missing, or
+    if the sources or the binary are not those of the commit.
     """
     if _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs"):
         raise UsageError("there are changes that no commit has: commit them, or undo them, first")
@@ -56,7 +63,17 @@ def made_by() -> dict[str, Any]:
     version, built_from = binary_version(find_binary())
     _check_binary(find_binary(), built_from)
     versions = {**compiler_versions(), "mallocmuzero": str(version)}
+    versions |= {name: _package_version(name) for name in packages}
     return {"protocol": PROTOCOL, "commit": commit, "versions": versions}
+
+
+def _package_version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError as error:
+        raise UsageError(
+            f"{name} is not installed: workloads_third_party/README.md says how to install it"
+        ) from error
 
 
 def _check_binary(binary: pathlib.Path, built_from: str | None) -> None:
@@ -85,8 +102,14 @@ def chosen_runs(arguments: argparse.Namespace) -> list[Run]:
 
     Raises UsageError if there are none.
     """
-    entries = entries_of(Binary().corpus(arguments.workloads))
-    form = Form(arguments.reduced, arguments.uncontended, arguments.every_mode, arguments.tpu7x)
+    entries = entries_of(Binary().corpus(workloads_of(arguments)))
+    form = Form(
+        reduced=arguments.reduced,
+        uncontended=arguments.uncontended,
+        every_mode=arguments.every_mode,
+        tpu7x=arguments.tpu7x,
+        third_party=arguments.third_party,
+    )
     runs = [
         run
         for run in runs_of(entries, form)
@@ -105,6 +128,12 @@ def chosen_runs(arguments: argparse.Namespace) -> list[Run]:
     return runs
 
 
+def workloads_of(arguments: argparse.Namespace) -> pathlib.Path:
+    """Returns the folder with the programs and their registry."""
+    third_party = corpus.ROOT / "workloads_third_party"
+    return third_party if arguments.third_party else pathlib.Path(arguments.workloads)
+
+
 def parse_share(text: str) -> tuple[int, int]:
     """Parses "2/3", the second of three machines."""
     try:
@@ -121,7 +150,8 @@ def make_records(arguments: argparse.Namespace, output: pathlib.Path) -> list[Re
     runs = chosen_runs(arguments)
     pairs = core_pairs(arguments.workers)
     progress = LoopProgress()
-    with RecordFile(output, made_by()) as file:
+    packages = _THIRD_PARTY_PACKAGES if arguments.third_party else ()
+    with RecordFile(output, made_by(packages)) as file:
         if arguments.retry_failures:
             file.drop_failures({run.key for run in runs})
         known = file.keys()
@@ -134,7 +164,7 @@ def make_records(arguments: argparse.Namespace, output: pathlib.Path) -> list[Re
             file.append(record)
             progress.note(f"[{done}/{len(runs)}] {described(run)}: {in_words(record)}")
 
-        do_all(missing, pairs, Runner(arguments.workloads), take)
+        do_all(missing, pairs, Runner(workloads_of(arguments)), take)
         return file.records
 
 
@@ -184,8 +214,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_command("protocol.py", lambda: _run(arguments))
 
 
+def _usual_output(arguments: argparse.Namespace) -> pathlib.Path:
+    if arguments.third_party:
+        return THIRD_PARTY
+    if arguments.tpu7x:
+        return TPU7X
+    return REDUCED if arguments.reduced else WHOLE
+
+
 def _run(arguments: argparse.Namespace) -> int:
-    usual = TPU7X if arguments.tpu7x else REDUCED if arguments.reduced else WHOLE
+    usual = _usual_output(arguments)
     output = arguments.output or usual
     document = arguments.document or DOCS / f"{usual.parent.name}.md"
     if arguments.list:
@@ -211,8 +249,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     corpus.add_workloads(parser)
     add = parser.add_argument
-    add("--reduced", action="store_true", help="12 programs, in an hour on two cores")
-    add("--tpu7x", action="store_true", help="6 programs for TPU7x, in half an hour on two cores")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--reduced", action="store_true", help="12 programs, in an hour on two cores"
+    )
+    form.add_argument(
+        "--tpu7x", action="store_true", help="6 programs for TPU7x, in half an hour on two cores"
+    )
+    form.add_argument(
+        "--third-party",
+        action="store_true",
+        help="test split of workloads_third_party, in three hours on two cores",
+    )
     add("--uncontended", action="store_true", help="also programs that are not short of memory")
     add("--every-mode", action="store_true", help="all programs in all modes")
     add("--chip", action="append", default=[], help="only this chip; repeatable")

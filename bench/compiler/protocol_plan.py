@@ -159,12 +159,14 @@ class Form:
         every_mode: all programs in all modes, not only the twelve.
         tpu7x: those of the twelve that are for v6e, on TPU7x. They are short of fast memory on v6e,
             and TPU7x has less of it.
+        third_party: the programs of other projects that are of the test split.
     """
 
     reduced: bool = False
     uncontended: bool = False
     every_mode: bool = False
     tpu7x: bool = False
+    third_party: bool = False
 
 
 def entries_of(corpus: Iterable[dict[str, Any]]) -> list[Entry]:
@@ -188,6 +190,8 @@ def runs_of(entries: Sequence[Entry], form: Form) -> list[Run]:
     if form.tpu7x:
         six = [entry for entry in twelve if entry.chip == "tpu_v6e"]
         runs = _reduced([dataclasses.replace(entry, chip=TPU7X) for entry in six])
+    elif form.third_party:
+        runs = _third_party(ordered)
     elif form.reduced:
         runs = _reduced(twelve)
     else:
@@ -205,6 +209,13 @@ def _reduced(entries: Sequence[Entry]) -> Iterator[Run]:
         yield from _each(entries, (mode,), main_budget(mode, reduced=True))
 
 
+def _third_party(ordered: Sequence[Entry]) -> Iterator[Run]:
+    test = [entry for entry in ordered if entry.contended and entry.split == "test"]
+    for mode in (EVERYTHING, FLAGS[0], LIMIT):
+        yield from _each(test, (mode,), main_budget(mode, reduced=False))
+    yield from _other_seeds(test)
+
+
 def _whole(ordered: Sequence[Entry], twelve: Sequence[Entry], form: Form) -> Iterator[Run]:
     contended = [entry for entry in ordered if entry.contended]
     ten = [entry for entry in twelve if entry.key in TEN]
@@ -214,11 +225,14 @@ def _whole(ordered: Sequence[Entry], twelve: Sequence[Entry], form: Form) -> Ite
     yield from _each(compared, (OPTIONS, PLACED), BUDGET)
     for seconds in BUDGETS:
         yield from _each(ten, (EVERYTHING,), seconds)
-    for seed in SEEDS[1:]:
-        test = [entry for entry in contended if entry.split == "test"]
-        yield from _each(test, (EVERYTHING,), BUDGET, seed)
+    yield from _other_seeds([entry for entry in contended if entry.split == "test"])
     if form.uncontended:
         yield from _each([each for each in ordered if not each.contended], (EVERYTHING,), BUDGET)
+
+
+def _other_seeds(entries: Sequence[Entry]) -> Iterator[Run]:
+    for seed in SEEDS[1:]:
+        yield from _each(entries, (EVERYTHING,), BUDGET, seed)
 
 
 def _each(

@@ -46,14 +46,13 @@ def tables(records: Sequence[Record], picture: str) -> str:
 def _made_by(gains: Gains) -> str:
     first = gains.records[0]
     versions = ", ".join(f"{name} {value}" for name, value in sorted(first["versions"].items()))
-    form = "reduced form" if gains.reduced else "whole protocol"
     wall = sum(float(record["wall_seconds"]) for record in gains.records) / 3600
     busy = sum(float(record["processor_seconds"]) for record in gains.records) / 3600
     loads = [float(record["load"]) for record in gains.records]
     # The oldest records do not name it.
     processors = sorted({record.get("processor", "not recorded") for record in gains.records})
     lines = [
-        f"- {form}, protocol {first['protocol']}, commit {first['commit'][:12]}, {versions}",
+        f"- protocol {first['protocol']}, commit {first['commit'][:12]}, {versions}",
         f"- {len(gains.records)} runs took {wall:.1f} h, and {busy:.1f} h of processor time; the "
         f"median load of the machine before a run was {statistics.median(loads):.1f}",
         f"- processors: {', '.join(processors)}",

@@ -35,7 +35,7 @@ class FakeBinary:
 def machine(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Made-up runs, on a machine with four cores."""
     monkeypatch.setattr(protocol, "Binary", FakeBinary)
-    monkeypatch.setattr(protocol, "made_by", lambda: MADE_BY)
+    monkeypatch.setattr(protocol, "made_by", lambda packages: MADE_BY)
     monkeypatch.setattr(protocol, "Runner", functools.partial(Runner, child=child(tmp_path)))
     monkeypatch.setattr(protocol, "core_pairs", lambda workers: [[0, 1]] * workers)
 
@@ -133,6 +133,23 @@ def test_a_choice_without_runs_is_refused(
     assert "no run matches" in capsys.readouterr().err
 
 
+def test_programs_of_other_projects_have_a_folder_and_packages_of_their_own(
+    output: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Sequence[str]] = []
+
+    def made_by(packages: Sequence[str]) -> dict[str, Any]:
+        asked.append(packages)
+        return MADE_BY
+
+    monkeypatch.setattr(protocol, "made_by", made_by)
+    assert protocol.main(["--third-party", "--output", str(output), "--mode", "limit"]) == 0
+    assert asked == [("flax", "keras", "keras-hub")]
+    (job,) = (json.loads(line) for line in (tmp_path / "log").read_text().splitlines())
+    assert job["registry"].endswith("/workloads_third_party/zoo")
+    assert job["program"] == "wavenet_10_b16x8192"
+
+
 def test_another_budget_is_recorded_as_such(output: pathlib.Path) -> None:
     words = ("--mode", "everything", "--only", "dit*", "--budget", "1m")
     assert run(output, *words) == 0
@@ -201,6 +218,13 @@ def test_records_say_which_commit_and_versions_made_them(repository: pathlib.Pat
     made_by = protocol.made_by()
     assert made_by["commit"] == git(repository, "rev-parse", "HEAD")
     assert made_by["versions"] == {"libtpu": "2", "mallocmuzero": "0.1.0"}
+
+
+def test_records_say_which_versions_the_programs_are_made_of(repository: pathlib.Path) -> None:
+    versions = protocol.made_by(["pytest"])["versions"]
+    assert versions["pytest"] == pytest.__version__
+    with pytest.raises(UsageError, match="no-such-package is not installed: workloads_third_party"):
+        protocol.made_by(["no-such-package"])
 
 
 def test_changes_without_a_commit_are_refused_except_in_documents(

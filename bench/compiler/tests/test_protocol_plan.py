@@ -107,8 +107,23 @@ def test_tpu7x_has_the_six_programs_for_v6e_with_and_without_placement(
     }
 
 
+def test_programs_of_other_projects_are_those_of_the_test_split_with_three_seeds() -> None:
+    workloads = corpus.ROOT / "workloads_third_party"
+    entries = entries_of(Binary().corpus(workloads))
+    runs = runs_of(entries, Form(third_party=True))
+    assert minutes(runs) <= 200
+    test = {entry for entry in entries if entry.contended and entry.split == "test"}
+    everything = [run for run in runs if run.mode is EVERYTHING]
+    assert {(run.entry, run.seed, run.seconds) for run in everything} == {
+        (entry, seed, 300.0) for entry in test for seed in (0, 1, 2)
+    }
+    for mode in ("flags_98304", "limit"):
+        assert {run.entry for run in runs if run.mode.name == mode} == test
+
+
 @pytest.mark.parametrize(
-    "form", [Form(), Form(reduced=True), Form(every_mode=True), Form(tpu7x=True)]
+    "form",
+    [Form(), *(Form(**{name: True}) for name in ("reduced", "every_mode", "tpu7x", "third_party"))],
 )
 def test_no_run_is_in_the_list_twice(entries: list[Entry], form: Form) -> None:
     keys = [run.key for run in runs_of(entries, form)]

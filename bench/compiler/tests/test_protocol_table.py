@@ -157,7 +157,7 @@ def test_gains_against_budget_are_shown_once_ten_programs_have_them() -> None:
 
 def test_runs_of_the_reduced_form_are_tabled_as_such() -> None:
     shown = tables([record(budget_seconds=180.0)])
-    assert shown.startswith("- reduced form, protocol 1, commit cccccccccccc, jax 1, libtpu 2")
+    assert shown.startswith("- protocol 1, commit cccccccccccc, jax 1, libtpu 2")
     assert "### All programs on tpu_v6e, 3 minutes" in shown
 
 
@@ -180,7 +180,7 @@ def test_a_row_says_what_the_result_is(fields: dict[str, Any], words: str) -> No
 def test_tables_replace_what_is_between_the_marks() -> None:
     document = f"above\n{BEGIN}\nold\n{END}\nbelow\n"
     text = written_into(document, [record()], "here/gains.svg")
-    assert text.startswith(f"above\n{BEGIN}\n- whole protocol")
+    assert text.startswith(f"above\n{BEGIN}\n- protocol 1")
     assert "(here/gains.svg)" in text
     assert text.endswith(f"{END}\nbelow\n")
     assert written_into(text, [record()], "here/gains.svg") == text
