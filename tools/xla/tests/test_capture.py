@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import concurrent.futures
+import itertools
 import json
 import pathlib
 import threading
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -77,6 +79,18 @@ def test_sample_that_never_compiles_is_reported_and_the_rest_is_kept(
     assert attempts(log).count("sample_0") == 2
     assert set(captured.hlo) == {"all_hbm", "default", "sample_1"}
     assert "Check failed: made up" in captured.failures["sample_0"]
+
+
+def test_all_attempts_at_a_compile_may_have_one_time_limit(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = fake_compiler({"sample_0": ["abort"]})
+    clock = itertools.count(step=40.0)
+    time = types.SimpleNamespace(monotonic=lambda: next(clock))
+    monkeypatch.setattr("mallocmuzero_xla.captures.runner.time", time)
+    run(tmp_path / "out", samples=1, retries=5, attempts_timeout=60.0)
+    # The second attempt would begin 80 seconds after the limit began.
+    assert attempts(log).count("sample_0") == 1
 
 
 def test_compile_that_hangs_is_ended_and_tried_again(

@@ -258,6 +258,16 @@ def test_placed_modules_alone_are_prepared_for_as_overrides_are() -> None:
     assert step.kind == Kind.PLACED
 
 
+def test_placed_modules_do_not_begin_if_one_round_ends_too_late() -> None:
+    alone = space(settings=(), memory=0, overrides=False, placed=True)
+    prepared = Outcome(Step(Kind.PREPARE, Candidate(OWN)), 25.0, 1000.0)
+    costs = dataclasses.replace(COSTS, placed=95.0, placed_least=95.0)
+    # A tenth of 300 s may be late.
+    (step,) = next_steps(alone, [compiled(1000.0), prepared], 65.0, 300.0, costs)
+    assert step.kind == Kind.PLACED
+    assert next_steps(alone, [compiled(1000.0), prepared], 64.0, 300.0, costs) == []
+
+
 def test_a_setting_that_was_slower_than_promised_is_not_compiled_under_another_limit() -> None:
     fixed = space(settings=SETTINGS[:1], overrides=False)
     record = [compiled(1000.0), tried(900.0, 16, SETTINGS[0]), compiled(1010.0, 16, SETTINGS[0])]

@@ -65,14 +65,16 @@ class World:
                 self.trial_seconds,
                 2 * self.compile_seconds,
                 0.4 * left,
-                min(left, 3 * self.compile_seconds),
+                3 * self.compile_seconds,
+                self.compile_seconds,
             )
             steps = next_steps(of, self.record, left, budget, costs, width)
             if not steps:
                 return clock
             assert len(set(steps)) == len(steps) <= width
             outcomes = [self.do(step) for step in steps]
-            rounds = {Kind.OVERRIDES: costs.overrides, Kind.PLACED: costs.placed}
+            placed = max(costs.placed_least, min(costs.placed, left))
+            rounds = {Kind.OVERRIDES: costs.overrides, Kind.PLACED: placed}
             clock += sum(rounds.get(each.step.kind, each.seconds) for each in outcomes)
             self.record += outcomes
         pytest.fail("the search does not end")

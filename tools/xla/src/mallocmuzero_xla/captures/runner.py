@@ -5,9 +5,11 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
+import math
 import pathlib
 import queue
 import threading
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -30,12 +32,14 @@ class Limits:
         retries: further attempts, each in a fresh process, after an abort or a timeout.
         jobs: the number of compile processes at a time.
         in_phases: whether compiles make no machine code, where that is possible (PhasedWorker).
+        attempts_timeout: time limit of all attempts at one compile, in seconds.
     """
 
     timeout: float = 600.0
     retries: int = 2
     jobs: int = 1
     in_phases: bool = False
+    attempts_timeout: float = math.inf
 
 
 class Subject:
@@ -152,10 +156,14 @@ def _run_task(task: Task, worker: Worker, limits: Limits) -> str | None:
     subject, variant = task.subject, task.variant
     if subject.store.has(variant):
         return None
+    end = time.monotonic() + limits.attempts_timeout
     for attempt in range(limits.retries + 1):
+        left = end - time.monotonic()
+        if attempt and left <= 0:
+            break
         options = variant.options(subject.chip, attempt)
         try:
-            seconds = worker.run(_compile_job(task, options), limits.timeout)
+            seconds = worker.run(_compile_job(task, options), min(limits.timeout, left))
         except (CompileError, WorkerLostError) as error:
             problem = f"{error} (attempt {attempt + 1})"
             subject.store.add_failure(variant, options, problem)

@@ -5,20 +5,14 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import math
-import statistics
 import time
 
 from mallocmuzero_xla.compiler.lowering import LoweredProgram
 from mallocmuzero_xla.compiler.scoped_limit import limit_in_force
 from mallocmuzero_xla.errors import BudgetSpentError, CaptureError, UsageError
 from mallocmuzero_xla.price import require_cycles
-from mallocmuzero_xla.search.planning import (
-    advice,
-    placed_seconds,
-    prepare_seconds,
-    round_seconds,
-    suggested_budget,
-)
+from mallocmuzero_xla.search.costs import expected_costs, seconds_left
+from mallocmuzero_xla.search.planning import advice, suggested_budget
 from mallocmuzero_xla.search.search_capture import Resources
 from mallocmuzero_xla.search.step_runner import Scope, StepRunner
 from mallocmuzero_xla.search.steps import (
@@ -33,12 +27,6 @@ from mallocmuzero_xla.search.steps import (
 )
 from mallocmuzero_xla.search.strategy import OVERTIME, best, next_steps
 from mallocmuzero_xla.search.verified import Verified
-
-# A trial compile takes about this share of a whole compile, before one has been timed.
-_TRIAL_SHARE = 0.1
-
-# A compile in phases takes at most about this share, before one has been timed.
-_PHASED_SHARE = 1 / 3
 
 
 class JointSearch:
@@ -186,10 +174,8 @@ class JointSearch:
                 self.record.append(Outcome(step, 0.0, rounds.result.optimized_cycles, True))
 
     def _next(self, width: int) -> list[Step]:
-        left, whole = self._budget.remaining(), self._budget.seconds
         costs = self._costs()
-        if costs.whole is not None:
-            left = max(0.0, left - costs.whole)  # the best of compiles in phases needs it
+        left, whole = seconds_left(self._budget, costs), self._budget.seconds
         steps = next_steps(self._space, self.record, left, whole, costs, width)
         if not steps:
             anything = next_steps(self._space, self.record, math.inf, math.inf, costs)
@@ -203,27 +189,8 @@ class JointSearch:
         return steps
 
     def _costs(self) -> Costs:
-        def typical(kind: Kind, otherwise: float, estimated: bool = False) -> float:
-            seconds = [
-                each.seconds
-                for each in self.record
-                if each.step.kind == kind and each.estimated == estimated
-            ]
-            return statistics.median(seconds) if seconds else otherwise
-
-        compile_seconds = typical(Kind.COMPILE, 0.0)
-        in_phases = self._runner.in_phases
-        phased_seconds = typical(Kind.COMPILE, _PHASED_SHARE * compile_seconds, estimated=True)
-        return Costs(
-            compile=phased_seconds if in_phases else compile_seconds,
-            whole=compile_seconds if in_phases else None,
-            trial=typical(Kind.TRIAL, _TRIAL_SHARE * compile_seconds),
-            prepare=prepare_seconds(self._budget, compile_seconds),
-            overrides=round_seconds(self._budget),
-            # Before the first placed module, this process compiles the function once, too.
-            placed=placed_seconds(self._budget, compile_seconds)
-            + (0.0 if self._runner.placed else compile_seconds),
-        )
+        runner = self._runner
+        return expected_costs(self.record, self._budget, runner.in_phases, bool(runner.placed))
 
     def _default(self) -> Outcome | None:
         """Returns the first compile that worked."""
@@ -251,7 +218,7 @@ class JointSearch:
                 case Kind.OVERRIDES:
                     cycles, finished = runner.override(step.candidate)
                 case Kind.PLACED:
-                    cycles, finished = runner.place(step.candidate, self._costs().to_the_end)
+                    cycles, finished = runner.place(step.candidate, self._costs())
             self._note_gain(step, cycles, estimated)
         except (CaptureError, OSError) as error:
             # A request that is wrong fails with its first compile, and so does a file that cannot

@@ -59,13 +59,12 @@ def round_seconds(budget: Budget) -> float:
 
 def placed_rounds(seconds: float, compile_seconds: float) -> int:
     """Returns how many rounds of placed modules fit into some seconds; one at least."""
-    fitting = seconds / (compile_seconds + PLACED_SOLVE_SECONDS)
+    fitting = seconds / placed_seconds(1, compile_seconds)
     return max(1, int(min(MOST_PLACED_ROUNDS, fitting)))
 
 
-def placed_seconds(budget: Budget, compile_seconds: float) -> float:
-    """Returns the time that a step of placed modules is expected to take."""
-    rounds = placed_rounds(budget.remaining(), compile_seconds)
+def placed_seconds(rounds: int, compile_seconds: float) -> float:
+    """Returns the time that some rounds of placed modules are expected to take."""
     return rounds * (compile_seconds + PLACED_SOLVE_SECONDS)
 
 

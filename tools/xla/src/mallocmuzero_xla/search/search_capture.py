@@ -98,7 +98,9 @@ def _capture_samples(subject: Subject, variants: Sequence[Variant], resources: R
         return
     required = [item for item in variants if item.required]
     samples = [item for item in variants if not item.required]
-    limits = Limits(_timeout(compile_seconds, left), retries=1, jobs=compiles_at_once())
+    timeout = _timeout(compile_seconds, left)
+    # Another attempt has another placement. It gets the time that an abort left.
+    limits = Limits(timeout, retries=1, jobs=compiles_at_once(), attempts_timeout=timeout)
     resources.capture(subject, required + samples[:count], limits)
 
 

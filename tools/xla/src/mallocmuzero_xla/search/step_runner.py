@@ -32,13 +32,14 @@ from mallocmuzero_xla.overrides import (
 )
 from mallocmuzero_xla.placed.executables import Executables
 from mallocmuzero_xla.price import Price
+from mallocmuzero_xla.search.costs import seconds_left
 from mallocmuzero_xla.search.earlier import Earlier, names_in
 from mallocmuzero_xla.search.override_rounds import OverrideRounds
 from mallocmuzero_xla.search.placed_rounds import PlacedRounds
 from mallocmuzero_xla.search.planning import placed_rounds
 from mallocmuzero_xla.search.search_capture import Resources, capture_for_search
 from mallocmuzero_xla.search.settings import assignment_settings
-from mallocmuzero_xla.search.steps import Candidate, Kind, Step
+from mallocmuzero_xla.search.steps import Candidate, Costs, Kind, Step
 from mallocmuzero_xla.search.strategy import OVERTIME
 
 
@@ -299,11 +300,8 @@ class StepRunner:
         finished = not rounds.advance()
         return (rounds.result.optimized_cycles if rounds.result else None), finished
 
-    def place(self, candidate: Candidate, compile_seconds: float) -> tuple[float | None, bool]:
-        """Runs rounds of placed modules; returns as `override` does.
-
-        `compile_seconds` is how long a compile is expected to take.
-        """
+    def place(self, candidate: Candidate, costs: Costs) -> tuple[float | None, bool]:
+        """Runs rounds of placed modules; returns as `override` does."""
         assert self._scope.executables is not None
         options = self.options(candidate)
         if candidate not in self.placed:
@@ -312,9 +310,9 @@ class StepRunner:
                 self._program, options, self._captures[candidate], self._resources
             )
         rounds = self.placed[candidate]
-        left = self._budget.remaining()
+        left = seconds_left(self._budget, costs)
         late = left + OVERTIME * self._budget.seconds
-        gained = rounds.advance(late, placed_rounds(left, compile_seconds))
+        gained = rounds.advance(late, placed_rounds(left, costs.to_the_end))
         return (rounds.best.cycles if rounds.best is not None else None), not gained
 
     def options(self, candidate: Candidate) -> dict[str, str]:

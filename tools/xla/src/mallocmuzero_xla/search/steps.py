@@ -105,6 +105,8 @@ class Costs:
 
     Attributes:
         compile: a compile as the search makes it: in phases if it can.
+        placed: a step of placed modules with as many rounds as fit.
+        placed_least: the same with one round.
         whole: a compile to the end; None if that is how the search makes all compiles.
     """
 
@@ -113,6 +115,7 @@ class Costs:
     prepare: float
     overrides: float
     placed: float = 0.0
+    placed_least: float = 0.0
     whole: float | None = None
 
     @property

@@ -362,10 +362,10 @@ def _rounds_under(
     """Yields the steps under one limit that may still help, as if its compiles were there."""
     space = seen.space
     kinds = (
-        (space.overrides, Kind.OVERRIDES, _OVERRIDES_GAIN, costs.overrides),
-        (space.placed, Kind.PLACED, _PLACED_GAIN, costs.placed),
+        (space.overrides, Kind.OVERRIDES, _OVERRIDES_GAIN, costs.overrides, least),
+        (space.placed, Kind.PLACED, _PLACED_GAIN, costs.placed, costs.placed_least),
     )
-    for allowed, kind, mean, cost in kinds:
+    for allowed, kind, mean, cost, shortest in kinds:
         done = seen.steps(kind, candidate)
         if not allowed or (done and done[-1].finished):
             continue
@@ -373,7 +373,8 @@ def _rounds_under(
         again = max(_LEAST_GAIN, _DECAY * gains[-1]) if done and gains else None
         gain = _first_gain(seen, candidate, mean) if again is None else again
         step = Step(kind, candidate, _WHY[kind])
-        yield _Arm((step,), gain, min(max(cost, least), max(remaining, least)))
+        # A step takes no more rounds or trials than the time that is left has room for.
+        yield _Arm((step,), gain, max(shortest, min(cost, remaining)))
 
 
 def _first_gain(seen: _Seen, candidate: Candidate, mean: float) -> float:
