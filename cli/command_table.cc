@@ -119,6 +119,7 @@ void AddTableCommands(CLI::App& parent, CommandBody& body) {
 void AddAllCommands(CLI::App& app, CommandBody& body) {
   AddTableCommands(app, body);
   AddCompileChildCommand(app, body);
+  AddModuleTextCommand(app, body);
 }
 
 }  // namespace mallocmuzero::cli

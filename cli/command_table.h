@@ -30,7 +30,7 @@ CLI::App* AddSubcommand(CLI::App& parent, absl::string_view name);
 // the second executable takes any arguments; when chosen, it sets `body` to need that executable.
 void AddTableCommands(CLI::App& parent, CommandBody& body);
 
-// Adds all commands of the table, and `compile-child`, which --help does not list.
+// Adds all commands of the table, and those that --help does not list.
 void AddAllCommands(CLI::App& app, CommandBody& body);
 
 }  // namespace mallocmuzero::cli

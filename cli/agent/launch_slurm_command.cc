@@ -92,9 +92,8 @@ absl::StatusOr<std::string> QueuedJob(const std::string& file) {
   const absl::StatusOr<std::string> queued = RunSlurm({"squeue", "--noheader", "--format=%i"});
   if (!queued.ok()) return queued.status();
   const std::vector<absl::string_view> lines = absl::StrSplit(*queued, '\n');
-  const bool is_queued = std::any_of(lines.begin(), lines.end(), [&](absl::string_view line) {
-    return IsOfJob(line, job);
-  });
+  const bool is_queued = std::any_of(lines.begin(), lines.end(),
+                                     [&](absl::string_view line) { return IsOfJob(line, job); });
   return is_queued ? job : "";
 }
 

@@ -87,9 +87,10 @@ TEST(Compile, StartsFromGivenOptionsAndAnotherTopology) {
   EXPECT_EQ(OptionsIn(executable).executable_build_options().num_partitions(), 8);
 }
 
-TEST(Compile, WritesTheModuleAsText) {
+// A module of this name that returns its only parameter.
+std::string SmallModule(const std::string& name) {
   xla::HloModuleProto module;
-  module.set_name("f");
+  module.set_name(name);
   module.set_entry_computation_name("main");
   module.set_entry_computation_id(1);
   xla::HloComputationProto& main = *module.add_computations();
@@ -101,15 +102,41 @@ TEST(Compile, WritesTheModuleAsText) {
   x.set_opcode("parameter");
   x.set_id(2);
   x.mutable_shape()->set_element_type(11);  // F32
+  return module.SerializeAsString();
+}
+
+TEST(Compile, WritesTheModuleAsText) {
   const TemporaryFolder folder;
   // The fake compiler returns the module as it got it.
-  const std::string hlo = folder.Write("f.pb", module.SerializeAsString());
+  const std::string hlo = folder.Write("f.pb", SmallModule("f"));
   const RunResult result = RunMallocmuzero(Arguments(hlo, {"--text", folder.Path("f.hlo")}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   const std::string text = ReadAll(folder.Path("f.hlo"));
   EXPECT_THAT(text, StartsWith("HloModule f"));
   EXPECT_THAT(text, HasSubstr("x = f32[]"));
   EXPECT_THAT(text, HasSubstr("parameter(0)"));
+}
+
+TEST(ModuleText, WritesEachModuleIntoItsFile) {
+  const TemporaryFolder folder;
+  const RunResult result =
+      RunMallocmuzero({"module-text", folder.Write("f.pb", SmallModule("f")), folder.Path("f.hlo"),
+                       folder.Write("g.pb", SmallModule("g")), folder.Path("g.hlo")});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(ReadAll(folder.Path("f.hlo")), StartsWith("HloModule f"));
+  EXPECT_THAT(ReadAll(folder.Path("g.hlo")), StartsWith("HloModule g"));
+}
+
+TEST(ModuleText, NamesTheFileThatIsNoModule) {
+  const TemporaryFolder folder;
+  const std::string output = folder.Path("f.hlo");
+  ExpectOneErrorLine(RunMallocmuzero({"module-text", folder.Write("f.pb", "\x0a no"), output}),
+                     "f.pb: expected HLO text");
+  ExpectOneErrorLine(RunMallocmuzero({"module-text", folder.Path("none.pb"), output}),
+                     "none.pb: cannot open");
+  EXPECT_FALSE(std::filesystem::exists(output));
+  ExpectOneErrorLine(RunMallocmuzero({"module-text", folder.Path("f.pb"), output, output}),
+                     "a file for the text of each module expected");
 }
 
 TEST(Compile, FailsInOneLineWhereTheCompilerDoes) {

@@ -45,7 +45,7 @@ def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> list[st
     monkeypatch.setattr(readable, "compile_to_text", compile_to_text)
     monkeypatch.setattr(readable, "chip_devices", lambda _: [])
     monkeypatch.setattr(readable, "compiler_library", lambda: pathlib.Path("libtpu.so"))
-    monkeypatch.setattr(readable, "_unprintable", set())
+    monkeypatch.setattr(readable, "unprintable", set())
     binary = tmp_path / "mallocmuzero"
     binary.write_text(BINARY, encoding="utf-8")
     binary.chmod(0o755)
@@ -104,6 +104,40 @@ def test_binary_compiles_a_module_whose_text_leaves_out_constants(
     text = f"HloModule f, entry_computation_layout={{()->s32[2]{{0}}}}\n\n{entry}\n"
     module = readable.readable_module(program(), CHIPS["tpu_v6e"], {}, text, 9.6)
     assert module.startswith(b"HloModule ") == (values == "{...}")  # what the binary prints
+
+
+PRINTING_BINARY = f"""#!{sys.executable}
+import pathlib, sys
+assert sys.argv[1] == "module-text"
+for module, text in zip(sys.argv[2::2], sys.argv[3::2]):
+    pathlib.Path(text).write_bytes(b"HloModule " + pathlib.Path(module).read_bytes())
+"""
+
+
+@pytest.fixture
+def printing(compiled: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    """A jaxlib that prints all modules but "gather", and the binary of PRINTING_BINARY."""
+
+    def printed(module: bytes) -> str:
+        if module == b"gather":
+            raise RuntimeError(REASON)
+        return f"HloModule jax_{module.decode()}"
+
+    monkeypatch.setattr(readable, "_printed_by_jaxlib", printed)
+    (tmp_path / "mallocmuzero").write_text(PRINTING_BINARY, encoding="utf-8")
+
+
+@pytest.mark.usefixtures("printing")
+def test_modules_are_printed_by_jaxlib_and_all_by_the_binary_if_jaxlib_cannot_print_one() -> None:
+    assert readable.module_texts([b"a", b"b"]) == ["HloModule jax_a", "HloModule jax_b"]
+    assert readable.module_texts([b"a", b"gather"]) == ["HloModule a", "HloModule gather"]
+
+
+@pytest.mark.usefixtures("printing")
+def test_modules_that_nothing_prints_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MALLOCMUZERO_BINARY", "/absent")
+    with pytest.raises(CompileError, match=r"cannot print .*sees 3\), and .*no such executable"):
+        readable.module_texts([b"gather"])
 
 
 @pytest.mark.compiler

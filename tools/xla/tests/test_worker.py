@@ -57,6 +57,29 @@ for _ in sys.stdin:
 """
 
 
+# Says which programs it was told of, and that jax cannot print the program of the job.
+UNPRINTABLE = """
+import json, sys
+for line in sys.stdin:
+    job = json.loads(line)
+    known = [*job["unprintable"], *job.get("program", [])]
+    answer = {"error": None, "usage": False, "seconds": len(known), "peak_mebibytes": 1}
+    print(json.dumps({**answer, "unprintable": known}), flush=True)
+"""
+
+
+def test_processes_tell_each_other_which_programs_jax_cannot_print(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mallocmuzero_xla.compiler.worker._unprintable", set())
+    one, other = (Worker((sys.executable, "-c", UNPRINTABLE)) for _ in range(2))
+    assert one.run({}, 60.0) == 0
+    assert one.run({"program": ["a"]}, 60.0) == 1
+    assert other.run({}, 60.0) == 1
+    for worker in (one, other):
+        worker.close()
+
+
 def opened() -> set[str]:
     return {path.name for path in pathlib.Path("/proc/self/fd").iterdir()}
 

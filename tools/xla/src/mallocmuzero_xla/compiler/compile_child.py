@@ -22,7 +22,7 @@ from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.compiler.builders import build_function, build_registered
 from mallocmuzero_xla.compiler.hlo_text import strip_source_locations
 from mallocmuzero_xla.compiler.lowering import LoweredProgram, lower
-from mallocmuzero_xla.compiler.readable import readable_text
+from mallocmuzero_xla.compiler.readable import readable_text, unprintable
 from mallocmuzero_xla.compiler.store import write_text
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 
@@ -61,6 +61,7 @@ def answer(job: dict[str, Any]) -> dict[str, Any]:
     that the user can correct."""
     started = time.monotonic()
     error, usage = None, False
+    unprintable.update(job.get("unprintable", ()))
     try:
         _ACTIONS[job["action"]](job)
     except UsageError as failure:
@@ -74,6 +75,7 @@ def answer(job: dict[str, Any]) -> dict[str, Any]:
         "usage": usage,
         "seconds": round(time.monotonic() - started, 3),
         "peak_mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "unprintable": sorted(unprintable),
     }
 
 

@@ -25,7 +25,6 @@ import time
 from typing import Any
 
 from mallocmuzero_xla.compiler.forked import Forked
-from mallocmuzero_xla.compiler.hlo_text import strip_source_locations
 from mallocmuzero_xla.compiler.lowering import LoweredProgram
 from mallocmuzero_xla.compiler.partial_programs import (
     PartialProgram,
@@ -34,6 +33,7 @@ from mallocmuzero_xla.compiler.partial_programs import (
     with_options,
 )
 from mallocmuzero_xla.compiler.phases import PHASE_LOWER, PHASE_OPTIMIZE, PhaseCompiler
+from mallocmuzero_xla.compiler.readable import module_texts
 from mallocmuzero_xla.environment import compiler_library, prepare_environment
 from mallocmuzero_xla.errors import CompileError
 
@@ -130,11 +130,14 @@ def _optimize(job: dict[str, Any], folder: pathlib.Path) -> None:
     (folder / _OPTIONS).write_bytes(options)
     (folder / _ENVIRONMENT).write_bytes(named[_CHANGED_OPTIONS].serialized)
     alone = [each for each in found if each.kind == "dedup_hlo"]
-    for number, each in enumerate(alone):
+    placed, *texts = module_texts(
+        [message_in(each.body, _HLO_MODULE) for each in (named[_PLACED], *alone)]
+    )
+    for number, (each, text) in enumerate(zip(alone, texts, strict=True)):
         (folder / _PROGRAM.format(number)).write_bytes(each.serialized)
-        (folder / ALONE.format(number)).write_text(_text_of(each), encoding="utf-8")
+        (folder / ALONE.format(number)).write_text(text, encoding="utf-8")
     # The last file says that all others are there.
-    (folder / MODULE).write_text(_text_of(named[_PLACED]), encoding="utf-8")
+    (folder / MODULE).write_text(placed, encoding="utf-8")
 
 
 def _lower(topology: str, folder: pathlib.Path, numbers: tuple[int, ...]) -> None:
@@ -162,14 +165,6 @@ def _lower(topology: str, folder: pathlib.Path, numbers: tuple[int, ...]) -> Non
 def _say(word: bytes, number: int, detail: object = "") -> None:
     line = b"\n%s %d %s\n" % (word, number, str(detail).encode())
     os.write(1, line)
-
-
-def _text_of(program: PartialProgram) -> str:
-    from jaxlib import _hlo
-
-    module = message_in(program.body, _HLO_MODULE)
-    text: str = _hlo.HloModule.from_serialized_hlo_module_proto(module).to_string()
-    return strip_source_locations(text)
 
 
 _ACTIONS = {"optimize": run_optimize, "lower": run_lower}

@@ -8,20 +8,29 @@ values.
 
 from __future__ import annotations
 
+import hashlib
 import pathlib
 import tempfile
 from collections.abc import Sequence
 
 from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.chips import Chip, chip_devices
+from mallocmuzero_xla.compiler.hlo_text import strip_source_locations
 from mallocmuzero_xla.compiler.lowering import LoweredProgram, compile_to_text, option_text
 from mallocmuzero_xla.compiler.placed_payload import module_of_text
 from mallocmuzero_xla.environment import compiler_library
-from mallocmuzero_xla.errors import CaptureError, CompileError, UnprintableError, UsageError
+from mallocmuzero_xla.errors import (
+    CaptureError,
+    CompileError,
+    UnprintableError,
+    UsageError,
+    in_one_line,
+)
 from mallocmuzero_xla.processes import run_with_this_process
 
-# The programs, by `sha256`, that jax could not print. Compiling them with jax again is useless.
-_unprintable: set[str] = set()
+# Programs that jax could not print under some options, by the SHA-256 of what it lowered them to.
+# Compiling them with jax again is useless. Processes tell each other of these (worker.py).
+unprintable: set[str] = set()
 
 
 def readable_text(program: LoweredProgram, chip: Chip, options: dict[str, str]) -> str:
@@ -29,18 +38,13 @@ def readable_text(program: LoweredProgram, chip: Chip, options: dict[str, str]) 
 
     Raises CompileError if the binary does not compile the program, or is missing.
     """
-    if program.sha256 not in _unprintable:
+    identity = hashlib.sha256(program.module).hexdigest()
+    if identity not in unprintable:
         try:
             return compile_to_text(program, chip_devices(chip), options)
         except UnprintableError as error:
-            reason = str(error)
-        _unprintable.add(program.sha256)
-        try:
-            find_binary()
-        except UsageError as error:
-            raise CompileError(
-                f"jax cannot print the compiled module ({reason}), and {error}"
-            ) from error
+            _require_binary(str(error))
+        unprintable.add(identity)
     return _compiled_by_binary(program, chip, options, "--text").decode("utf-8")
 
 
@@ -58,6 +62,57 @@ def readable_module(
     except CaptureError:
         limit = ["--timeout", f"{max(1, round(seconds))}s"]
         return _compiled_by_binary(program, chip, options, "--module", limit)
+
+
+def module_texts(modules: Sequence[bytes]) -> list[str]:
+    """Returns the HLO texts of HloModuleProtos, without source locations.
+
+    If jaxlib cannot print one of them, the binary prints all: its texts have another form. Raises
+    CompileError if the binary cannot either, or is missing.
+    """
+    try:
+        texts = [_printed_by_jaxlib(module) for module in modules]
+    except Exception as error:  # jaxlib raises several unrelated types
+        _require_binary(in_one_line(error))
+        texts = _printed_by_binary(modules)
+    return [strip_source_locations(text) for text in texts]
+
+
+def _printed_by_jaxlib(module: bytes) -> str:
+    from jaxlib import _hlo
+
+    return str(_hlo.HloModule.from_serialized_hlo_module_proto(module).to_string())
+
+
+def _printed_by_binary(modules: Sequence[bytes]) -> list[str]:
+    with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as name:
+        texts = []
+        line = [str(find_binary()), "module-text"]
+        for number, module in enumerate(modules):
+            path = pathlib.Path(name) / f"{number}.pb"
+            path.write_bytes(module)
+            texts.append(path.with_suffix(".hlo"))
+            line += [str(path), str(texts[-1])]
+        _run(line)
+        return [text.read_text(encoding="utf-8") for text in texts]
+
+
+def _require_binary(reason: str) -> None:
+    """Raises CompileError, with the reason why jax cannot print a module, without the binary."""
+    try:
+        find_binary()
+    except UsageError as error:
+        raise CompileError(
+            f"jax cannot print the compiled module ({reason}), and {error}"
+        ) from error
+
+
+def _run(line: Sequence[str]) -> None:
+    """Runs the binary; raises CompileError with its last line if it fails."""
+    result = run_with_this_process(line)
+    if result.returncode != 0:
+        words = (result.stderr.strip().splitlines() or ["no message"])[-1]
+        raise CompileError(words.removeprefix("mallocmuzero: "))
 
 
 def _compiled_by_binary(
@@ -78,8 +133,5 @@ def _compiled_by_binary(
         line += ["--libtpu", compiler_library(), form, output, *further]
         for name, value in {**program.base_options, **options}.items():
             line += ["--option", f"{name}={option_text(value)}"]
-        result = run_with_this_process([str(word) for word in line])
-        if result.returncode != 0:
-            words = (result.stderr.strip().splitlines() or ["no message"])[-1]
-            raise CompileError(words.removeprefix("mallocmuzero: "))
+        _run([str(word) for word in line])
         return output.read_bytes()

@@ -43,6 +43,11 @@ _PEAK_MEBIBYTES = 4096
 # Seconds of one wait for an answer; the time limit may be infinite.
 _LONGEST_WAIT = 3600.0
 
+# Programs that jax cannot print (readable.py). A compile process finds this out by a compile that
+# it has to repeat, so each job tells its process what the others have found out.
+_unprintable: set[str] = set()
+_unprintable_lock = threading.Lock()
+
 # A fatal line of the compiler's log begins with the date: month and day.
 _FATAL = re.compile(r"F\d{4} |.*Check fail")
 
@@ -94,6 +99,8 @@ class Worker:
     def _answer(
         self, process: subprocess.Popen[bytes], job: dict[str, Any], timeout: float
     ) -> dict[str, Any]:
+        with _unprintable_lock:
+            job = {**job, "unprintable": sorted(_unprintable)}
         try:
             line = _exchange(process, json.dumps(job).encode() + b"\n", timeout)
         except TimeoutError:
@@ -106,6 +113,8 @@ class Worker:
             status, words = process.returncode, self._last_words()
             raise WorkerLostError(f"the compile process ended (status {status}): {words}")
         reply: dict[str, Any] = json.loads(line)
+        with _unprintable_lock:
+            _unprintable.update(reply.get("unprintable", ()))
         if reply["peak_mebibytes"] > _PEAK_MEBIBYTES:
             self._stop()
         if reply.get("lost"):
