@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import pathlib
 import sys
+import types
 from typing import Any
 
 import pytest
@@ -58,7 +60,7 @@ def program(module: bytes = b"") -> LoweredProgram:
 
 
 def test_binary_prints_what_jax_cannot(compiled: list[str]) -> None:
-    text = readable.readable_text(program(), CHIPS["tpu_v6e"], {"xla_more": "a=b"})
+    text = readable.readable_text(program(), CHIPS["tpu_v6e"], {"xla_more": "a=b"}).text
     assert text.startswith("HloModule ")
     assert json.loads(text.removeprefix("HloModule ")) == [
         "compile",
@@ -70,6 +72,16 @@ def test_jax_is_asked_once(compiled: list[str]) -> None:
     for _ in range(3):
         readable.readable_text(program(), CHIPS["tpu_v6e"], {})
     assert compiled == ["f"]
+
+
+def test_time_of_a_compile_that_jax_could_not_print_does_not_count(
+    compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count(step=10.0)
+    time = types.SimpleNamespace(monotonic=lambda: next(clock))
+    monkeypatch.setattr(readable, "time", time)
+    # The clock is read before jax's compile, and before and after that of the binary.
+    assert readable.readable_text(program(), CHIPS["tpu_v6e"], {}).seconds == 10.0
 
 
 def test_failure_of_the_binary_is_a_sentence(compiled: list[str]) -> None:
@@ -169,6 +181,6 @@ def test_constants_of_a_real_module_have_the_values_of_the_function() -> None:
     table, chip = np.sin(np.arange(1024, dtype=np.float32)), CHIPS["tpu_v6e"]
     lowered = lower(lambda x: x * table, [jax.ShapeDtypeStruct((1024,), np.float32)], chip)
     options = Variant(ALL_HBM).options(chip)
-    text = readable.readable_text(lowered, chip, options)
+    text = readable.readable_text(lowered, chip, options).text
     assert "constant({...})" in text
     assert table.tobytes() in readable.readable_module(lowered, chip, options, text, 60.0)

@@ -27,6 +27,7 @@ from mallocmuzero_xla.scratch import ScratchFolder
 CHILD = """
 import os, pathlib, re, sys, time
 from mallocmuzero_xla.compiler import trial_child
+from mallocmuzero_xla.compiler.readable import Readable
 
 def compile_to_text(program, devices, options):
     how = options["how"]
@@ -37,12 +38,12 @@ def compile_to_text(program, devices, options):
         print("F0000 msa.cc:1] Check failed: made up", file=sys.stderr, flush=True)
         os.abort()
     if how == "finishes":
-        return "HloModule whole"
+        return Readable("HloModule whole", 0.0)
     if how == "meets":
         pathlib.Path(options["mine"]).touch()
         while not pathlib.Path(options["other"]).exists():
             time.sleep(0.01)
-        return "HloModule of " + options["mine"]
+        return Readable("HloModule of " + options["mine"], 0.0)
     pathlib.Path(options["pid"]).write_text(str(os.getpid()))
     (folder / "2-TLP-hlo.txt").write_text("HloModule placed by " + os.environ["LIBTPU_INIT_ARGS"])
     if how == "places":

@@ -27,8 +27,9 @@ from mallocmuzero_xla.compiler.store import write_text
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 
 
-def run_lower(job: dict[str, Any]) -> None:
-    """Builds the function a job names, lowers it and writes the result."""
+def run_lower(job: dict[str, Any]) -> float:
+    """Builds the function a job names, lowers it and writes the result; returns the seconds."""
+    started = time.monotonic()
     chip = Chip(**job["chip"])
     if job["registry"]:
         built = build_registered(job["registry"], job["function"], chip)
@@ -36,13 +37,18 @@ def run_lower(job: dict[str, Any]) -> None:
         built = build_function(job["function"])
     program = lower(built.fn, built.args, chip, built.jit_options, job["compiler_options"])
     program.write(pathlib.Path(job["output"]))
+    return time.monotonic() - started
 
 
-def run_compile(job: dict[str, Any]) -> None:
-    """Compiles a lowered program and writes its text atomically."""
+def run_compile(job: dict[str, Any]) -> float:
+    """Compiles a lowered program and writes its text atomically.
+
+    Returns the seconds of the compile, as another one would take.
+    """
     program = _read_program(job["program"])
-    text = readable_text(program, Chip(**job["chip"]), job["options"])
-    write_text(pathlib.Path(job["output"]), strip_source_locations(text))
+    compiled = readable_text(program, Chip(**job["chip"]), job["options"])
+    write_text(pathlib.Path(job["output"]), strip_source_locations(compiled.text))
+    return compiled.seconds
 
 
 @functools.lru_cache(maxsize=1)
@@ -50,7 +56,7 @@ def _read_program(path: str) -> LoweredProgram:
     return LoweredProgram.read(pathlib.Path(path))
 
 
-_ACTIONS: dict[str, Callable[[dict[str, Any]], None]] = {
+_ACTIONS: dict[str, Callable[[dict[str, Any]], float]] = {
     "lower": run_lower,
     "compile": run_compile,
 }
@@ -59,11 +65,10 @@ _ACTIONS: dict[str, Callable[[dict[str, Any]], None]] = {
 def answer(job: dict[str, Any]) -> dict[str, Any]:
     """Runs one job. An exception becomes the answer's `error`, on one line; `usage` marks errors
     that the user can correct."""
-    started = time.monotonic()
-    error, usage = None, False
+    seconds, error, usage = 0.0, None, False
     unprintable.update(job.get("unprintable", ()))
     try:
-        _ACTIONS[job["action"]](job)
+        seconds = _ACTIONS[job["action"]](job)
     except UsageError as failure:
         error, usage = str(failure), True
     except CaptureError as failure:
@@ -73,7 +78,7 @@ def answer(job: dict[str, Any]) -> dict[str, Any]:
     return {
         "error": error,
         "usage": usage,
-        "seconds": round(time.monotonic() - started, 3),
+        "seconds": round(seconds, 3),
         "peak_mebibytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "unprintable": sorted(unprintable),
     }

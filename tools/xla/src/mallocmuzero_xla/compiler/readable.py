@@ -8,9 +8,11 @@ values.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import pathlib
 import tempfile
+import time
 from collections.abc import Sequence
 
 from mallocmuzero_xla.binary_path import find_binary
@@ -33,19 +35,36 @@ from mallocmuzero_xla.processes import run_with_this_process
 unprintable: set[str] = set()
 
 
-def readable_text(program: LoweredProgram, chip: Chip, options: dict[str, str]) -> str:
-    """Returns the scheduled HLO text of `program` under further options; see compile_to_text.
+@dataclasses.dataclass(frozen=True)
+class Readable:
+    """The scheduled HLO text of a compiled program.
+
+    Attributes:
+        text: the text.
+        seconds: of the compile that gave it, without one before it that jax could not print.
+    """
+
+    text: str
+    seconds: float
+
+
+def readable_text(program: LoweredProgram, chip: Chip, options: dict[str, str]) -> Readable:
+    """Compiles `program` under further options; see compile_to_text.
 
     Raises CompileError if the binary does not compile the program, or is missing.
     """
+    started = time.monotonic()
     identity = hashlib.sha256(program.module).hexdigest()
     if identity not in unprintable:
         try:
-            return compile_to_text(program, chip_devices(chip), options)
+            text = compile_to_text(program, chip_devices(chip), options)
+            return Readable(text, time.monotonic() - started)
         except UnprintableError as error:
             _require_binary(str(error))
         unprintable.add(identity)
-    return _compiled_by_binary(program, chip, options, "--text").decode("utf-8")
+        started = time.monotonic()
+    text = _compiled_by_binary(program, chip, options, "--text").decode("utf-8")
+    return Readable(text, time.monotonic() - started)
 
 
 def readable_module(

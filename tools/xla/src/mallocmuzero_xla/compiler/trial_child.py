@@ -78,7 +78,7 @@ def _compile(job: dict[str, Any], folder: pathlib.Path) -> None:
     os.environ["LIBTPU_INIT_ARGS"] = " ".join(flags).strip()
     try:
         program = LoweredProgram.read(pathlib.Path(job["program"]))
-        text = readable_text(program, Chip(**job["chip"]), job["options"])
+        text = readable_text(program, Chip(**job["chip"]), job["options"]).text
     except BaseException as failure:
         words = f"{type(failure).__name__}: {' '.join(str(failure).split())[:2000]}"
         (folder / _ERROR).write_text(words, encoding="utf-8")

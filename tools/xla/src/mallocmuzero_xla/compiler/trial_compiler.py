@@ -163,6 +163,12 @@ class TrialCompiler:
 
         A compile that starts within the budget may end `grace` seconds after it.
         """
+        return self.timed_compile(options, budget, grace)[0]
+
+    def timed_compile(
+        self, options: dict[str, str], budget: Budget, grace: float = 0.0
+    ) -> tuple[str, float]:
+        """Does what `compile` does; returns text and seconds, as another compile would take."""
         with self._lock:
             budget.spend_compile()
             self.compiles += 1
@@ -173,7 +179,7 @@ class TrialCompiler:
         finally:
             self._idle_compiling.put(lane)
         self.note_duration(seconds)
-        return text
+        return text, seconds
 
     def note_duration(self, seconds: float) -> None:
         """Notes how long a whole compile of the program took, here or in another process."""

@@ -256,15 +256,13 @@ class StepRunner:
         """
         options = self.options(candidate)
         budget = self._budget if in_budget else Budget()
-        started = time.monotonic()
         store, variant = self._store(candidate), Variant(DEFAULT)
         if store is not None and store.has(variant):
             text, seconds = store.read(variant), store.seconds(variant)
             self.compiler.note_duration(seconds)
         else:
-            grace = OVERTIME * self._budget.seconds
-            text = self.compiler.compile(options, budget, grace if in_budget else 0.0)
-            seconds = time.monotonic() - started
+            grace = OVERTIME * self._budget.seconds if in_budget else 0.0
+            text, seconds = self.compiler.timed_compile(options, budget, grace)
             if store is not None:
                 store.add_text(variant, text, seconds)
         price = self._binary.module_price(text, self._chip.name)
