@@ -24,8 +24,8 @@ void AddImportCommand(CLI::App& app, CommandBody& body);
 void AddLaunchCommand(CLI::App& app, CommandBody& body);
 void AddMapCommand(CLI::App& app, CommandBody& body);
 
-// `module-text`, which --help does not show: the Python package calls it for modules that jax cannot
-// print.
+// `module-text`, which --help does not show: the Python package calls it for modules that jax
+// cannot print.
 void AddModuleTextCommand(CLI::App& app, CommandBody& body);
 
 void AddOptimizeCommand(CLI::App& app, CommandBody& body);

@@ -268,6 +268,15 @@ def test_placed_modules_do_not_begin_if_one_round_ends_too_late() -> None:
     assert next_steps(alone, [compiled(1000.0), prepared], 64.0, 300.0, costs) == []
 
 
+def test_nothing_is_prepared_for_placed_modules_that_would_end_too_late() -> None:
+    alone = space(settings=(), memory=0, overrides=False, placed=True)
+    costs = dataclasses.replace(COSTS, placed=95.0, placed_least=95.0)
+    # The mapping takes 25 s, and a tenth of 300 s may be late.
+    (step,) = next_steps(alone, [compiled(1000.0)], 90.0, 300.0, costs)
+    assert step.kind == Kind.PREPARE
+    assert next_steps(alone, [compiled(1000.0)], 89.0, 300.0, costs) == []
+
+
 def test_a_setting_that_was_slower_than_promised_is_not_compiled_under_another_limit() -> None:
     fixed = space(settings=SETTINGS[:1], overrides=False)
     record = [compiled(1000.0), tried(900.0, 16, SETTINGS[0]), compiled(1010.0, 16, SETTINGS[0])]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from mallocmuzero_xla.search.steps import Candidate, Costs, Kind, Outcome, Space, Step
@@ -33,8 +33,7 @@ _TOLERANCE = 0.002
 _START_GAIN = 0.1
 _LIMIT_GAIN = 0.03
 _SETTINGS_GAIN = 0.02
-_OVERRIDES_GAIN = 0.06
-_PLACED_GAIN = 0.07
+_ROUNDS_GAIN = {Kind.OVERRIDES: 0.06, Kind.PLACED: 0.07}
 
 # A further step of a kind is expected to gain this share of what the last one gained.
 _DECAY = 0.5
@@ -336,10 +335,14 @@ def _round_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
     tensors, which a mapping may use better. What is known about one limit holds half for the next.
     """
     prepared = [each for each in seen.record if each.step.kind == Kind.PREPARE]
-    least = _LEAST_TRIALS * costs.trial + costs.to_the_end
+    shortest: dict[Kind, float] = {}
+    if seen.space.overrides:
+        shortest[Kind.OVERRIDES] = _LEAST_TRIALS * costs.trial + costs.to_the_end
+    if seen.space.placed:
+        shortest[Kind.PLACED] = costs.placed_least
     for limit in seen.limits():
         candidate = Candidate(limit)
-        arms = list(_rounds_under(seen, candidate, remaining, costs, least))
+        arms = list(_rounds_under(seen, candidate, remaining, costs, shortest))
         tried = seen.steps(Kind.PREPARE, candidate)
         if tried and tried[-1].cycles is not None:
             yield from arms
@@ -353,28 +356,31 @@ def _round_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
                 step = Step(Kind.PREPARE, candidate, _WHY[Kind.PREPARE])
                 # A mapping begins with the default's machine code.
                 default = costs.to_the_end if seen.only_estimated(candidate) else 0.0
-                yield _Arm((step,), gain, costs.prepare + default + least)
+                yield _Arm((step,), gain, costs.prepare + default + min(shortest.values()))
 
 
 def _rounds_under(
-    seen: _Seen, candidate: Candidate, remaining: float, costs: Costs, least: float
+    seen: _Seen,
+    candidate: Candidate,
+    remaining: float,
+    costs: Costs,
+    shortest: Mapping[Kind, float],
 ) -> Iterator[_Arm]:
-    """Yields the steps under one limit that may still help, as if its compiles were there."""
-    space = seen.space
-    kinds = (
-        (space.overrides, Kind.OVERRIDES, _OVERRIDES_GAIN, costs.overrides, least),
-        (space.placed, Kind.PLACED, _PLACED_GAIN, costs.placed, costs.placed_least),
-    )
-    for allowed, kind, mean, cost, shortest in kinds:
+    """Yields the steps under one limit that may still help, as if its compiles were there.
+
+    `shortest` has the kinds that may come, with the least seconds of a step.
+    """
+    for kind, least in shortest.items():
         done = seen.steps(kind, candidate)
-        if not allowed or (done and done[-1].finished):
+        if done and done[-1].finished:
             continue
         gains = seen.gains(kind)
         again = max(_LEAST_GAIN, _DECAY * gains[-1]) if done and gains else None
-        gain = _first_gain(seen, candidate, mean) if again is None else again
+        gain = _first_gain(seen, candidate, _ROUNDS_GAIN[kind]) if again is None else again
+        cost = costs.overrides if kind == Kind.OVERRIDES else costs.placed
         step = Step(kind, candidate, _WHY[kind])
         # A step takes no more rounds or trials than the time that is left has room for.
-        yield _Arm((step,), gain, max(shortest, min(cost, remaining)))
+        yield _Arm((step,), gain, max(least, min(cost, remaining)))
 
 
 def _first_gain(seen: _Seen, candidate: Candidate, mean: float) -> float:
