@@ -8,6 +8,7 @@ import threading
 from typing import Any
 
 import pytest
+from asynchronous_gather import arguments, embed
 
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
@@ -52,3 +53,21 @@ def test_estimates_are_those_of_the_whole_compile(chip: str, tmp_path: pathlib.P
     assert first.complete
     assert first.lowered >= 3
     assert second.lowered == 0
+
+
+def test_estimates_of_a_module_that_jax_cannot_print_are_those_of_the_whole_compile(
+    tmp_path: pathlib.Path,
+) -> None:
+    estimates, lock = Estimates(), threading.Lock()
+    with TrialCompiler(CHIPS["tpu_v6e"]) as whole:
+        lower(embed, arguments(), CHIPS["tpu_v6e"]).write(whole.lowered)
+        text = whole.compile({}, Budget())
+        assert "custom-call-update(" in text
+        phased = PhasedCompiler(whole.lowered, tmp_path / "files")
+        try:
+            made = phased.compile({}, estimates, lock, Budget())
+        finally:
+            phased.close()
+    assert made.complete
+    assert estimates_by_name(made.text) == estimates_by_name(text)
+    assert estimates.compare(text)[0] == len(estimates_by_name(text))

@@ -7,9 +7,9 @@ import json
 import pathlib
 import sys
 import types
-from typing import Any
 
 import pytest
+from asynchronous_gather import arguments, embed
 
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.captures.capture import capture
@@ -154,21 +154,7 @@ def test_modules_that_nothing_prints_are_an_error(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.compiler
 def test_module_with_an_asynchronous_gather_is_captured_and_priced() -> None:
-    import jax
-    import jax.numpy as jnp
-
-    def embed(table: Any, ids: Any, weights: Any) -> Any:
-        return jax.nn.gelu(jnp.take(table, ids, axis=0) @ weights) @ weights.T
-
-    args = [
-        jax.ShapeDtypeStruct(shape, kind)
-        for shape, kind in (
-            ((262144, 2048), jnp.bfloat16),
-            ((8, 1024), jnp.int32),
-            ((2048, 4096), jnp.bfloat16),
-        )
-    ]
-    captured = capture(embed, *args, chip="tpu_v6e", samples=0, progress=False)
+    captured = capture(embed, *arguments(), chip="tpu_v6e", samples=0, progress=False)
     assert "custom-call-update(" in captured.hlo["default"]
     assert Binary().module_cycles(captured.hlo["default"], "tpu_v6e") > 0
 
