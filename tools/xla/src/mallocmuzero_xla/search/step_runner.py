@@ -36,7 +36,7 @@ from mallocmuzero_xla.search.costs import seconds_left
 from mallocmuzero_xla.search.earlier import Earlier, names_in
 from mallocmuzero_xla.search.override_rounds import OverrideRounds
 from mallocmuzero_xla.search.placed_rounds import PlacedRounds
-from mallocmuzero_xla.search.planning import placed_rounds
+from mallocmuzero_xla.search.planning import placed_rounds, placed_seconds
 from mallocmuzero_xla.search.search_capture import Resources, capture_for_search
 from mallocmuzero_xla.search.settings import assignment_settings
 from mallocmuzero_xla.search.steps import Candidate, Costs, Kind, Step
@@ -309,8 +309,9 @@ class StepRunner:
             )
         rounds = self.placed[candidate]
         left = seconds_left(self._budget, costs)
-        late = left + OVERTIME * self._budget.seconds
-        gained = rounds.advance(late, placed_rounds(left, costs.to_the_end))
+        # The first round may end late, others begin only if they end in time.
+        seconds = max(left, placed_seconds(1, costs.to_the_end))
+        gained = rounds.advance(seconds, placed_rounds(left, costs.to_the_end))
         return (rounds.best.cycles if rounds.best is not None else None), not gained
 
     def options(self, candidate: Candidate) -> dict[str, str]:
