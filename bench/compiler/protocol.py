@@ -3,7 +3,7 @@
     python bench/compiler/protocol.py --reduced --write   # 12 programs, an hour on two cores
     python bench/compiler/protocol.py --write             # everything, two evenings on two cores
     python bench/compiler/protocol.py --tpu7x --write     # six programs for TPU7x, half an hour
-    python bench/compiler/protocol.py --third-party --write  # programs of other projects, three hours
+    python bench/compiler/protocol.py --third-party --write  # other projects, three hours
     python bench/compiler/protocol.py --list              # the runs and how long they take
 
 Each run is one call of `optimize` in a process of its own, on two cores, with an empty cache. It
@@ -250,9 +250,7 @@ def _parser() -> argparse.ArgumentParser:
     corpus.add_workloads(parser)
     add = parser.add_argument
     form = parser.add_mutually_exclusive_group()
-    form.add_argument(
-        "--reduced", action="store_true", help="12 programs, in an hour on two cores"
-    )
+    form.add_argument("--reduced", action="store_true", help="12 programs, in an hour on two cores")
     form.add_argument(
         "--tpu7x", action="store_true", help="6 programs for TPU7x, in half an hour on two cores"
     )
