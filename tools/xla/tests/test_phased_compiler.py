@@ -25,8 +25,6 @@ from mallocmuzero_xla.compiler import phase_child
 from mallocmuzero_xla.errors import CompileError
 from mallocmuzero_xla.compiler.partial_programs import _bytes_field, fields, message_in
 
-phase_child.message_in = lambda body, field: body
-
 FUSED = "%f_NAME {\\n  %p = f32[8]{0} parameter(0)\\n  ROOT %r = f32[8]{0} NAME(%p)\\n}\\n\\n"
 LINE = "%NAME = f32[8]{0:T(256)S(1)} fusion(%a), kind=kLoop, calls=%f_NAME"
 ENTRY = "ENTRY %main {\\n  %a = f32[8]{0} parameter(0)\\n  "
@@ -92,6 +90,7 @@ phase_child.PhaseCompiler = Compiler
 phase_child._PATIENCE_SECONDS = float(os.environ.get("PATIENCE", "0.05"))
 phase_child.compiler_library = lambda: None
 phase_child.prepare_environment = lambda: None
+phase_child.message_in = lambda body, field: body
 phase_child.module_texts = lambda modules: [module.decode() for module in modules]
 phase_child.main()
 """
