@@ -55,6 +55,7 @@ struct OptimizeFlags {
   std::string output;
   std::string budget = "5m";
   std::string solve = "5s";
+  std::string compile_time = "0";
   uint32_t rounds = 12;
   uint32_t threads = 0;
   uint64_t seed = 0;
@@ -221,12 +222,16 @@ absl::StatusOr<ExitCode> RunOptimize(const OptimizeFlags& flags) {
   if (!budget.ok()) return budget.status();
   const absl::StatusOr<absl::Duration> solve = ParseDuration("--solve", flags.solve);
   if (!solve.ok()) return solve.status();
+  const absl::StatusOr<absl::Duration> compile_time =
+      ParseDurationOrZero("--compile-time", flags.compile_time);
+  if (!compile_time.ok()) return compile_time.status();
   MMZ_RETURN_IF_ERROR(CheckInputsAreKept(flags));
   absl::StatusOr<PlacedSearchRequest> request = MakeRequest(flags);
   if (!request.ok()) return request.status();
   const StopSignal signal;
   request->deadline = SteadyNow() + *budget;
   request->solve_time = *solve;
+  request->compile_time = *compile_time;
   request->stop_fd = signal.fd();
   request->stop = [&signal] { return signal.Wait(absl::ZeroDuration()); };
   request->progress = PrintRound;
@@ -293,6 +298,11 @@ void AddOptimizeCommand(CLI::App& app, CommandBody& body) {
   command
       ->add_option("--solve", flags->solve,
                    "The time of local search in each round. The default is 5s.")
+      ->type_name("TIME");
+  command
+      ->add_option("--compile-time", flags->compile_time,
+                   "The time that a compile of the program takes. It shows whether there is time "
+                   "for samples before anything is compiled. The default is 0: it is not known.")
       ->type_name("TIME");
   command
       ->add_option("--rounds", flags->rounds,

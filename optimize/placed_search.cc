@@ -79,8 +79,8 @@ class PlacedSearch {
   }
   bool Stopped() const { return request_.stop && request_.stop(); }
   bool HasTimeFor(int compiles) const {
-    return !Stopped() &&
-           SteadyNow() + compiler_.slowest() * compiles + request_.solve_time < request_.deadline;
+    const absl::Duration expected = compiler_.slowest() * compiles + request_.solve_time;
+    return !Stopped() && SteadyNow() + std::max(expected, slowest_round_) < request_.deadline;
   }
   bool HasRounds() {
     return std::count_if(report().rounds().begin(), report().rounds().end(),
@@ -164,7 +164,10 @@ class PlacedSearch {
     const absl::Time end = start + (request_.deadline - start) * kShareOfSamples;
     for (int done = 0; done < kSamples;) {
       const int at_once = std::min<int>(kSamples - done, request_.threads);
-      if (!HasRounds() || Stopped() || SteadyNow() + compiler_.slowest() > end) break;
+      // Compiles at once share the cores. At worst each takes the time of all.
+      const absl::Duration expected =
+          std::max(compiler_.slowest(), request_.compile_time * at_once);
+      if (!HasRounds() || Stopped() || SteadyNow() + expected > end) break;
       MMZ_RETURN_IF_ERROR(RunRound(std::vector<size_t>(at_once, 0), /*sample=*/true));
       done += at_once;
     }
@@ -176,7 +179,9 @@ class PlacedSearch {
     if (variants_.empty()) return absl::OkStatus();
     for (size_t i = 0; i < most; ++i) {
       if (variants_[variant].is_exhausted() || !HasRounds() || !HasTimeFor(1)) break;
+      const absl::Time start = SteadyNow();
       MMZ_RETURN_IF_ERROR(RunRound({variant}, /*sample=*/false));
+      slowest_round_ = std::max(slowest_round_, SteadyNow() - start);
     }
     return absl::OkStatus();
   }
@@ -332,6 +337,7 @@ class PlacedSearch {
   SearchCompiler compiler_;
   PlacedSearchResult result_;
   std::vector<PlacedVariant> variants_;  // the first one has the limit of the given options
+  absl::Duration slowest_round_;         // of a single variant, all its parts included
 };
 
 }  // namespace

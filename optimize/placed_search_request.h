@@ -54,6 +54,11 @@ struct PlacedSearchRequest {
 
   absl::Time deadline;        // by SteadyNow
   absl::Duration solve_time;  // time of local search in each round
+
+  // The time that a compile of the program takes; 0 if it is not known. It shows whether there is
+  // time for samples before the search has compiled anything.
+  absl::Duration compile_time;
+
   uint32_t most_rounds = 0;
   uint32_t threads = 1;  // of local search, and number of compiles in parallel
   uint64_t seed = 0;

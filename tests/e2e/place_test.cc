@@ -225,5 +225,17 @@ TEST_F(Placed, OptimizeKeepsEveryAccessWhereTheMappingHasIt) {
   }
 }
 
+TEST_F(Placed, OptimizeCompilesNoSamplesForWhichThereIsNoTime) {
+  const char* const library = std::getenv("MALLOCMUZERO_LIBTPU");
+  if (library == nullptr) GTEST_SKIP() << "MALLOCMUZERO_LIBTPU names no libtpu.so";
+  Arguments arguments = Optimize(library);
+  arguments.insert(arguments.end(), {"--compile-time", "10m"});
+  const RunResult result = RunMallocmuzero(arguments);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = json::parse(result.out);
+  ASSERT_EQ(report["rounds"].size(), 2);
+  for (const json& round : report["rounds"]) EXPECT_FALSE(round.value("is_sample", false));
+}
+
 }  // namespace
 }  // namespace mallocmuzero::e2e

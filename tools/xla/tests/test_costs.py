@@ -19,17 +19,17 @@ def estimated(seconds: float) -> Outcome:
 
 def test_before_one_has_been_timed_a_compile_in_phases_is_expected_to_take_a_third() -> None:
     budget = Spent(300.0, 50.0)
-    assert expected_costs([DEFAULT], budget, True, False).compile == pytest.approx(15.0)
+    assert expected_costs([DEFAULT], budget, True, None).compile == pytest.approx(15.0)
     record = [DEFAULT, estimated(11.0), estimated(9.0), estimated(30.0)]
-    assert expected_costs(record, budget, True, False).compile == 11.0
-    assert expected_costs([DEFAULT], budget, False, False).compile == 45.0
+    assert expected_costs(record, budget, True, None).compile == 11.0
+    assert expected_costs([DEFAULT], budget, False, None).compile == 45.0
 
 
 def test_compiles_in_phases_leave_less_time_because_the_best_is_compiled_to_the_end() -> None:
     budget = Spent(300.0, 100.0)
-    costs = expected_costs([DEFAULT], budget, True, False)
+    costs = expected_costs([DEFAULT], budget, True, None)
     assert seconds_left(budget, costs) == 155.0
-    assert seconds_left(budget, expected_costs([DEFAULT], budget, False, False)) == 200.0
+    assert seconds_left(budget, expected_costs([DEFAULT], budget, False, None)) == 200.0
     assert seconds_left(Spent(300.0, 290.0), costs) == 0.0
 
 
@@ -37,10 +37,15 @@ def test_the_first_placed_modules_need_a_compile_in_this_process_and_the_time_of
     None
 ):
     # A round takes 45 + 5 s. 155 s are left, and 110 s after the compile in this process.
-    costs = expected_costs([DEFAULT], Spent(300.0, 100.0), True, False)
+    costs = expected_costs([DEFAULT], Spent(300.0, 100.0), True, None)
     assert (costs.placed, costs.placed_least) == (45.0 + 2 * 50.0, 45.0 + 50.0)
-    costs = expected_costs([DEFAULT], Spent(300.0, 100.0), True, True)
+    costs = expected_costs([DEFAULT], Spent(300.0, 100.0), True, 20.0)
     assert (costs.placed, costs.placed_least) == (3 * 50.0, 50.0)
     # One round is the least, even if no time is left for it.
-    costs = expected_costs([DEFAULT], Spent(300.0, 290.0), True, False)
+    costs = expected_costs([DEFAULT], Spent(300.0, 290.0), True, None)
     assert (costs.placed, costs.placed_least) == (45.0 + 50.0, 45.0 + 50.0)
+
+
+def test_rounds_of_placed_modules_that_took_longer_are_expected_to_take_as_long() -> None:
+    costs = expected_costs([DEFAULT], Spent(300.0, 100.0), True, 70.0)
+    assert (costs.placed, costs.placed_least, costs.placed_round) == (2 * 70.0, 70.0, 70.0)

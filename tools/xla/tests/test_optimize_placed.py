@@ -13,6 +13,7 @@ from test_scoped_limit import EVERYTHING_IN_HBM
 
 from mallocmuzero_xla.artefacts.artefact import file_sha256, load_artefact
 from mallocmuzero_xla.artefacts.placed_file import PlacedFile, PlacedHeader
+from mallocmuzero_xla.budget import parse_duration
 from mallocmuzero_xla.compiler.lowering import LoweredProgram, Traced
 from mallocmuzero_xla.compiler.scoped_limit import OPTION
 from mallocmuzero_xla.errors import CaptureError
@@ -137,6 +138,22 @@ def test_a_step_goes_on_from_the_placed_modules_before_it_until_nothing_helps(
     assert run("tpu_v4i").optimized_cycles == 900
     placed = [line.partition(" by ")[0] for line in world.log() if line.startswith("placed")]
     assert placed == ["placed own after 0", "placed own after 1", "placed own after 2"]
+
+
+def test_the_binary_knows_beforehand_how_long_a_compile_takes(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_world(promised={}, cycles={}, placed={"own": [900]})
+    run_once, told = PlacedRounds._run, []
+
+    def listening(self: Any, line: list[str]) -> Any:
+        told.append(line[line.index("--compile-time") + 1])
+        return run_once(self, line)
+
+    monkeypatch.setattr(PlacedRounds, "_run", listening)
+    run("tpu_v4i")
+    assert told
+    assert all(parse_duration(each) > 0 for each in told)
 
 
 def test_a_program_whose_executables_jax_cannot_save_gets_options(

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.search.planning import (
+    placed_round_seconds,
     placed_rounds,
-    placed_seconds,
     prepare_seconds,
     round_seconds,
 )
@@ -23,12 +23,13 @@ _PHASED_SHARE = 1 / 3
 
 
 def expected_costs(
-    record: Sequence[Outcome], budget: Budget, in_phases: bool, has_placed: bool
+    record: Sequence[Outcome], budget: Budget, in_phases: bool, placed_round: float | None
 ) -> Costs:
     """Returns the expected seconds of a next step of each kind.
 
-    `in_phases` says whether compiles may be made in phases, and `has_placed` whether there has been
-    a step of placed modules: before the first one, this process compiles the function once, too.
+    `in_phases` says whether compiles may be made in phases. `placed_round` are the seconds that a
+    round of placed modules has taken; None before the first. A first step of placed modules also
+    compiles the function once in this process.
     """
 
     def typical(kind: Kind, otherwise: float, estimated: bool = False) -> float:
@@ -47,12 +48,14 @@ def expected_costs(
         overrides=round_seconds(budget),
         whole=whole if in_phases else None,
     )
-    first = 0.0 if has_placed else whole
-    rounds = placed_rounds(seconds_left(budget, costs) - first, whole)
+    first = whole if placed_round is None else 0.0
+    each = max(placed_round or 0.0, placed_round_seconds(whole))
+    rounds = placed_rounds(seconds_left(budget, costs) - first, each)
     return dataclasses.replace(
         costs,
-        placed=first + placed_seconds(rounds, whole),
-        placed_least=first + placed_seconds(1, whole),
+        placed=first + rounds * each,
+        placed_least=first + each,
+        placed_round=each,
     )
 
 

@@ -190,7 +190,7 @@ class JointSearch:
 
     def _costs(self) -> Costs:
         runner = self._runner
-        return expected_costs(self.record, self._budget, runner.in_phases, bool(runner.placed))
+        return expected_costs(self.record, self._budget, runner.in_phases, runner.placed_round)
 
     def _default(self) -> Outcome | None:
         """Returns the first compile that worked."""

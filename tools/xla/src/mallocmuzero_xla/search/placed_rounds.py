@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -29,7 +30,8 @@ class PlacedRounds:
     """Calls the binary's `optimize` on captured texts: call `advance` for some rounds each time.
 
     Each call goes on from the placed modules of those before it. `best` is the fastest module so
-    far that is faster than the default; None before there is one.
+    far that is faster than the default; None before there is one. `round_seconds` is the mean time
+    of a round of the last call; None before a call has made one.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class PlacedRounds:
         self._calls = 0
         self._process: subprocess.Popen[str] | None = None
         self.best: Found | None = None
+        self.round_seconds: float | None = None
         chip, budget = resources.chip, resources.budget
         everything_in_hbm = {**options, **Variant(ALL_HBM).options(chip)}
         text = capture.read(ALL_HBM)
@@ -68,9 +71,13 @@ class PlacedRounds:
         """
         self._calls += 1
         output = self._path(f"call_{self._calls}")
+        started = time.monotonic()
         report = self._run(self._line(output, seconds, rounds))
+        entries = report.get("rounds", [])
+        if entries:
+            self.round_seconds = (time.monotonic() - started) / len(entries)
         errors = []
-        for entry in report.get("rounds", []):
+        for entry in entries:
             if "compiled_cycles" in entry:
                 self._placed.append(output / f"placed_{entry['number']}.pb")
             else:
@@ -107,6 +114,7 @@ class PlacedRounds:
             ("--output", output),
             ("--budget", f"{max(1, round(seconds))}s"),
             ("--solve", f"{PLACED_SOLVE_SECONDS:g}s"),
+            ("--compile-time", f"{capture.compile_seconds:.3f}s"),
             ("--rounds", rounds),
             ("--seed", self._seed()),
         ]

@@ -57,15 +57,14 @@ def round_seconds(budget: Budget) -> float:
     return _ROUND_SHARE_LEFT * budget.remaining()
 
 
-def placed_rounds(seconds: float, compile_seconds: float) -> int:
+def placed_round_seconds(compile_seconds: float) -> float:
+    """Returns the time that a round of placed modules takes, before one has been timed."""
+    return compile_seconds + PLACED_SOLVE_SECONDS
+
+
+def placed_rounds(seconds: float, round_seconds: float) -> int:
     """Returns how many rounds of placed modules fit into some seconds; one at least."""
-    fitting = seconds / placed_seconds(1, compile_seconds)
-    return max(1, int(min(MOST_PLACED_ROUNDS, fitting)))
-
-
-def placed_seconds(rounds: int, compile_seconds: float) -> float:
-    """Returns the time that some rounds of placed modules are expected to take."""
-    return rounds * (compile_seconds + PLACED_SOLVE_SECONDS)
+    return max(1, int(min(MOST_PLACED_ROUNDS, seconds / round_seconds)))
 
 
 def solve_seconds(budget: Budget) -> float:

@@ -36,7 +36,7 @@ from mallocmuzero_xla.search.costs import seconds_left
 from mallocmuzero_xla.search.earlier import Earlier, names_in
 from mallocmuzero_xla.search.override_rounds import OverrideRounds
 from mallocmuzero_xla.search.placed_rounds import PlacedRounds
-from mallocmuzero_xla.search.planning import placed_rounds, placed_seconds
+from mallocmuzero_xla.search.planning import placed_rounds
 from mallocmuzero_xla.search.search_capture import Resources, capture_for_search
 from mallocmuzero_xla.search.settings import assignment_settings
 from mallocmuzero_xla.search.steps import Candidate, Costs, Kind, Step
@@ -137,6 +137,12 @@ class StepRunner:
     def in_phases(self) -> bool:
         """Whether `estimate` may make compiles in phases."""
         return self._phases.usable
+
+    @property
+    def placed_round(self) -> float | None:
+        """The most seconds that a round of placed modules took under a limit; None before one."""
+        seconds = [each.round_seconds for each in self.placed.values()]
+        return max((each for each in seconds if each is not None), default=None)
 
     def estimate(self, candidate: Candidate) -> tuple[float, float, bool]:
         """Compiles in phases if that is possible, else to the end.
@@ -310,8 +316,8 @@ class StepRunner:
         rounds = self.placed[candidate]
         left = seconds_left(self._budget, costs)
         # The first round may end late, others begin only if they end in time.
-        seconds = max(left, placed_seconds(1, costs.to_the_end))
-        gained = rounds.advance(seconds, placed_rounds(left, costs.to_the_end))
+        seconds = max(left, costs.placed_round)
+        gained = rounds.advance(seconds, placed_rounds(left, costs.placed_round))
         return (rounds.best.cycles if rounds.best is not None else None), not gained
 
     def options(self, candidate: Candidate) -> dict[str, str]:

@@ -107,6 +107,7 @@ class Costs:
         compile: a compile as the search makes it: in phases if it can.
         placed: a step of placed modules with as many rounds as fit.
         placed_least: the same with one round.
+        placed_round: one of its rounds.
         whole: a compile to the end; None if that is how the search makes all compiles.
     """
 
@@ -116,6 +117,7 @@ class Costs:
     overrides: float
     placed: float = 0.0
     placed_least: float = 0.0
+    placed_round: float = 0.0
     whole: float | None = None
 
     @property
