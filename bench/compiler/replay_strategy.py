@@ -16,9 +16,10 @@ from statistics import mean
 from typing import Any
 
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.search.seen import best
 from mallocmuzero_xla.search.settings import setting_kinds
 from mallocmuzero_xla.search.steps import Candidate, Costs, Kind, Outcome, Space
-from mallocmuzero_xla.search.strategy import best, next_steps
+from mallocmuzero_xla.search.strategy import next_steps
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 _BUDGETS = (60.0, 120.0, 240.0)

@@ -6,8 +6,9 @@ import dataclasses
 
 from strategy_spaces import COSTS, OWN, SETTINGS, space
 
+from mallocmuzero_xla.search.seen import best
 from mallocmuzero_xla.search.steps import Candidate, Kind, Outcome, Step
-from mallocmuzero_xla.search.strategy import best, next_steps
+from mallocmuzero_xla.search.strategy import next_steps
 
 
 def compiled(cycles: float | None, mebibytes: float = 16, *settings: str) -> Outcome:

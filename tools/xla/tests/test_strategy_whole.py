@@ -8,8 +8,9 @@ import random
 import pytest
 from strategy_spaces import OWN, SETTINGS, space
 
+from mallocmuzero_xla.search.seen import best
 from mallocmuzero_xla.search.steps import Candidate, Costs, Kind, Outcome, Space, Step
-from mallocmuzero_xla.search.strategy import OVERTIME, best, next_steps
+from mallocmuzero_xla.search.strategy import OVERTIME, next_steps
 
 
 class World:

@@ -14,6 +14,7 @@ from mallocmuzero_xla.price import require_cycles
 from mallocmuzero_xla.search.costs import expected_costs, seconds_left
 from mallocmuzero_xla.search.planning import advice, suggested_budget
 from mallocmuzero_xla.search.search_capture import Resources
+from mallocmuzero_xla.search.seen import best
 from mallocmuzero_xla.search.step_runner import Scope, StepRunner
 from mallocmuzero_xla.search.steps import (
     Candidate,
@@ -25,7 +26,7 @@ from mallocmuzero_xla.search.steps import (
     costs_at_once,
     described,
 )
-from mallocmuzero_xla.search.strategy import OVERTIME, best, next_steps
+from mallocmuzero_xla.search.strategy import OVERTIME, next_steps
 from mallocmuzero_xla.search.verified import Verified
 
 

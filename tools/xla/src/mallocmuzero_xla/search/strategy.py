@@ -17,6 +17,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from mallocmuzero_xla.search.seen import Seen
 from mallocmuzero_xla.search.steps import Candidate, Costs, Kind, Outcome, Space, Step
 
 # Limits to try, as multiples of the chip's own: outwards on both sides, then finer beside the best.
@@ -45,9 +46,6 @@ _TRUST = 0.5
 # Settings are tried under the best limit first; each next limit gets half as many.
 _SETTINGS_ALONE = 8
 _LIMITS_WITH_SETTINGS = 3
-
-# Settings come only under limits whose cycles are within this share of the best.
-_NEAR = 0.03
 
 # Overrides and placed modules are for budgets that leave time for limits and settings: the compiles
 # that they need may take this share, with the first of their steps.
@@ -100,7 +98,7 @@ def next_steps(
     limit. Any other step is expected to end within the budget and a tenth of it. `prepare`,
     `overrides` and `placed` use all cores, so they come alone.
     """
-    seen = _Seen(space, record)
+    seen = Seen(space, record)
     if seen.default is None:
         return _first(space, seen)
     if remaining <= 0:
@@ -144,13 +142,7 @@ def _with_room_for_overrides(arms: list[_Arm], room: float) -> list[_Arm]:
     return [overrides, *others] if overrides.gain > gain else arms
 
 
-def best(record: Sequence[Outcome]) -> Outcome | None:
-    """Returns the step with the fewest cycles by the compiler; the first among equals."""
-    compiled = [each for each in record if each.measures]
-    return min(compiled, key=lambda each: each.cycles or math.inf, default=None)
-
-
-def _first(space: Space, seen: _Seen) -> list[Step]:
+def _first(space: Space, seen: Seen) -> list[Step]:
     own = Candidate(space.own)
     if not seen.tried(Kind.COMPILE, own):
         return [Step(Kind.COMPILE, own, "the default, which all gains are relative to")]
@@ -162,63 +154,7 @@ def _first(space: Space, seen: _Seen) -> list[Step]:
     return []
 
 
-class _Seen:
-    """The record, by what the decisions need."""
-
-    def __init__(self, space: Space, record: Sequence[Outcome]) -> None:
-        self.space = space
-        self.record = record
-        self._compiled = {
-            each.step.candidate: each.cycles
-            for each in record
-            if each.step.kind == Kind.COMPILE and each.cycles is not None
-        }
-        plain = [cycles for each, cycles in self._compiled.items() if not each.settings]
-        self.default = plain[0] if plain else None
-        found = best(record)
-        self.best = found.cycles if found is not None and found.cycles is not None else math.inf
-
-    def steps(self, kind: Kind, candidate: Candidate) -> list[Outcome]:
-        """Returns the steps of a kind under a candidate, in order."""
-        step = Step(kind, candidate)
-        return [each for each in self.record if each.step == step]
-
-    def tried(self, kind: Kind, candidate: Candidate) -> bool:
-        return bool(self.steps(kind, candidate))
-
-    def cycles(self, candidate: Candidate) -> float:
-        """Returns the compiled cycles; infinite if it was not compiled or failed."""
-        return self._compiled.get(candidate, math.inf)
-
-    def only_estimated(self, candidate: Candidate) -> bool:
-        """Whether no compile of the candidate has made machine code."""
-        return all(each.estimated for each in self.steps(Kind.COMPILE, candidate))
-
-    def limits(self) -> list[int]:
-        """Returns the limits that compile, the fastest first."""
-        plain = [each.limit for each in self._compiled if not each.settings]
-        return sorted(plain, key=lambda limit: self.cycles(Candidate(limit)))
-
-    def near_best(self) -> list[int]:
-        """Returns the limits that are worth more than the compile that they had."""
-        limits = self.limits()
-        most = (1 + _NEAR) * min((self.cycles(Candidate(each)) for each in limits), default=0.0)
-        return [each for each in limits if self.cycles(Candidate(each)) <= most]
-
-    def gains(self, kind: Kind) -> list[float]:
-        """Returns what each step of a kind gained over the best before it, in order."""
-        so_far, gains = math.inf, []
-        for each in self.record:
-            cycles = each.cycles if each.cycles is not None else math.inf
-            if each.step.kind == kind:
-                share = 1 - cycles / so_far if math.isfinite(so_far) else 0.0
-                gains.append(max(0.0, share))
-            if each.measures:
-                so_far = min(so_far, cycles)
-        return gains
-
-
-def _arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
+def _arms(seen: Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
     yield from _start_arms(seen, costs)
     yield from _limit_arms(seen, costs)
     yield from _settings_arms(seen, costs)
@@ -226,7 +162,7 @@ def _arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
     yield from _round_arms(seen, remaining, costs)
 
 
-def _start_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
+def _start_arms(seen: Seen, costs: Costs) -> Iterator[_Arm]:
     """Yields the limit of an earlier search, then what it found under this limit."""
     space, why = seen.space, "what an earlier search has found"
     if space.start is None:
@@ -241,7 +177,7 @@ def _start_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
         yield _Arm((Step(Kind.START, candidate, why),), _START_GAIN, cost)
 
 
-def _limit_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
+def _limit_arms(seen: Seen, costs: Costs) -> Iterator[_Arm]:
     """Yields the next limit outwards on each side, or those beside the best limit."""
     space = seen.space
     outer = []
@@ -262,7 +198,7 @@ def _limit_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
             yield _Arm((Step(Kind.COMPILE, candidate, why),), gain * _DECAY, costs.compile)
 
 
-def _next_outwards(seen: _Seen, limits: Sequence[int]) -> tuple[int | None, float]:
+def _next_outwards(seen: Seen, limits: Sequence[int]) -> tuple[int | None, float]:
     """Returns the next limit and its expected gain; None if a slower limit dominates it."""
     last, gain = seen.cycles(Candidate(seen.space.own)), _LIMIT_GAIN
     for limit in limits:
@@ -281,7 +217,7 @@ def _next_outwards(seen: _Seen, limits: Sequence[int]) -> tuple[int | None, floa
     return None, 0.0
 
 
-def _settings_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
+def _settings_arms(seen: Seen, costs: Costs) -> Iterator[_Arm]:
     """Yields trials of settings under the best limits, fewer under each next limit."""
     for rank, limit in enumerate(seen.near_best()[:_LIMITS_WITH_SETTINGS]):
         count = _SETTINGS_ALONE >> rank
@@ -297,7 +233,7 @@ def _settings_arms(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
             yield _Arm(tuple(steps), gain, costs.trial * len(steps))
 
 
-def _promotions(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
+def _promotions(seen: Seen, costs: Costs) -> Iterator[_Arm]:
     """Yields compiles of the candidates that promise to beat the best."""
     promised: dict[Candidate, float] = {}
     for each in seen.record:
@@ -328,7 +264,7 @@ def _promotions(seen: _Seen, costs: Costs) -> Iterator[_Arm]:
             yield _Arm((step,), gain * _TRUST * _DECAY**failures, costs.compile)
 
 
-def _round_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
+def _round_arms(seen: Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
     """Yields overrides and placed modules, after the compiles and the mapping that they need.
 
     Each limit that compiles may get them: one that is slower by itself leaves other memory to
@@ -360,7 +296,7 @@ def _round_arms(seen: _Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
 
 
 def _rounds_under(
-    seen: _Seen,
+    seen: Seen,
     candidate: Candidate,
     remaining: float,
     costs: Costs,
@@ -383,7 +319,7 @@ def _rounds_under(
         yield _Arm((step,), gain, max(least, min(cost, remaining)))
 
 
-def _first_gain(seen: _Seen, candidate: Candidate, mean: float) -> float:
+def _first_gain(seen: Seen, candidate: Candidate, mean: float) -> float:
     """Returns what a first step under a limit is expected to gain over the best.
 
     Gains are spread widely around their `mean`. If they are distributed exponentially, the
