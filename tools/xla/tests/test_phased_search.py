@@ -177,7 +177,7 @@ class Fake:
         self._clock, self._whole, self._phased = clock, whole, phased
         self.rounds: dict[Candidate, Any] = {}
         self.settings: dict[str, Any] = {}
-        self.placed: dict[Candidate, Any] = {}
+        self.placed_round: float | None = None
         self.width = 1
         self.in_phases = True
         self.compiler = self

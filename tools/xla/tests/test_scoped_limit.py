@@ -29,7 +29,7 @@ from mallocmuzero_xla.search.verified import Verified
 
 MakeWorld = Callable[..., World]
 OVERRIDES = {"xla_tpu_msa_tensor_overrides": "overrides { a }"}
-EVERYTHING_IN_HBM = [f"all_hbm_under_{limit}" for limit in ("own", *range(1024, 65536, 1024))]
+EVERYTHING_IN_HBM = [f"all_hbm_under_{limit}" for limit in ("own", *range(1024, 131072, 1024))]
 HARDWARE = pathlib.Path(__file__).resolve().parents[3] / "hardware"
 
 
@@ -91,7 +91,7 @@ def test_the_chips_own_limit_is_no_option(make_world: MakeWorld, cache: pathlib.
         cycles={"a": -40, "limit_12288": 500, "limit_24576": 500, "limit_20480": 500},
     )
     assert run().compiler_options == OVERRIDES
-    assert limits_tried(cache) == {16, 24, 12, 20}
+    assert limits_tried(cache) == {16, 24, 12, 20, 96}
     assert "trial a limit_24576" not in world.log()
 
 
@@ -110,7 +110,7 @@ def test_limits_are_tried_while_they_help_and_then_beside_the_best(
     )
     assert run().compiler_options[OPTION] == str(28 * 1024)
     # 36 MiB is compiled beside 28 MiB if the machine has room for two compiles at once.
-    assert limits_tried(cache) | {36} == {16, 24, 32, 48, 12, 8, 4, 28, 36}
+    assert limits_tried(cache) | {36} == {16, 24, 32, 48, 12, 8, 4, 28, 36, 96}
 
 
 def test_program_whose_default_does_not_compile_gets_options_under_which_it_does(
@@ -149,7 +149,7 @@ def test_a_limit_that_does_not_compile_is_passed_over(
     result = optimize(lambda: None, chip="tpu_v5e", budget="60s", samples=1)
     assert result.compiler_options[OPTION] == str(32 * 1024)
     # 36 MiB is beside 32 MiB, which is the best limit until the compile under 28 MiB has ended.
-    assert limits_tried(cache) - {36} == {16, 24, 32, 48, 12, 8, 4, 28}
+    assert limits_tried(cache) - {36} == {16, 24, 32, 48, 12, 8, 4, 28, 96}
     assert "scoped memory up to 24 MiB: JaxRuntimeError" in capsys.readouterr().err
 
 

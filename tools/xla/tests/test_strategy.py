@@ -44,8 +44,17 @@ def test_limits_beyond_a_slower_one_are_dropped() -> None:
     while steps := next_steps(limits_only, record, 1e6, 1e6, COSTS):
         record.append(compiled(1050.0, steps[0].candidate.limit / 1024))
     limits = {each.step.candidate.limit // 1024 for each in record}
-    # Beside the best, which is 16: 12 and 20. Never 32, 48, 64, 8, 4.
-    assert limits == {16, 24, 12, 20}
+    # Beside the best, which is 16: 12 and 20. At the end 96. Never 32, 48, 64, 8, 4.
+    assert limits == {16, 24, 12, 20, 96}
+
+
+def test_the_limit_that_frameworks_set_is_the_last_that_is_tried() -> None:
+    limits_only = space(settings=(), overrides=False)
+    record = [compiled(1000.0), compiled(1100.0, 24), compiled(1100.0, 12), compiled(1100.0, 20)]
+    (step,) = next_steps(limits_only, record, 1e6, 1e6, COSTS)
+    assert step.candidate == Candidate(96 * 1024)
+    small = space(settings=(), overrides=False, memory=64 * 1024)
+    assert next_steps(small, record, 1e6, 1e6, COSTS) == []
 
 
 def test_a_refused_limit_does_not_drop_those_beyond_it() -> None:

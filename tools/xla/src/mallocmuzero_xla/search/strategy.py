@@ -25,6 +25,10 @@ _ABOVE = (Fraction(3, 2), Fraction(2), Fraction(3), Fraction(4))
 _BELOW = (Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
 _FINER = Fraction(1, 4)
 
+# The limit in KiB that public frameworks set for all programs (docs/results.md). It comes after the
+# others, which are mostly faster.
+_FRAMEWORKS_LIMIT = 96 * 1024
+
 # A limit that is slower than the one before it by more than this share dominates those beyond.
 _TOLERANCE = 0.002
 
@@ -178,7 +182,7 @@ def _start_arms(seen: Seen, costs: Costs) -> Iterator[_Arm]:
 
 
 def _limit_arms(seen: Seen, costs: Costs) -> Iterator[_Arm]:
-    """Yields the next limit outwards on each side, or those beside the best limit."""
+    """Yields the next limit outwards on each side, then others: beside the best, and the last."""
     space = seen.space
     outer = []
     for side, name in ((_ABOVE, "higher"), (_BELOW, "lower")):
@@ -196,6 +200,11 @@ def _limit_arms(seen: Seen, costs: Costs) -> Iterator[_Arm]:
         if 0 < limit < space.memory and not seen.tried(Kind.COMPILE, candidate):
             why = "a limit of scoped memory beside the best"
             yield _Arm((Step(Kind.COMPILE, candidate, why),), gain * _DECAY, costs.compile)
+    candidate = Candidate(_FRAMEWORKS_LIMIT)
+    fits = candidate.limit < space.memory
+    if fits and not seen.tried(Kind.COMPILE, candidate):
+        step = Step(Kind.COMPILE, candidate, "a limit that frameworks set for all programs")
+        yield _Arm((step,), _LEAST_GAIN * _DECAY, costs.compile)
 
 
 def _next_outwards(seen: Seen, limits: Sequence[int]) -> tuple[int | None, float]:
