@@ -46,6 +46,17 @@ def test_the_first_placed_modules_need_a_compile_in_this_process_and_the_time_of
     assert (costs.placed, costs.placed_least) == (45.0 + 50.0, 45.0 + 50.0)
 
 
+def test_a_mapping_needs_a_compile_with_everything_in_hbm_and_a_sample() -> None:
+    budget = Spent(300.0, 100.0)  # 15 s are for the mapping
+
+    def prepare(in_phases: bool, all_hbm: bool) -> float:
+        return expected_costs([DEFAULT], budget, in_phases, None, all_hbm).prepare
+
+    assert prepare(in_phases=False, all_hbm=False) == pytest.approx(45.0 + 45.0 + 15.0)
+    assert prepare(in_phases=True, all_hbm=False) == pytest.approx(45.0 + 15.0 + 15.0)
+    assert prepare(in_phases=True, all_hbm=True) == pytest.approx(15.0 + 15.0 + 15.0)
+
+
 def test_rounds_of_placed_modules_that_took_longer_are_expected_to_take_as_long() -> None:
     costs = expected_costs([DEFAULT], Spent(300.0, 100.0), True, 70.0)
     assert (costs.placed, costs.placed_least, costs.placed_round) == (2 * 70.0, 70.0, 70.0)

@@ -99,8 +99,8 @@ def test_a_placed_executable_that_is_faster_than_all_options_is_the_result(
     assert "a placed executable under 24 MiB of scoped memory" in found.summary()
     assert found.executable is not None
     assert found.executable.call == b"executable of 800"
-    # Under the options' best limit, without which jax cannot know that the compiler accepts it.
-    assert FakeExecutables.prepared[0] == {OPTION: "24576"}
+    # A child process has compiled the default to the end, so it does not abort this one.
+    assert FakeExecutables.prepared[0] == {}
     found.save(tmp_path / "step.json")
     artefact = load_artefact(tmp_path / "step.json")
     assert artefact.compiler_options == {}
@@ -109,6 +109,14 @@ def test_a_placed_executable_that_is_faster_than_all_options_is_the_result(
     assert beside.name == "step.placed"
     assert artefact.executable.sha256 == file_sha256(beside)
     assert PlacedFile.read(beside).call == b"executable of 800"
+
+
+def test_a_default_that_does_not_compile_is_not_compiled_in_this_process(
+    make_world: MakeWorld,
+) -> None:
+    make_world(promised={}, cycles={}, placed={"24576": [850]}, default_fails="no")
+    assert run().optimized_cycles == 850
+    assert FakeExecutables.prepared[0] == {OPTION: "24576"}
 
 
 def test_options_that_are_faster_than_placed_modules_are_the_result(make_world: MakeWorld) -> None:

@@ -252,9 +252,9 @@ def read_text(path: pathlib.Path) -> str:
         raise UsageError(f"{path}: not a captured text ({error})") from error
 
 
-def write_text(path: pathlib.Path, text: str) -> None:
-    """Writes a text, compressed, as `write_atomically` does."""
-    compressor = zstandard.ZstdCompressor(level=_ZSTD_LEVEL)
+def write_text(path: pathlib.Path, text: str, level: int = _ZSTD_LEVEL) -> None:
+    """Writes a text, compressed at a level of zstd, as `write_atomically` does."""
+    compressor = zstandard.ZstdCompressor(level=level)
     write_atomically(path, compressor.compress(text.encode("utf-8")))
 
 

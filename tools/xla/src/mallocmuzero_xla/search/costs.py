@@ -23,11 +23,16 @@ _PHASED_SHARE = 1 / 3
 
 
 def expected_costs(
-    record: Sequence[Outcome], budget: Budget, in_phases: bool, placed_round: float | None
+    record: Sequence[Outcome],
+    budget: Budget,
+    in_phases: bool,
+    placed_round: float | None,
+    all_hbm_in_phases: bool = False,
 ) -> Costs:
     """Returns the expected seconds of a next step of each kind.
 
-    `in_phases` says whether compiles may be made in phases. `placed_round` are the seconds that a
+    `in_phases` says whether compiles may be made in phases, and `all_hbm_in_phases` whether that
+    with everything in HBM may. `placed_round` are the seconds that a
     round of placed modules has taken; None before the first. A first step of placed modules also
     compiles the function once in this process.
     """
@@ -41,10 +46,11 @@ def expected_costs(
         return statistics.median(seconds) if seconds else otherwise
 
     whole = typical(Kind.COMPILE, 0.0)
+    each_compile = typical(Kind.COMPILE, _PHASED_SHARE * whole, True) if in_phases else whole
     costs = Costs(
-        compile=typical(Kind.COMPILE, _PHASED_SHARE * whole, True) if in_phases else whole,
+        compile=each_compile,
         trial=typical(Kind.TRIAL, _TRIAL_SHARE * whole),
-        prepare=prepare_seconds(budget, whole),
+        prepare=prepare_seconds(budget, each_compile if all_hbm_in_phases else whole, each_compile),
         overrides=round_seconds(budget),
         whole=whole if in_phases else None,
     )

@@ -12,6 +12,7 @@ from mallocmuzero_xla.compiler.scoped_limit import limit_in_force
 from mallocmuzero_xla.errors import BudgetSpentError, CaptureError, UsageError
 from mallocmuzero_xla.price import require_cycles
 from mallocmuzero_xla.search.costs import expected_costs, seconds_left
+from mallocmuzero_xla.search.phased_capture import all_hbm_in_phases
 from mallocmuzero_xla.search.planning import advice, suggested_budget
 from mallocmuzero_xla.search.search_capture import Resources
 from mallocmuzero_xla.search.seen import best
@@ -191,7 +192,10 @@ class JointSearch:
 
     def _costs(self) -> Costs:
         runner = self._runner
-        return expected_costs(self.record, self._budget, runner.in_phases, runner.placed_round)
+        all_hbm = runner.in_phases and all_hbm_in_phases(self._chip)
+        return expected_costs(
+            self.record, self._budget, runner.in_phases, runner.placed_round, all_hbm
+        )
 
     def _default(self) -> Outcome | None:
         """Returns the first compile that worked."""

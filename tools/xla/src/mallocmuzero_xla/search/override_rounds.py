@@ -12,14 +12,15 @@ import time
 from mallocmuzero_xla.binary import saved_share
 from mallocmuzero_xla.captures.saved_capture import SavedCapture
 from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.store import folder_of
 from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler, trial_compiles_at_once
 from mallocmuzero_xla.search.closed_loop import Loop, Plan
 from mallocmuzero_xla.search.planning import solve_seconds
 from mallocmuzero_xla.search.search_capture import Resources
 from mallocmuzero_xla.search.verified import Verified
 
-# Each loop works in a folder of its own among the captured texts. A folder of this age is
-# abandoned.
+# Each loop works in a folder of its own in the cache, among the program's texts. A folder of this
+# age is abandoned.
 _LOOP_PREFIX = "loop-"
 _ABANDONED_SECONDS = 86400.0
 
@@ -34,7 +35,7 @@ class OverrideRounds:
         self._program = program
         self._capture = capture
         self._resources = resources
-        self._folder = capture.folder
+        self._folder = folder_of(resources.captures, program)
         self._stack = contextlib.ExitStack()
         self._loop: Loop | None = None
         self._imported = self._mapping = pathlib.Path()

@@ -24,9 +24,6 @@ _ROUND_SHARE_LEFT = 0.4
 _TRIAL_SHARE_LEFT = 0.5
 _TRIAL_SECONDS = 20.0
 
-# Overrides need a compile with everything in HBM, and one sample.
-_COMPILES_BEFORE_OVERRIDES = 2
-
 # A step of placed modules has this many rounds at most. Each round is a search for a mapping and a
 # compile.
 MOST_PLACED_ROUNDS = 3
@@ -47,9 +44,12 @@ def sample_seconds(budget: Budget, compile_seconds: float) -> float:
     return max(0.0, min(max(compile_seconds, share), room))
 
 
-def prepare_seconds(budget: Budget, compile_seconds: float) -> float:
-    """Returns the least time for all that overrides need before their first round."""
-    return _COMPILES_BEFORE_OVERRIDES * compile_seconds + solve_seconds(budget)
+def prepare_seconds(budget: Budget, compile_seconds: float, sample_seconds: float) -> float:
+    """Returns the least time for all that overrides need before their first round.
+
+    They need a compile with everything in HBM, one sample and a mapping.
+    """
+    return compile_seconds + sample_seconds + solve_seconds(budget)
 
 
 def round_seconds(budget: Budget) -> float:

@@ -69,22 +69,27 @@ def capture_for_search(
         program.write(lowered)
         store = CaptureStore(folder, program.function, resources.chip)
         subject = Subject(store, resources.chip, lowered)
-        _capture_required(subject, [item for item in variants if item.required], resources)
+        before = store.seconds(_DEFAULT) if store.has(_DEFAULT) else Limits.timeout / _SLOWEST
+        required = [item for item in variants if item.required]
+        capture_required(subject, required, resources, before)
         _capture_samples(subject, variants, resources)
     return open_capture(folder)
 
 
-def _capture_required(subject: Subject, required: Sequence[Variant], resources: Resources) -> None:
-    """Makes the compiles without which there is no mapping, in one attempt each."""
-    store = subject.store
-    before = store.seconds(_DEFAULT) if store.has(_DEFAULT) else Limits.timeout / _SLOWEST
-    timeout = _timeout(before, resources.budget.remaining())
+def capture_required(
+    subject: Subject, required: Sequence[Variant], resources: Resources, compile_seconds: float
+) -> None:
+    """Makes the compiles without which there is no mapping, in one attempt each.
+
+    `compile_seconds` are those of another compile. Raises CaptureError if one fails.
+    """
+    timeout = _timeout(compile_seconds, resources.budget.remaining())
     # Another attempt would make the same compile again, and the compiler is deterministic.
     limits = Limits(timeout=timeout, retries=0, jobs=compiles_at_once())
     try:
         resources.capture(subject, required, limits)
     except CaptureError as error:
-        reason = store.failures.get(ALL_HBM)
+        reason = subject.store.failures.get(ALL_HBM)
         if reason is None:
             raise  # the error names the default
         raise CaptureError(f"it does not compile with everything in HBM ({reason})") from error

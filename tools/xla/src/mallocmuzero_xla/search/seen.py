@@ -53,10 +53,6 @@ class Seen:
         """Returns the compiled cycles; infinite if it was not compiled or failed."""
         return self._compiled.get(candidate, math.inf)
 
-    def only_estimated(self, candidate: Candidate) -> bool:
-        """Whether no compile of the candidate has made machine code."""
-        return all(each.estimated for each in self.steps(Kind.COMPILE, candidate))
-
     def limits(self) -> list[int]:
         """Returns the limits that compile, the fastest first."""
         plain = [each.limit for each in self._compiled if not each.settings]

@@ -35,6 +35,7 @@ from mallocmuzero_xla.price import Price
 from mallocmuzero_xla.search.costs import seconds_left
 from mallocmuzero_xla.search.earlier import Earlier, names_in
 from mallocmuzero_xla.search.override_rounds import OverrideRounds
+from mallocmuzero_xla.search.phased_capture import Phases, capture_in_phases
 from mallocmuzero_xla.search.placed_rounds import PlacedRounds
 from mallocmuzero_xla.search.planning import placed_rounds
 from mallocmuzero_xla.search.search_capture import Resources, capture_for_search
@@ -290,13 +291,25 @@ class StepRunner:
     def prepare(self, candidate: Candidate) -> float:
         """Captures a candidate and searches for its first mapping; returns the promised cycles."""
         program = with_options(self._program, self.options(candidate))
-        capture = capture_for_search(program, self._resources, self._scope.variants)
+        capture = self._capture(program, candidate)
         default = self._binary.module_cycles(capture.read(DEFAULT), self._chip.name)
         self._captures[candidate] = capture
         self.rounds[candidate] = OverrideRounds(program, capture, self._resources)
         saved = self.rounds[candidate].begin()
         self._resources.progress.note(f"{self.words(candidate)}: a mapping promises {saved:.2%}")
         return default * (1 - saved)
+
+    def _capture(self, program: LoweredProgram, candidate: Candidate) -> SavedCapture:
+        """Captures `program`, which has the options of the candidate; in phases if possible."""
+        if not self.in_phases:
+            return capture_for_search(program, self._resources, self._scope.variants)
+        options = self.options(candidate)
+        phases = Phases(
+            text=lambda further: self._phased(candidate, {**options, **further}),
+            compile_seconds=self.compiler.slowest_compile,
+            folder=self.compiler.lowered.with_name(f"capture_{len(self._captures)}"),
+        )
+        return capture_in_phases(program, self._resources, self._scope.variants, phases)
 
     def override(self, candidate: Candidate) -> tuple[float | None, bool]:
         """Runs a round of overrides; returns the best cycles, and whether another is useless."""
@@ -309,7 +322,8 @@ class StepRunner:
         assert self._scope.executables is not None
         options = self.options(candidate)
         if candidate not in self.placed:
-            self._scope.executables.prepare(options)
+            # Options without machine code may make the compiler abort.
+            self._scope.executables.prepare(self.options(next(iter(self.prices))))
             self.placed[candidate] = PlacedRounds(
                 self._program, options, self._captures[candidate], self._resources
             )

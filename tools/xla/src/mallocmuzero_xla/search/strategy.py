@@ -299,9 +299,7 @@ def _round_arms(seen: Seen, remaining: float, costs: Costs) -> Iterator[_Arm]:
             gain = max(arm.gain for arm in arms) * _DECAY ** (len(prepared) + near)
             if gain > _LEAST_GAIN:
                 step = Step(Kind.PREPARE, candidate, _WHY[Kind.PREPARE])
-                # A mapping begins with the default's machine code.
-                default = costs.to_the_end if seen.only_estimated(candidate) else 0.0
-                yield _Arm((step,), gain, costs.prepare + default + min(shortest.values()))
+                yield _Arm((step,), gain, costs.prepare + min(shortest.values()))
 
 
 def _rounds_under(
