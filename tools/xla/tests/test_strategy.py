@@ -79,6 +79,15 @@ def test_a_setting_whose_trial_promises_most_is_compiled_and_says_why() -> None:
     assert step.why == "its trial promises 10.0%"
 
 
+def test_nothing_is_done_beside_another_step_before_a_better_one_that_comes_alone() -> None:
+    # Only 96 MiB is left beside the compile of the setting, and a mapping is worth more than that.
+    slower = [compiled(1100.0, limit) for limit in (24, 12, 20)]
+    promises = [tried(1001.0, 16, kind) for kind in SETTINGS[1:8]]
+    record = [compiled(1000.0), *slower, tried(900.0, 16, SETTINGS[0]), *promises]
+    (step,) = following(record, width=2)
+    assert step.candidate == Candidate(OWN, SETTINGS[:1])
+
+
 def test_a_setting_that_helped_under_one_limit_is_compiled_under_a_better_one() -> None:
     fixed = space(settings=SETTINGS[:1], overrides=False)
     record = [

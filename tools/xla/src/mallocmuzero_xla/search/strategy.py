@@ -116,7 +116,7 @@ def next_steps(
     for arm in arms:
         alone = arm.steps[0].kind in _ALONE
         if alone and steps:
-            continue
+            break  # the steps beside another one would be worth less a second, and take its cores
         for step in arm.steps[: width - len(steps)]:
             each = arm.cost / len(arm.steps)
             # Steps at once share the cores: together they take at most the sum of their times.
