@@ -13,12 +13,21 @@ from conftest import World
 from optimize_runs import OPTIONS, entry, load, own_cache, run
 
 from mallocmuzero_xla.artefacts.artefact import load_artefact
+from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.errors import CaptureError, UsageError
 from mallocmuzero_xla.search.optimize import optimize
 from mallocmuzero_xla.search.outcome import describe
+from mallocmuzero_xla.search.settings import assignment_settings
 from mallocmuzero_xla.search.verified import Verified
 
 MakeWorld = Callable[..., World]
+
+# All settings of the chip, which change nothing.
+SETTINGS = {
+    item.kind: "=".join(item.setting)
+    for item in assignment_settings(CHIPS["tpu_v4i"])
+    if item.setting is not None
+}
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +48,28 @@ def test_faster_program_gives_its_options(world: World) -> None:
     assert result.mapping is not None
     assert result.mapping.read_text(encoding="utf-8") == "first"
     assert result.report["kept"] == ["keep_value a #a"]
+
+
+def test_overrides_are_compiled_in_phases_and_the_best_to_the_end(make_world: MakeWorld) -> None:
+    world = make_world(
+        phases="exact", promised={"a": 40, "b": 5}, cycles={"a": -40, "b": 5}, settings=SETTINGS
+    )
+    result = run()
+    assert result.compiler_options == OPTIONS
+    assert (result.default_cycles, result.optimized_cycles) == (1000, 960)
+    assert [line for line in world.log() if line.startswith("compile")] == ["compile", "compile a"]
+    overrides = [step for step in result.report["tried"] if step["step"] == "overrides"]
+    assert {(step["cycles"], step["estimated"]) for step in overrides} == {(960, False)}
+
+
+@pytest.mark.parametrize("fault", [{"hidden": {"a": 300}}, {"breaks": ["a"]}])
+def test_overrides_whose_machine_code_is_slower_or_fails_are_dropped(
+    make_world: MakeWorld, fault: dict[str, Any]
+) -> None:
+    make_world(phases="blind", promised={"a": 40}, cycles={"a": -40}, settings=SETTINGS, **fault)
+    result = run()
+    assert result.compiler_options == {}
+    assert result.optimized_cycles == 1000
 
 
 def test_disk_that_fills_up_leaves_what_was_found(

@@ -27,6 +27,7 @@ from mallocmuzero_xla.price import require_cycles
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.search.outcome import counted
 from mallocmuzero_xla.search.override_search import Judge, OverrideSearch
+from mallocmuzero_xla.search.phased_capture import TextInPhases
 from mallocmuzero_xla.search.settings import assignment_settings
 from mallocmuzero_xla.search.trial import Mismatch, Overrides, Placement, Trial
 from mallocmuzero_xla.search.verified import Round, Verified
@@ -68,6 +69,7 @@ class Plan:
         mapping: a file of a mapping of `program`.
         solve: finds another mapping after the latency table is refitted; None to keep `mapping`.
         folder: the loop writes its programs and mappings here.
+        in_phases: compiles lists in phases; None to compile them to the end.
     """
 
     capture: SavedCapture
@@ -75,12 +77,15 @@ class Plan:
     mapping: pathlib.Path
     folder: pathlib.Path
     solve: Solve | None = None
+    in_phases: TextInPhases | None = None
 
 
 class Loop:
     """One run of the closed loop: call `run` once, or `advance` for each round.
 
-    `result` is the best so far.
+    Attributes:
+        result: the best so far.
+        estimated: whether its cycles are of a compile in phases; `confirm` makes its machine code.
     """
 
     def __init__(
@@ -104,6 +109,7 @@ class Loop:
         self._surprises: dict[str, str] = {}
         self._compiled: set[str] = set()
         self._best_predicted: float | None = None
+        self.estimated = plan.in_phases is not None
         self._estimates = Estimates()
         for text in plan.capture.texts().values():
             self._estimates.learn(text)
@@ -147,6 +153,18 @@ class Loop:
             result.best_predicted_cycles = self._best_predicted
             result.seconds = self._budget.elapsed()
         return True
+
+    def confirm(self) -> None:
+        """Compiles the best list to the end, without a time limit; changes `result`.
+
+        Raises CaptureError if that fails.
+        """
+        result = self.result
+        text = self._compiler.compile(result.options, Budget())
+        price = self._binary.module_price(text, self._plan.capture.chip)
+        result.optimized_cycles, result.optimized_price = price.total, price
+        result.compiles = self._compiler.compiles
+        self.estimated = False
 
     def _start(self) -> Verified:
         capture = self._plan.capture
@@ -213,17 +231,21 @@ class Loop:
             self._compiled.add(key)
             if self._known_to_lose(options, result):
                 return False  # the other lists promise less
-            # Without grace the end of the budget would waste the trial compiles that chose this
-            # list.
-            grace = max(_LEAST_GRACE, self._reserve())
+            phased = self._plan.in_phases(options) if self._plan.in_phases is not None else None
             try:
-                text = self._compiler.compile(options, self._budget, grace)
+                text = self._made_to_the_end(options) if phased is None else phased
             except (CompileError, WorkerLostError) as error:
                 self._progress.note(f"{len(trial.items)} overrides do not compile: {error}")
                 continue
-            self._weigh(trial, text, result)
+            self._weigh(trial, text, result, estimated=phased is not None)
             return True
         return False
+
+    def _made_to_the_end(self, options: dict[str, str]) -> str:
+        """Compiles to the end."""
+        # Without grace the end of the budget would waste the trial compiles that chose this list.
+        grace = max(_LEAST_GRACE, self._reserve())
+        return self._compiler.compile(options, self._budget, grace)
 
     def _known_to_lose(self, options: dict[str, str], result: Verified) -> bool:
         """Whether earlier compiles have all estimates of a list that is no better than the best."""
@@ -257,10 +279,9 @@ class Loop:
         return judge
 
     def _reserve(self) -> float:
-        """Returns the seconds to reserve for one whole compile."""
-        return _RESERVED_COMPILES * max(
-            self._plan.capture.compile_seconds, self._compiler.slowest_compile
-        )
+        """Returns the seconds to reserve for the compile of a list, and for that of the best."""
+        whole = max(self._plan.capture.compile_seconds, self._compiler.slowest_compile)
+        return whole if self._plan.in_phases is not None else _RESERVED_COMPILES * whole
 
     def _search_seconds(self) -> float:
         """Returns the time for trial compiles, which leaves enough for whole compiles."""
@@ -268,7 +289,7 @@ class Loop:
         least = max(_LEAST_SEARCH_SHARE * left, _LEAST_SEARCH_SECONDS)
         return min(_SEARCH_SHARE * left, max(least, left - self._reserve()))
 
-    def _weigh(self, trial: Trial, text: str, result: Verified) -> None:
+    def _weigh(self, trial: Trial, text: str, result: Verified, estimated: bool) -> None:
         """Keeps the compiled program if it is the fastest so far, and its text if it surprises."""
         self._estimates.learn(text)
         price = self._binary.module_price(text, self._plan.capture.chip)
@@ -278,9 +299,11 @@ class Loop:
             f"{counted(len(trial.items), 'override')} after "
             f"{counted(self._compiler.trial_compiles, 'trial compile')}, "
             f"{self._budget.elapsed():.0f} s: {1 - trial.cycles / result.default_cycles:z.2%} "
-            f"predicted, {1 - cycles / result.default_cycles:z.2%} compiled"
+            f"predicted, {1 - cycles / result.default_cycles:z.2%} "
+            f"{'estimated' if estimated else 'compiled'}"
         )
         if cycles < result.optimized_cycles:
+            self.estimated = estimated
             result.options = options_of(trial.items)
             result.optimized_cycles = cycles
             result.optimized_price = price

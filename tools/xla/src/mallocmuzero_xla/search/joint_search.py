@@ -120,10 +120,26 @@ class JointSearch:
                 return
             first = False
             try:
-                self.record[self.record.index(found)] = self._compiled(found)
+                self._replace(found, self._compiled(found))
             except KeyboardInterrupt:
                 self._interrupted = True
                 self._leave_estimates_out()
+
+    def _replace(self, found: Outcome, compiled: Outcome) -> None:
+        """Puts a compile to the end in the place of one in phases.
+
+        Earlier rounds of the same step count as no better, because only the best list is kept.
+        """
+        record = []
+        for each in self.record:
+            if each is found:
+                record.append(compiled)
+            elif each.step == found.step and each.estimated and each.cycles is not None:
+                cycles = None if compiled.cycles is None else max(each.cycles, compiled.cycles)
+                record.append(dataclasses.replace(each, cycles=cycles, estimated=False))
+            else:
+                record.append(each)
+        self.record = record
 
     def _leave_estimates_out(self) -> None:
         """Makes compiles in phases count as failed."""
@@ -173,7 +189,8 @@ class JointSearch:
         for candidate, rounds in self._runner.rounds.items():
             if rounds.result is not None and rounds.result.rounds:
                 step = Step(Kind.OVERRIDES, candidate, "interrupted")
-                self.record.append(Outcome(step, 0.0, rounds.result.optimized_cycles, True))
+                cycles, estimated = rounds.result.optimized_cycles, rounds.estimated
+                self.record.append(Outcome(step, 0.0, cycles, True, estimated=estimated))
 
     def _next(self, width: int) -> list[Step]:
         costs = self._costs()
@@ -221,7 +238,7 @@ class JointSearch:
                 case Kind.PREPARE:
                     cycles = runner.prepare(step.candidate)
                 case Kind.OVERRIDES:
-                    cycles, finished = runner.override(step.candidate)
+                    cycles, finished, estimated = runner.override(step.candidate)
                 case Kind.PLACED:
                     cycles, finished = runner.place(step.candidate, self._costs())
             self._note_gain(step, cycles, estimated)

@@ -15,6 +15,7 @@ from mallocmuzero_xla.compiler.lowering import LoweredProgram
 from mallocmuzero_xla.compiler.store import folder_of
 from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler, trial_compiles_at_once
 from mallocmuzero_xla.search.closed_loop import Loop, Plan
+from mallocmuzero_xla.search.phased_capture import TextInPhases
 from mallocmuzero_xla.search.planning import solve_seconds
 from mallocmuzero_xla.search.search_capture import Resources
 from mallocmuzero_xla.search.verified import Verified
@@ -29,12 +30,17 @@ class OverrideRounds:
     """The closed loop of a program: call `begin`, `advance` for each round, and `close`."""
 
     def __init__(
-        self, program: LoweredProgram, capture: SavedCapture, resources: Resources
+        self,
+        program: LoweredProgram,
+        capture: SavedCapture,
+        resources: Resources,
+        in_phases: TextInPhases | None,
     ) -> None:
-        """`capture` has the texts of `program`."""
+        """`capture` has the texts of `program`. `in_phases` is as that of Plan."""
         self._program = program
         self._capture = capture
         self._resources = resources
+        self._in_phases = in_phases
         self._folder = folder_of(resources.captures, program)
         self._stack = contextlib.ExitStack()
         self._loop: Loop | None = None
@@ -65,6 +71,17 @@ class OverrideRounds:
         """The best so far; None before the first round."""
         return self._loop.result if self._loop is not None else None
 
+    @property
+    def estimated(self) -> bool:
+        """Whether the cycles of the result are of a compile in phases."""
+        return self._loop is not None and self._loop.estimated
+
+    def confirm(self) -> float:
+        """Compiles the result to the end and returns its cycles; raises as Loop.confirm."""
+        assert self._loop is not None
+        self._loop.confirm()
+        return self._loop.result.optimized_cycles
+
     def keep_files(self) -> None:
         """Moves the result's mapping and program out of the folder that `close` removes.
 
@@ -92,7 +109,14 @@ class OverrideRounds:
         self._program.write(compiler.lowered)
         compiler.note_duration(self._capture.compile_seconds)
         folder = self._imported.parent
-        plan = Plan(self._capture, self._imported, self._mapping, folder, means.binary.solve)
+        plan = Plan(
+            self._capture,
+            self._imported,
+            self._mapping,
+            folder,
+            means.binary.solve,
+            self._in_phases,
+        )
         return Loop(plan, compiler, means.binary, means.budget, means.progress)
 
     def _scratch(self) -> pathlib.Path:

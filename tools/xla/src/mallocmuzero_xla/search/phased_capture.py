@@ -29,6 +29,10 @@ from mallocmuzero_xla.errors import BudgetSpentError
 from mallocmuzero_xla.search.planning import sample_seconds
 from mallocmuzero_xla.search.search_capture import Resources, capture_required
 
+# Returns the text of a compile under further options, or None if only a compile to the end has it.
+# Any thread may call it. Raises BudgetSpentError.
+TextInPhases = Callable[[dict[str, str]], str | None]
+
 # The compiler aborts on some random placements, so each attempt at a sample draws another.
 _ATTEMPTS = 2
 
@@ -41,13 +45,12 @@ class Phases:
     """Compiles of one program in phases.
 
     Attributes:
-        text: returns the text of a compile under further options, or None if only a compile to the
-            end has it. Any thread may call it. Raises BudgetSpentError.
+        text: makes them.
         compile_seconds: the seconds of a compile to the end.
         folder: where the capture goes; it does not exist yet.
     """
 
-    text: Callable[[dict[str, str]], str | None]
+    text: TextInPhases
     compile_seconds: float
     folder: pathlib.Path
 

@@ -18,7 +18,7 @@ _SOLVE_SECONDS = 20.0
 # Largest shares of the time that is left when the step begins.
 _SAMPLE_SHARE_LEFT = 0.3
 _SOLVE_SHARE_LEFT = 0.25
-_ROUND_SHARE_LEFT = 0.4
+_ROUND_SHARE_LEFT = 0.6
 
 # Time kept for trial compiles before samples are compiled: a share of the time left, and a maximum.
 _TRIAL_SHARE_LEFT = 0.5

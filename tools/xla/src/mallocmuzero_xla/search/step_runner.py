@@ -35,7 +35,7 @@ from mallocmuzero_xla.price import Price
 from mallocmuzero_xla.search.costs import seconds_left
 from mallocmuzero_xla.search.earlier import Earlier, names_in
 from mallocmuzero_xla.search.override_rounds import OverrideRounds
-from mallocmuzero_xla.search.phased_capture import Phases, capture_in_phases
+from mallocmuzero_xla.search.phased_capture import Phases, TextInPhases, capture_in_phases
 from mallocmuzero_xla.search.placed_rounds import PlacedRounds
 from mallocmuzero_xla.search.planning import placed_rounds
 from mallocmuzero_xla.search.search_capture import Resources, capture_for_search
@@ -194,10 +194,14 @@ class StepRunner:
 
     def to_the_end(self, step: Step) -> tuple[float, float]:
         """Makes machine code of a step in phases, without a time limit; returns as `compile`."""
-        if step.kind != Kind.START:
-            return self.compile(step.candidate, in_budget=False)
         began = time.monotonic()
-        return self._compile_start(Budget()), time.monotonic() - began
+        match step.kind:
+            case Kind.START:
+                return self._compile_start(Budget()), time.monotonic() - began
+            case Kind.OVERRIDES:
+                return self.rounds[step.candidate].confirm(), time.monotonic() - began
+            case _:
+                return self.compile(step.candidate, in_budget=False)
 
     def _compile_start(self, budget: Budget) -> float:
         """Compiles to the end what `start` has put together; returns the cycles."""
@@ -291,34 +295,44 @@ class StepRunner:
     def prepare(self, candidate: Candidate) -> float:
         """Captures a candidate and searches for its first mapping; returns the promised cycles."""
         program = with_options(self._program, self.options(candidate))
-        capture = self._capture(program, candidate)
+        text = self._text_in_phases(candidate) if self.in_phases else None
+        capture = self._capture(program, text)
         default = self._binary.module_cycles(capture.read(DEFAULT), self._chip.name)
         self._captures[candidate] = capture
-        self.rounds[candidate] = OverrideRounds(program, capture, self._resources)
+        self.rounds[candidate] = OverrideRounds(program, capture, self._resources, text)
         saved = self.rounds[candidate].begin()
         self._resources.progress.note(f"{self.words(candidate)}: a mapping promises {saved:.2%}")
         return default * (1 - saved)
 
-    def _capture(self, program: LoweredProgram, candidate: Candidate) -> SavedCapture:
-        """Captures `program`, which has the options of the candidate; in phases if possible."""
-        if not self.in_phases:
-            return capture_for_search(program, self._resources, self._scope.variants)
+    def _text_in_phases(self, candidate: Candidate) -> TextInPhases:
+        """Returns a function that compiles a candidate with further options in phases."""
         options = self.options(candidate)
+        return lambda further: self._phased(candidate, {**options, **further})
+
+    def _capture(self, program: LoweredProgram, in_phases: TextInPhases | None) -> SavedCapture:
+        """Captures a program, in phases if there is a function for such compiles."""
+        if in_phases is None:
+            return capture_for_search(program, self._resources, self._scope.variants)
         phases = Phases(
-            text=lambda further: self._phased(candidate, {**options, **further}),
+            text=in_phases,
             compile_seconds=self.compiler.slowest_compile,
             folder=self.compiler.lowered.with_name(f"capture_{len(self._captures)}"),
         )
         return capture_in_phases(program, self._resources, self._scope.variants, phases)
 
-    def override(self, candidate: Candidate) -> tuple[float | None, bool]:
-        """Runs a round of overrides; returns the best cycles, and whether another is useless."""
+    def override(self, candidate: Candidate) -> tuple[float | None, bool, bool]:
+        """Runs a round of overrides.
+
+        Returns the best cycles, whether another round is useless, and whether the cycles are of a
+        compile in phases.
+        """
         rounds = self.rounds[candidate]
         finished = not rounds.advance()
-        return (rounds.result.optimized_cycles if rounds.result else None), finished
+        cycles = rounds.result.optimized_cycles if rounds.result else None
+        return cycles, finished, rounds.estimated
 
     def place(self, candidate: Candidate, costs: Costs) -> tuple[float | None, bool]:
-        """Runs rounds of placed modules; returns as `override` does."""
+        """Runs rounds of placed modules; returns the best cycles, and whether more are useless."""
         assert self._scope.executables is not None
         options = self.options(candidate)
         if candidate not in self.placed:

@@ -54,8 +54,8 @@ class Outcome:
             if the step failed.
         finished: of overrides and placed modules: whether another step could not help.
         error: why the step failed, for the report; None if it did not.
-        estimated: of compiles and starts: whether `cycles` come from a compile in phases, which
-            makes no machine code.
+        estimated: of compiles, starts and overrides: whether `cycles` come from a compile in
+            phases, which makes no machine code.
     """
 
     step: Step

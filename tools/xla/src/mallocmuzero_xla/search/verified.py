@@ -10,7 +10,7 @@ from mallocmuzero_xla.price import Price
 
 @dataclasses.dataclass(frozen=True)
 class Round:
-    """One whole compile: the predicted cycles, the compiled cycles and the number of items."""
+    """A compile of a list: the predicted cycles, those of the compile, and the number of items."""
 
     predicted_cycles: float
     compiled_cycles: float
@@ -55,7 +55,7 @@ class Verified:
         trial_compiles, compiles, seconds: the cost of the search. JSON calls the first `looks`.
         kept: ids of the items in `options`.
         dropped: the refused items by id, with the reason.
-        rounds: every whole compile.
+        rounds: every compile of a list, to the end or in phases.
         mapping: the mapping file whose items `options` hold; None for the default.
         program: the program file that the mapping belongs to.
         interrupted: whether Ctrl-C ended the search.
