@@ -12,6 +12,7 @@ import pathlib
 import queue
 import shutil
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from mallocmuzero_xla.budget import Budget
@@ -21,6 +22,10 @@ from mallocmuzero_xla.compiler.lowering import LoweredProgram
 from mallocmuzero_xla.compiler.phase_child import ALONE, MODULE
 from mallocmuzero_xla.compiler.worker import Worker
 from mallocmuzero_xla.errors import CompileError, WorkerLostError
+
+# Returns the text of a program's compile under further options, or None if only a compile to the
+# end has it. Any thread may call it. Raises BudgetSpentError.
+TextInPhases = Callable[[dict[str, str]], str | None]
 
 
 @dataclasses.dataclass(frozen=True)

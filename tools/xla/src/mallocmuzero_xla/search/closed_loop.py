@@ -14,6 +14,7 @@ from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.captures.saved_capture import SavedCapture
 from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.compiler.estimates import Estimates
+from mallocmuzero_xla.compiler.phased_compiler import TextInPhases
 from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler
 from mallocmuzero_xla.compiler.variants import ALL_HBM, DEFAULT
 from mallocmuzero_xla.errors import (
@@ -27,7 +28,6 @@ from mallocmuzero_xla.price import require_cycles
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.search.outcome import counted
 from mallocmuzero_xla.search.override_search import Judge, OverrideSearch
-from mallocmuzero_xla.search.phased_capture import TextInPhases
 from mallocmuzero_xla.search.settings import assignment_settings
 from mallocmuzero_xla.search.trial import Mismatch, Overrides, Placement, Trial
 from mallocmuzero_xla.search.verified import Round, Verified

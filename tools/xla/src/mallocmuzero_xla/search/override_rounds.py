@@ -12,10 +12,10 @@ import time
 from mallocmuzero_xla.binary import saved_share
 from mallocmuzero_xla.captures.saved_capture import SavedCapture
 from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.phased_compiler import TextInPhases
 from mallocmuzero_xla.compiler.store import folder_of
 from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler, trial_compiles_at_once
 from mallocmuzero_xla.search.closed_loop import Loop, Plan
-from mallocmuzero_xla.search.phased_capture import TextInPhases
 from mallocmuzero_xla.search.planning import solve_seconds
 from mallocmuzero_xla.search.search_capture import Resources
 from mallocmuzero_xla.search.verified import Verified

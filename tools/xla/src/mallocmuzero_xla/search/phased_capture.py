@@ -14,13 +14,14 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from mallocmuzero_xla.captures.runner import Subject
 from mallocmuzero_xla.captures.saved_capture import SavedCapture
 from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.compiler.hlo_text import strip_source_locations
 from mallocmuzero_xla.compiler.lowering import LoweredProgram
+from mallocmuzero_xla.compiler.phased_compiler import TextInPhases
 from mallocmuzero_xla.compiler.scoped_limit import fast_memory_bytes
 from mallocmuzero_xla.compiler.store import CaptureStore, folder_of, write_text
 from mallocmuzero_xla.compiler.trial_compiler import compiles_at_once
@@ -28,10 +29,6 @@ from mallocmuzero_xla.compiler.variants import ALL_HBM, Variant
 from mallocmuzero_xla.errors import BudgetSpentError
 from mallocmuzero_xla.search.planning import sample_seconds
 from mallocmuzero_xla.search.search_capture import Resources, capture_required
-
-# Returns the text of a compile under further options, or None if only a compile to the end has it.
-# Any thread may call it. Raises BudgetSpentError.
-TextInPhases = Callable[[dict[str, str]], str | None]
 
 # The compiler aborts on some random placements, so each attempt at a sample draws another.
 _ATTEMPTS = 2
@@ -45,7 +42,7 @@ class Phases:
     """Compiles of one program in phases.
 
     Attributes:
-        text: makes them.
+        text: gives the text of one.
         compile_seconds: the seconds of a compile to the end.
         folder: where the capture goes; it does not exist yet.
     """

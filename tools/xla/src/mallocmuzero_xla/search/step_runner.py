@@ -12,7 +12,7 @@ from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.captures.saved_capture import SavedCapture
 from mallocmuzero_xla.compiler.estimates import Estimates, identities
 from mallocmuzero_xla.compiler.lowering import LoweredProgram
-from mallocmuzero_xla.compiler.phased_compiler import PhasedLanes
+from mallocmuzero_xla.compiler.phased_compiler import PhasedLanes, TextInPhases
 from mallocmuzero_xla.compiler.scoped_limit import OPTION, with_options
 from mallocmuzero_xla.compiler.store import CaptureStore, folder_of
 from mallocmuzero_xla.compiler.trial_compiler import (
@@ -35,7 +35,7 @@ from mallocmuzero_xla.price import Price
 from mallocmuzero_xla.search.costs import seconds_left
 from mallocmuzero_xla.search.earlier import Earlier, names_in
 from mallocmuzero_xla.search.override_rounds import OverrideRounds
-from mallocmuzero_xla.search.phased_capture import Phases, TextInPhases, capture_in_phases
+from mallocmuzero_xla.search.phased_capture import Phases, capture_in_phases
 from mallocmuzero_xla.search.placed_rounds import PlacedRounds
 from mallocmuzero_xla.search.planning import placed_rounds
 from mallocmuzero_xla.search.search_capture import Resources, capture_for_search
