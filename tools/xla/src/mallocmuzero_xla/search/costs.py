@@ -31,10 +31,10 @@ def expected_costs(
 ) -> Costs:
     """Returns the expected seconds of a next step of each kind.
 
-    `in_phases` says whether compiles may be made in phases, and `all_hbm_in_phases` whether that
-    with everything in HBM may. `placed_round` are the seconds that a
-    round of placed modules has taken; None before the first. A first step of placed modules also
-    compiles the function once in this process.
+    `in_phases` says whether compiles may be made in phases, and `all_hbm_in_phases` whether the one
+    with everything in HBM may. `placed_round` are the seconds that a round of placed modules has
+    taken; None before the first. A first step of placed modules also compiles the function once in
+    this process.
     """
 
     def typical(kind: Kind, otherwise: float, estimated: bool = False) -> float:
