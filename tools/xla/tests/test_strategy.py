@@ -287,6 +287,22 @@ def test_placed_modules_do_not_begin_if_one_round_ends_too_late() -> None:
     assert next_steps(alone, [compiled(1000.0), prepared], 64.0, 300.0, costs) == []
 
 
+def test_placed_modules_come_before_overrides_that_would_leave_no_time_for_them() -> None:
+    both = space(settings=(), memory=0, placed=True)
+    prepared = Outcome(Step(Kind.PREPARE, Candidate(OWN)), 25.0, 1000.0)
+    record = [compiled(1000.0), prepared]
+    costs = dataclasses.replace(COSTS, overrides=30.0, placed=60.0, placed_least=60.0)
+
+    def first(remaining: float) -> Kind:
+        (step,) = next_steps(both, record, remaining, 300.0, costs)
+        return step.kind
+
+    # Overrides gain more a second. A tenth of 300 s may be late.
+    assert first(60.0) == Kind.OVERRIDES
+    assert first(59.0) == Kind.PLACED
+    assert first(29.0) == Kind.OVERRIDES
+
+
 def test_nothing_is_prepared_for_placed_modules_that_would_end_too_late() -> None:
     alone = space(settings=(), memory=0, overrides=False, placed=True)
     costs = dataclasses.replace(COSTS, placed=95.0, placed_least=95.0)

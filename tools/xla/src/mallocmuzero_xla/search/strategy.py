@@ -84,8 +84,12 @@ class _Arm:
         return self.gain / max(self.cost, 1e-9)
 
     @property
+    def kind(self) -> Kind:
+        return self.steps[0].kind
+
+    @property
     def prepares(self) -> bool:
-        return self.steps[0].kind == Kind.PREPARE
+        return self.kind == Kind.PREPARE
 
 
 def next_steps(
@@ -111,10 +115,11 @@ def next_steps(
     arms = [arm for arm in _arms(seen, remaining, costs) if arm.cost <= room]
     arms = [arm for arm in arms if not arm.prepares or arm.cost <= _LARGEST_SHARE * budget]
     arms = _with_room_for_overrides(sorted(arms, key=lambda arm: -arm.rate), room)
+    arms = _with_room_for_placed(arms, room - costs.placed_least)
     steps: list[Step] = []
     cost = 0.0
     for arm in arms:
-        alone = arm.steps[0].kind in _ALONE
+        alone = arm.kind in _ALONE
         if alone and steps:
             break  # the steps beside another one would be worth less a second, and take its cores
         for step in arm.steps[: width - len(steps)]:
@@ -144,6 +149,20 @@ def _with_room_for_overrides(arms: list[_Arm], room: float) -> list[_Arm]:
             left -= arm.cost
     others = [arm for arm in arms if arm is not overrides]
     return [overrides, *others] if overrides.gain > gain else arms
+
+
+def _with_room_for_placed(arms: list[_Arm], room: float) -> list[_Arm]:
+    """Returns arms by rate, but placed modules first if overrides would leave no time for them.
+
+    Overrides always take the same share of the time that is left. The less is left, the larger is
+    their gain a second, although they find less. `room` is what may pass before placed modules.
+    """
+    placed = next((arm for arm in arms if arm.kind == Kind.PLACED), None)
+    if placed is None or arms[0].kind != Kind.OVERRIDES or arms[0].cost <= room:
+        return arms
+    if placed.gain <= arms[0].gain:
+        return arms
+    return [placed, *(arm for arm in arms if arm is not placed)]
 
 
 def _first(space: Space, seen: Seen) -> list[Step]:
