@@ -11,7 +11,6 @@ import concurrent.futures
 import dataclasses
 import pathlib
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -23,12 +22,12 @@ from mallocmuzero_xla.compiler.hlo_text import strip_source_locations
 from mallocmuzero_xla.compiler.lowering import LoweredProgram
 from mallocmuzero_xla.compiler.phased_compiler import TextInPhases
 from mallocmuzero_xla.compiler.scoped_limit import fast_memory_bytes
-from mallocmuzero_xla.compiler.store import CaptureStore, folder_of, write_text
+from mallocmuzero_xla.compiler.store import write_text
 from mallocmuzero_xla.compiler.trial_compiler import compiles_at_once
 from mallocmuzero_xla.compiler.variants import ALL_HBM, Variant
 from mallocmuzero_xla.errors import BudgetSpentError
 from mallocmuzero_xla.search.planning import sample_seconds
-from mallocmuzero_xla.search.search_capture import Resources, capture_required
+from mallocmuzero_xla.search.search_capture import Resources, capture_required, subject_of
 
 # The compiler aborts on some random placements, so each attempt at a sample draws another.
 _ATTEMPTS = 2
@@ -68,12 +67,9 @@ def capture_in_phases(
         CaptureError: the program does not compile with everything in HBM, or by default.
         BudgetSpentError: the time ran out.
     """
-    store = CaptureStore(folder_of(resources.captures, program), program.function, resources.chip)
-    with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
-        lowered = pathlib.Path(scratch) / "lowered.json"
-        program.write(lowered)
-        store.begin(program)
-        capture = _Capture(resources, Subject(store, resources.chip, lowered), phases)
+    with subject_of(program, resources) as subject:
+        subject.store.begin(program)
+        capture = _Capture(resources, subject, phases)
         with concurrent.futures.ThreadPoolExecutor(compiles_at_once()) as pool:
             futures = [(each.name, pool.submit(capture.make, each)) for each in variants]
             try:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import pathlib
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
@@ -63,17 +64,24 @@ def capture_for_search(
     Texts of earlier captures are reused. Raises CaptureError if the program does not compile with
     everything in HBM, which mappings are relative to, or by default.
     """
-    folder = folder_of(resources.captures, program)
-    with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
-        lowered = pathlib.Path(scratch) / "lowered.json"
-        program.write(lowered)
-        store = CaptureStore(folder, program.function, resources.chip)
-        subject = Subject(store, resources.chip, lowered)
+    with subject_of(program, resources) as subject:
+        store = subject.store
         before = store.seconds(_DEFAULT) if store.has(_DEFAULT) else Limits.timeout / _SLOWEST
         required = [item for item in variants if item.required]
         capture_required(subject, required, resources, before)
         _capture_samples(subject, variants, resources)
-    return open_capture(folder)
+    return open_capture(store.folder)
+
+
+@contextlib.contextmanager
+def subject_of(program: LoweredProgram, resources: Resources) -> Iterator[Subject]:
+    """Yields a program as the subject of captures into its folder of the cache."""
+    with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
+        lowered = pathlib.Path(scratch) / "lowered.json"
+        program.write(lowered)
+        folder = folder_of(resources.captures, program)
+        store = CaptureStore(folder, program.function, resources.chip)
+        yield Subject(store, resources.chip, lowered)
 
 
 def capture_required(

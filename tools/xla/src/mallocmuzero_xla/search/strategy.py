@@ -214,16 +214,16 @@ def _limit_arms(seen: Seen, costs: Costs) -> Iterator[_Arm]:
         return
     found, finer = seen.limits()[0], int(space.own * _FINER)
     gain = max(_LEAST_GAIN, _DECAY * (1 - seen.cycles(Candidate(found)) / (seen.default or 1.0)))
-    for limit in (found - finer, found + finer):
+    beside = "a limit of scoped memory beside the best"
+    last = "a limit that frameworks set for all programs"
+    for limit, expected, why in (
+        (found - finer, gain, beside),
+        (found + finer, gain, beside),
+        (_FRAMEWORKS_LIMIT, _LEAST_GAIN, last),
+    ):
         candidate = Candidate(limit)
         if 0 < limit < space.memory and not seen.tried(Kind.COMPILE, candidate):
-            why = "a limit of scoped memory beside the best"
-            yield _Arm((Step(Kind.COMPILE, candidate, why),), gain * _DECAY, costs.compile)
-    candidate = Candidate(_FRAMEWORKS_LIMIT)
-    fits = candidate.limit < space.memory
-    if fits and not seen.tried(Kind.COMPILE, candidate):
-        step = Step(Kind.COMPILE, candidate, "a limit that frameworks set for all programs")
-        yield _Arm((step,), _LEAST_GAIN * _DECAY, costs.compile)
+            yield _Arm((Step(Kind.COMPILE, candidate, why),), expected * _DECAY, costs.compile)
 
 
 def _next_outwards(seen: Seen, limits: Sequence[int]) -> tuple[int | None, float]:
