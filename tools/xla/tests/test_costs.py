@@ -6,7 +6,7 @@ import pytest
 from test_planning import Spent
 
 from mallocmuzero_xla.search.costs import expected_costs, seconds_left
-from mallocmuzero_xla.search.steps import Candidate, Kind, Outcome, Step
+from mallocmuzero_xla.search.steps import Candidate, Costs, Kind, Outcome, Step
 
 OWN = Candidate(32 * 1024)
 DEFAULT = Outcome(Step(Kind.COMPILE, OWN), 45.0, 1000.0)
@@ -33,17 +33,26 @@ def test_compiles_in_phases_leave_less_time_because_the_best_is_compiled_to_the_
     assert seconds_left(Spent(300.0, 290.0), costs) == 0.0
 
 
-def test_the_first_placed_modules_need_a_compile_in_this_process_and_the_time_of_their_rounds() -> (
-    None
-):
-    # A round takes 45 + 5 s. 155 s are left, and 110 s after the compile in this process.
+def test_placed_modules_need_the_time_of_their_rounds() -> None:
+    # A round takes 45 + 5 s. 155 s are left.
     costs = expected_costs([DEFAULT], Spent(300.0, 100.0), True, None)
-    assert (costs.placed, costs.placed_least) == (45.0 + 2 * 50.0, 45.0 + 50.0)
+    assert (costs.placed, costs.placed_least) == (3 * 50.0, 50.0)
     costs = expected_costs([DEFAULT], Spent(300.0, 100.0), True, 20.0)
     assert (costs.placed, costs.placed_least) == (3 * 50.0, 50.0)
     # One round is the least, even if no time is left for it.
     costs = expected_costs([DEFAULT], Spent(300.0, 290.0), True, None)
-    assert (costs.placed, costs.placed_least) == (45.0 + 50.0, 45.0 + 50.0)
+    assert (costs.placed, costs.placed_least) == (50.0, 50.0)
+
+
+def test_the_first_placed_modules_may_need_a_compile_in_this_process() -> None:
+    def costs(placed_round: float | None) -> Costs:
+        budget = Spent(300.0, 100.0)
+        return expected_costs([DEFAULT], budget, True, placed_round, whole_for_placed=True)
+
+    # 110 s are left after that compile.
+    first, later = costs(None), costs(20.0)
+    assert (first.placed, first.placed_least) == (45.0 + 2 * 50.0, 45.0 + 50.0)
+    assert (later.placed, later.placed_least) == (3 * 50.0, 50.0)
 
 
 def test_a_mapping_needs_a_compile_with_everything_in_hbm_and_a_sample() -> None:

@@ -83,6 +83,13 @@ def test_the_function_is_compiled_once_under_the_first_options(
     assert asked == [{"xla_a": "1"}]
 
 
+def test_a_function_on_several_devices_takes_a_whole_compile(tmp_path: pathlib.Path) -> None:
+    mesh = jax.make_mesh((4,), ("x",))
+    rows = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec("x"))
+    assert executables_of(add, tmp_path, *shapes(), in_shardings=(rows, rows)).compiles_whole
+    assert not executables_of(add, tmp_path, *shapes()).compiles_whole
+
+
 def test_what_jax_cannot_save_fails_each_time_for_the_same_reason(tmp_path: pathlib.Path) -> None:
     call: Any = lambda x, y, fn: fn(x, y)  # noqa: E731
     executables = executables_of(call, tmp_path, *shapes(), lambda x, y: x, static_argnums=2)

@@ -35,6 +35,7 @@ class FakeExecutables:
     """
 
     prepared: list[dict[str, str]]
+    compiles_whole = False
     unpackable = ""
     unfit = ""
 

@@ -118,6 +118,11 @@ def test_default_that_is_kept_is_an_executable_too(fake: FakeSearch) -> None:
     assert placed.load()(threes(), threes()).tolist() == [6.0] * 4
 
 
+def without_stubs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes place() compile the function itself, as it does on several devices."""
+    monkeypatch.setattr("mallocmuzero_xla.compiler.stub.has_stub", lambda _: False)
+
+
 def children_that(monkeypatch: pytest.MonkeyPatch, error: CaptureError | None) -> None:
     """Makes every compile in a child process succeed, or fail with `error`."""
 
@@ -138,6 +143,7 @@ def test_program_that_makes_the_compiler_abort_in_hbm_alone_does_not_end_the_pro
         asked.append(compiler_options)
         raise RuntimeError("no room")
 
+    without_stubs(monkeypatch)
     monkeypatch.setattr(jax.stages.Lowered, "compile", refuse)
     children_that(monkeypatch, WorkerLostError("the compile process ended (status -6)"))
     words = r"add does not compile \(RuntimeError: no room\), nor with everything in HBM \(.* -6\)"
@@ -161,6 +167,7 @@ def test_program_that_compiles_only_when_placed_is_placed(
 
     report = {"default_error": "no room", "optimized_cycles": 900.0, "best_round": 1}
     fake.plan(output_of(multiply, shapes()), report=report)
+    without_stubs(monkeypatch)
     monkeypatch.setattr(jax.stages.Lowered, "compile", refuse_default)
     placed = run()
     assert asked == [{}, {CHIPS["tpu_v6e"].msa_option: False}]

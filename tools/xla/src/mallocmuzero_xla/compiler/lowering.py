@@ -3,8 +3,8 @@
 `jax.jit(f).lower(...)` gives a StableHLO module and compile options; other compiler options change
 only the latter. A compile process that gets both produces the text of
 `jax.jit(f).lower(...).compile(compiler_options=...)`, byte for byte. It neither unpickles the
-function nor traces it again. This module, placed_payload.py, shardings.py and tracing.py are the
-ones that use private parts of jax.
+function nor traces it again. This module, placed_payload.py, shardings.py, stub.py and tracing.py
+are the ones that use private parts of jax.
 """
 
 from __future__ import annotations

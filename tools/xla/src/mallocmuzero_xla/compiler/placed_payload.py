@@ -4,7 +4,8 @@ jax.experimental.serialize_executable pickles a compiled function with the execu
 module puts other bytes in their place: an executable with the same arguments and results. Before
 the executable, jaxlib writes the length of a message as a varint, and the message
 (xla.ifrt.SerializedXlaExecutableMetadata: shapes, layouts and donation). That message stays. This
-module, lowering.py, shardings.py and tracing.py are the ones that use private parts of jax.
+module, lowering.py, shardings.py, stub.py and tracing.py are the ones that use private parts of
+jax.
 """
 
 from __future__ import annotations

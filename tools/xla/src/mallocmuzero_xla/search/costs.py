@@ -28,13 +28,14 @@ def expected_costs(
     in_phases: bool,
     placed_round: float | None,
     all_hbm_in_phases: bool = False,
+    whole_for_placed: bool = False,
 ) -> Costs:
     """Returns the expected seconds of a next step of each kind.
 
     `in_phases` says whether compiles may be made in phases, and `all_hbm_in_phases` whether the one
     with everything in HBM may. `placed_round` are the seconds that a round of placed modules has
-    taken; None before the first. A first step of placed modules also compiles the function once in
-    this process.
+    taken; None before the first. `whole_for_placed` says whether the first step of placed modules
+    also compiles the function in this process.
     """
 
     def typical(kind: Kind, otherwise: float, estimated: bool = False) -> float:
@@ -54,7 +55,7 @@ def expected_costs(
         overrides=round_seconds(budget),
         whole=whole if in_phases else None,
     )
-    first = whole if placed_round is None else 0.0
+    first = whole if whole_for_placed and placed_round is None else 0.0
     each = max(placed_round or 0.0, placed_round_seconds(whole))
     rounds = placed_rounds(seconds_left(budget, costs) - first, each)
     return dataclasses.replace(

@@ -209,9 +209,13 @@ class JointSearch:
 
     def _costs(self) -> Costs:
         runner = self._runner
-        all_hbm = runner.in_phases and all_hbm_in_phases(self._chip)
         return expected_costs(
-            self.record, self._budget, runner.in_phases, runner.placed_round, all_hbm
+            self.record,
+            self._budget,
+            runner.in_phases,
+            runner.placed_round,
+            all_hbm_in_phases=runner.in_phases and all_hbm_in_phases(self._chip),
+            whole_for_placed=self._executables is not None and self._executables.compiles_whole,
         )
 
     def _default(self) -> Outcome | None:

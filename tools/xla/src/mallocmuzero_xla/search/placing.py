@@ -16,7 +16,8 @@ from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.chips import Chip, chosen_chip
 from mallocmuzero_xla.compiler.lowering import LoweredProgram, Traced, trace
-from mallocmuzero_xla.compiler.placed_payload import check_entry, raw_executable
+from mallocmuzero_xla.compiler.placed_payload import raw_executable
+from mallocmuzero_xla.compiler.stub import CallNotes
 from mallocmuzero_xla.compiler.trial_compiler import TrialCompiler
 from mallocmuzero_xla.environment import recorded_settings
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
@@ -125,21 +126,24 @@ def place(
     binary = find_binary()
     folder = writable_cache(cache_dir)
     traced = trace(fn, args, target, jit_options, compiler_options)
-    compiled = _compiled(traced, target, compiler_options or {})
+    own = compiler_options or {}
+    notes = CallNotes(traced.lowered, own, lambda: _compiled(traced, target, own))
     # Fail before the search, not after it, if the function cannot be packed.
-    pack(traced, compiled, raw_executable(compiled), target.name, {})
+    pack(traced, notes.compiled, raw_executable(notes.compiled), target.name, {})
     cache = PlacedCache(traced.program, target, folder)
     found = cache.load(limits)
-    if found is None:
+    if found is not None:
+        notes.require(found.module)
+    else:
         shown = LoopProgress(quiet=not progress)
         with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
             found = search(
                 binary, traced.program, target, limits, pathlib.Path(scratch), shown.note
             )
         require_cycles(traced.program.function, found.cycles)
-        check_entry(compiled, found.module)
+        notes.require(found.module)
         found = cache.keep(found, limits)
-    file = pack(traced, compiled, found.executable, target.name, found.report)
+    file = pack(traced, notes.compiled, found.executable, target.name, found.report)
     return Placed(
         default_cycles=found.report.get("default_cycles"),
         optimized_cycles=float(found.report["optimized_cycles"]),
