@@ -115,7 +115,7 @@ def next_steps(
     arms = [arm for arm in _arms(seen, remaining, costs) if arm.cost <= room]
     arms = [arm for arm in arms if not arm.prepares or arm.cost <= _LARGEST_SHARE * budget]
     arms = _with_room_for_overrides(sorted(arms, key=lambda arm: -arm.rate), room)
-    arms = _with_room_for_placed(arms, room - costs.placed_least)
+    arms = _with_room_for_placed(arms, remaining - costs.placed_least)
     steps: list[Step] = []
     cost = 0.0
     for arm in arms:
@@ -155,7 +155,8 @@ def _with_room_for_placed(arms: list[_Arm], room: float) -> list[_Arm]:
     """Returns arms by rate, but placed modules first if overrides would leave no time for them.
 
     Overrides always take the same share of the time that is left. The less is left, the larger is
-    their gain a second, although they find less. `room` is what may pass before placed modules.
+    their gain a second, although they find less. They may also take longer than expected, so
+    `room`, what may pass before placed modules, does not count the overtime.
     """
     placed = next((arm for arm in arms if arm.kind == Kind.PLACED), None)
     if placed is None or arms[0].kind != Kind.OVERRIDES or arms[0].cost <= room:
