@@ -127,6 +127,7 @@ absl::StatusOr<PlacedSearchRequest> MakeRequest(const OptimizeFlags& flags) {
     return absl::FailedPreconditionError(
         absl::StrCat(flags.output, ": cannot make this folder: ", error.message()));
   }
+  MMZ_RETURN_IF_ERROR(CheckOutputHasPlace(absl::StrCat(flags.output, "/", kModuleFile)));
   request.folder = flags.output;
   request.keep_scoped_limit = flags.keep_scoped_limit;
   request.sample_paths = flags.samples;
@@ -181,12 +182,17 @@ std::string Notes(const v1::OptimizeReport& report) {
                                 : absl::StrCat("\n", absl::StrJoin(report.notes(), "\n"), "\n");
 }
 
+std::string DefaultText(const v1::OptimizeReport& report) {
+  if (report.has_default_cycles()) return FormatCycles(report.default_cycles());
+  if (report.default_error().empty()) return "not given";
+  return absl::StrCat("refused: ", report.default_error());
+}
+
 std::string ReportText(const v1::OptimizeReport& report, const OptimizeFlags& flags) {
   std::vector<std::pair<std::string, std::string>> facts;
-  facts.push_back({"by default", report.has_default_cycles()
-                                     ? FormatCycles(report.default_cycles())
-                                     : absl::StrCat("refused: ", report.default_error())});
-  std::string best = "the default is kept";
+  facts.push_back({"by default", DefaultText(report)});
+  std::string best =
+      report.has_optimized_cycles() ? "the default is kept" : "nothing: no module was compiled";
   if (report.has_best_round() || report.best_scoped_limit_bytes() > 0) {
     best = ComparedCycles(report.optimized_cycles(), report.has_default_cycles(),
                           report.default_cycles());
@@ -206,7 +212,13 @@ std::string ReportText(const v1::OptimizeReport& report, const OptimizeFlags& fl
                       RoundTable(report), Notes(report), "\nwrote ", flags.output, "\n");
 }
 
+// Writes the files of the result, and removes those of an earlier search, which may be another
+// program's.
 absl::Status WriteResult(const OptimizeFlags& flags, const PlacedSearchResult& result) {
+  for (const char* name : {kModuleFile, kExecutableFile}) {
+    std::error_code error;
+    std::filesystem::remove(std::filesystem::path(flags.output) / name, error);
+  }
   if (result.module.empty()) return absl::OkStatus();
   const std::pair<const char*, const std::string&> files[] = {{kModuleFile, result.module},
                                                               {kExecutableFile, result.executable}};
@@ -311,8 +323,10 @@ void AddOptimizeCommand(CLI::App& app, CommandBody& body) {
       ->type_name("N")
       ->check(WholeNumber(1, kMostRounds));
   command
-      ->add_option("--threads", flags->threads,
-                   "The number of threads of local search. The default is one thread per core.")
+      ->add_option(
+          "--threads", flags->threads,
+          "The number of threads of local search, and of compiles at once. The default is one "
+          "per core.")
       ->type_name("N")
       ->check(WholeNumber(1, kMostThreads));
   command->add_option("--seed", flags->seed, "The seed of all random choices. The default is 0.")

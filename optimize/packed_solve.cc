@@ -64,6 +64,7 @@ class PackedSolver {
       if (!solution.ok()) return solution;
       if (solution->cycles >= best.cycles) break;
       absl::StatusOr<Candidate> found = Measure(*solution);
+      if (!found.ok() && fits_something) break;
       if (!found.ok()) return solution;
       if (Fits(*found)) return *std::move(solution);
       share = std::min(share, static_cast<double>(found->live_bytes) / capacity_) * kShrink;

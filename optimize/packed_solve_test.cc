@@ -133,6 +133,36 @@ TEST_F(SolveToPackTest, WhatNeedsLeastIsTheAnswerIfNoMemoryIsLeftToSearchWith) {
   EXPECT_FALSE(solution->mapping.intervals.empty());
 }
 
+// One of the largest intervals is left out of the first mapping, so the second one has fewer
+// cycles.
+TEST_F(SolveToPackTest, AMappingThatFitsIsTheAnswerIfTheNextOneCannotBePlaced) {
+  size_t most = 0;  // number of intervals in the first mapping
+  bool fits = false;
+  bool refused = false;
+  SolveOptions options = Options();
+  options.deadline += absl::Seconds(2);
+  const absl::StatusOr<Solution> solution = SolveToPack(
+      program_, options, [&](const Mapping& mapping) -> absl::StatusOr<place::PlacedModule> {
+        if (fits) {
+          refused = true;
+          return absl::FailedPreconditionError("no");
+        }
+        fits = most > 0;
+        place::PlacedModule placed = Taking(capacity_);
+        if (fits) return placed;
+        most = mapping.intervals.size();
+        int64_t largest = 0;
+        for (const Interval& interval : mapping.intervals) {
+          largest = std::max<int64_t>(largest, program_.buffers()[interval.buffer].bytes);
+        }
+        placed.packed_bytes += 4 * largest;
+        return placed;
+      });
+  ASSERT_TRUE(solution.ok()) << solution.status();
+  EXPECT_TRUE(refused);
+  EXPECT_EQ(solution->mapping.intervals.size(), most - 1);
+}
+
 TEST_F(SolveToPackTest, AMappingThatCannotBePlacedIsTheAnswerAsItIs) {
   const absl::StatusOr<Solution> solution =
       SolveToPack(program_, Options(), [&](const Mapping&) -> absl::StatusOr<place::PlacedModule> {

@@ -57,13 +57,9 @@ class PlacedSearch {
   absl::StatusOr<PlacedSearchResult> Run() && {
     const absl::Time start = SteadyNow();
     MMZ_RETURN_IF_ERROR(CompileUnplaced());
-    MMZ_RETURN_IF_ERROR(Sample(start));
-    const bool tries_limits = TriesLimits();
-    MMZ_RETURN_IF_ERROR(RunRounds(0, tries_limits ? kFirstRounds : request_.most_rounds));
-    NoteStrangeEstimates();
-    if (tries_limits) {
-      MMZ_RETURN_IF_ERROR(TryLimits());
-      MMZ_RETURN_IF_ERROR(RunRounds(BestVariant(), request_.most_rounds));
+    if (const absl::Status status = Improve(start); !status.ok()) {
+      if (!HasGained()) return status;
+      report().add_notes(absl::StrCat("the search ended early: ", status.message()));
     }
     report().set_library(request_.library);
     report().set_library_version(compiler_.version());
@@ -73,6 +69,17 @@ class PlacedSearch {
   }
 
  private:
+  // Looks for something faster than the default, in samples, rounds, and under other limits.
+  absl::Status Improve(absl::Time start) {
+    MMZ_RETURN_IF_ERROR(Sample(start));
+    const bool tries_limits = TriesLimits();
+    MMZ_RETURN_IF_ERROR(RunRounds(0, tries_limits ? kFirstRounds : request_.most_rounds));
+    NoteStrangeEstimates();
+    if (!tries_limits) return absl::OkStatus();
+    MMZ_RETURN_IF_ERROR(TryLimits());
+    return RunRounds(BestVariant(), request_.most_rounds);
+  }
+
   v1::OptimizeReport& report() { return result_.report; }
   std::string Path(absl::string_view file) const {
     return absl::StrCat(request_.folder, "/", file);
@@ -82,11 +89,13 @@ class PlacedSearch {
     const absl::Duration expected = compiler_.slowest() * compiles + request_.solve_time;
     return !Stopped() && SteadyNow() + std::max(expected, slowest_round_) < request_.deadline;
   }
-  bool HasRounds() {
-    return std::count_if(report().rounds().begin(), report().rounds().end(),
-                         [](const v1::PlacedRound& round) { return !round.is_sample(); }) <
-           request_.most_rounds;
+  size_t RoundsLeft() {
+    const size_t done =
+        std::count_if(report().rounds().begin(), report().rounds().end(),
+                      [](const v1::PlacedRound& round) { return !round.is_sample(); });
+    return request_.most_rounds - std::min<size_t>(done, request_.most_rounds);
   }
+  bool HasGained() { return report().has_best_round() || report().best_scoped_limit_bytes() > 0; }
 
   // Compiles the program with everything in HBM and by default. Some programs compile by default
   // only: nothing can be placed then, but the default and other limits of scoped memory remain.
@@ -167,7 +176,7 @@ class PlacedSearch {
       // Compiles at once share the cores. At worst each takes the time of all.
       const absl::Duration expected =
           std::max(compiler_.slowest(), request_.compile_time * at_once);
-      if (!HasRounds() || Stopped() || SteadyNow() + expected > end) break;
+      if (RoundsLeft() == 0 || Stopped() || SteadyNow() + expected > end) break;
       MMZ_RETURN_IF_ERROR(RunRound(std::vector<size_t>(at_once, 0), /*sample=*/true));
       done += at_once;
     }
@@ -178,7 +187,7 @@ class PlacedSearch {
   absl::Status RunRounds(size_t variant, size_t most) {
     if (variants_.empty()) return absl::OkStatus();
     for (size_t i = 0; i < most; ++i) {
-      if (variants_[variant].is_exhausted() || !HasRounds() || !HasTimeFor(1)) break;
+      if (variants_[variant].is_exhausted() || RoundsLeft() == 0 || !HasTimeFor(1)) break;
       const absl::Time start = SteadyNow();
       MMZ_RETURN_IF_ERROR(RunRound({variant}, /*sample=*/false));
       slowest_round_ = std::max(slowest_round_, SteadyNow() - start);
@@ -267,9 +276,15 @@ class PlacedSearch {
     return TryShares(NextShares(best == 0 ? 1 : best / own));
   }
 
-  // Tries limits. A limit that the compiler refuses is skipped.
+  // How many compiles one after the other take as long as this number of compiles at once.
+  int InSequence(size_t compiles) const {
+    return static_cast<int>((compiles + request_.threads - 1) / request_.threads);
+  }
+
+  // Tries limits: two compiles and a round for each. A limit that the compiler refuses is skipped.
   absl::Status TryShares(const Shares& shares) {
-    if (shares.empty() || !HasRounds() || !HasTimeFor(3)) return absl::OkStatus();
+    const int in_sequence = InSequence(2 * shares.size()) + InSequence(shares.size());
+    if (shares.empty() || RoundsLeft() == 0 || !HasTimeFor(in_sequence)) return absl::OkStatus();
     std::vector<SearchCompiler::Job> jobs;
     for (const double share : shares) {
       const auto limit =
@@ -290,12 +305,14 @@ class PlacedSearch {
       if (!is_added.ok()) return is_added.status();
       if (*is_added) added.push_back(variants_.size() - 1);
     }
-    if (added.empty() || !HasTimeFor(1)) return absl::OkStatus();
+    added.resize(std::min(added.size(), RoundsLeft()));
+    if (added.empty() || !HasTimeFor(InSequence(added.size()))) return absl::OkStatus();
     return RunRound(added, /*sample=*/false);
   }
 
   // Makes the default under another limit a candidate, and adds a variant for the limit. Returns
-  // false if there is no variant, because the compiler refused one of the two compiles.
+  // false if there is no variant, because the compiler refused one of the two compiles, or made one
+  // that cannot be read.
   absl::StatusOr<bool> AddLimit(int64_t limit, const v1::CompiledProgram& all_hbm,
                                 const v1::CompiledProgram& by_default) {
     v1::ScopedLimitTrial& trial = *report().add_scoped_limits();
@@ -308,7 +325,10 @@ class PlacedSearch {
     const std::string default_path = stem + "default.pb";
     MMZ_RETURN_IF_ERROR(WriteFileAtomically(default_path, by_default.module()));
     const absl::StatusOr<v1::PriceReport> price = PriceModule(default_path, request_.hardware);
-    if (!price.ok()) return price.status();
+    if (!price.ok()) {
+      trial.set_error(std::string(price.status().message()));
+      return false;
+    }
     trial.set_default_cycles(price->total_cycles());
     if (IsBetter(trial.default_cycles())) {
       report().clear_best_round();
@@ -320,7 +340,10 @@ class PlacedSearch {
     }
     const std::string all_hbm_path = stem + "all_hbm.pb";
     MMZ_RETURN_IF_ERROR(WriteFileAtomically(all_hbm_path, all_hbm.module()));
-    MMZ_RETURN_IF_ERROR(AddVariant(all_hbm_path, default_path, limit));
+    if (const absl::Status status = AddVariant(all_hbm_path, default_path, limit); !status.ok()) {
+      trial.set_error(std::string(status.message()));
+      return false;
+    }
     return true;
   }
 
@@ -336,7 +359,7 @@ class PlacedSearch {
   const PlacedSearchRequest& request_;
   SearchCompiler compiler_;
   PlacedSearchResult result_;
-  std::vector<PlacedVariant> variants_;  // the first one has the limit of the given options
+  std::vector<PlacedVariant> variants_;  // that of the given options, if there is one, comes first
   absl::Duration slowest_round_;         // of a single variant, all its parts included
 };
 

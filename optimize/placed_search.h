@@ -32,14 +32,15 @@ struct PlacedSearchResult {
 
 // Searches until the deadline, the number of rounds or `stop`. The result is never worse than the
 // default by the compiler's own estimates, because the default is returned if nothing is better.
-// Two rounds run under the chip's own limit of scoped memory, then one or two under each other
-// limit, and the remaining ones under the best limit. If the compiler refuses a round's module, the
+// Two rounds run under the chip's own limit of scoped memory, then one under each other limit, and
+// the remaining ones under the best limit. If the compiler refuses a round's module, the
 // refusal is reported and the search continues with less fast memory. The compiler may also refuse
 // the default, as it does for some programs that need too much scoped memory. Then the result is
 // the fastest module that was compiled. If the compiler refuses the program with everything in HBM,
 // nothing can be placed, and only the defaults under the limits are compared. A compile that does
 // not begin, such as one that is stopped while the compiler starts, is a refusal, too, unless it is
-// one of the first two. All other errors are returned.
+// one of the first two. All other errors end the search: they are returned, unless something was
+// better than the default before. Then they are a note of the report.
 absl::StatusOr<PlacedSearchResult> SearchPlacements(const PlacedSearchRequest& request);
 
 }  // namespace mallocmuzero

@@ -42,15 +42,13 @@ struct PlacedSearchRequest {
   std::string default_path;
 
   // Further compiles of the program, under placements that the compiler chose, for the latency
-  // table.
+  // table. They have the limit of scoped memory of `options`.
   std::vector<std::string> sample_paths;
 
   // Modules that an earlier search under the same limit of scoped memory placed and compiled. They
   // are samples, too, and their estimates come before those of other compiles. They go with
   // `all_hbm_path`.
   std::vector<std::string> placed_paths;
-
-  std::string program_name;  // if it is empty, the name of the module is used
 
   absl::Time deadline;        // by SteadyNow
   absl::Duration solve_time;  // time of local search in each round

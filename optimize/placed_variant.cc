@@ -112,9 +112,9 @@ absl::StatusOr<Program> PlacedVariant::Import() const {
   ImportOptions options;
   options.all_hbm_path = all_hbm_path_;
   options.default_path = default_path_;
-  if (!default_path_.empty()) options.sample_paths = request_->sample_paths;
+  // Under another limit, instructions have other estimates.
+  if (scoped_limit_bytes_ == 0) options.sample_paths = request_->sample_paths;
   options.placed_paths = placed_paths_;
-  options.program_name = request_->program_name;
   absl::StatusOr<v1::Program> program = ImportProgram(options, hardware);
   if (!program.ok()) return program.status();
   return Program::FromProto(*std::move(program));

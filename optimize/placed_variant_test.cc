@@ -226,6 +226,28 @@ TEST_F(PlacedVariantTest, PlacedModulesOfAnEarlierSearchAreInTheTable) {
   EXPECT_FALSE(next.best_cycles().has_value());
 }
 
+TEST_F(PlacedVariantTest, SamplesAreInTheTableWithoutADefault) {
+  request_.sample_paths = {default_};
+  const absl::StatusOr<Program> program =
+      PlacedVariant::Create(request_, all_hbm_, "", 0)->Import();
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->proto().matches_size(), 1);
+  EXPECT_EQ(program->baseline(), nullptr);
+}
+
+// Instructions have other estimates there.
+TEST_F(PlacedVariantTest, SamplesAreNotInTheTableOfAnotherLimit) {
+  request_.sample_paths = {default_};
+  const auto matches = [&](int64_t limit_bytes) {
+    return PlacedVariant::Create(request_, all_hbm_, default_, limit_bytes)
+        ->Import()
+        ->proto()
+        .matches_size();
+  };
+  EXPECT_EQ(matches(0), 2);
+  EXPECT_EQ(matches(48 * kMebibyte), 1);
+}
+
 TEST_F(PlacedVariantTest, AModuleWithoutEstimatesIsAnError) {
   PlacedVariant variant = Variant();
   PlacedProposal proposal = *variant.Propose(1);

@@ -20,6 +20,7 @@ namespace {
 
 using mallocmuzero::testing::Await;
 using nlohmann::json;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using Arguments = std::vector<std::string>;
@@ -183,6 +184,35 @@ TEST_F(Placed, OptimizeKeepsItsResultIfItIsStoppedWhileTheCompilerStarts) {
   EXPECT_TRUE(std::filesystem::exists(folder_.Path("found/executable.bin")));
 }
 
+// The files in the folder may be another program's.
+TEST_F(Placed, OptimizeLeavesNoResultOfAnEarlierSearch) {
+  std::filesystem::create_directory(folder_.Path("found"));
+  folder_.Write("found/module.pb", "earlier");
+  folder_.Write("found/executable.bin", "earlier");
+  Arguments arguments = Optimize(kFake);
+  std::replace(arguments.begin(), arguments.end(), std::string("20m"), std::string("1ms"));
+  const RunResult result = RunMallocmuzero(arguments);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_.Path("found/module.pb")));
+  EXPECT_FALSE(std::filesystem::exists(folder_.Path("found/executable.bin")));
+}
+
+TEST_F(Placed, OptimizeSaysThatNothingWasCompiledAndNoDefaultGiven) {
+  const RunResult result =
+      RunMallocmuzero({"optimize", "--all-hbm", all_hbm_, "--chip", "tpu_v6e", "--libtpu", kFake,
+                       "--output", folder_.Path("found"), "--budget", "1ms"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, ContainsRegex("by default +not given"));
+  EXPECT_THAT(result.out, ContainsRegex("best +nothing: no module was compiled"));
+}
+
+TEST_F(Placed, OptimizeNeedsAFolderThatItCanWriteTo) {
+  std::filesystem::create_directories(folder_.Path("found/module.pb"));
+  const RunResult result = RunMallocmuzero(Optimize(kFake));
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("found/module.pb: cannot write: a folder; a file expected"));
+}
+
 TEST_F(Placed, OptimizeWantsAProgramOnceOnly) {
   Arguments arguments = Optimize(kFake);
   arguments.insert(arguments.end(), {"--hlo", all_hbm_});
@@ -223,6 +253,24 @@ TEST_F(Placed, OptimizeKeepsEveryAccessWhereTheMappingHasIt) {
     EXPECT_EQ(round.value("accesses_elsewhere", 0), 0);
     EXPECT_GT(round.value("compiled_cycles", 0.0), 0);
   }
+}
+
+// The folder in the place of the second module makes its round fail. Without a default, the first
+// module is the best.
+TEST_F(Placed, OptimizeKeepsWhatItHasFoundBeforeAnError) {
+  const char* const library = std::getenv("MALLOCMUZERO_LIBTPU");
+  if (library == nullptr) GTEST_SKIP() << "MALLOCMUZERO_LIBTPU names no libtpu.so";
+  std::filesystem::create_directories(folder_.Path("found/placed_2.pb"));
+  Arguments arguments = Optimize(library);
+  const auto by_default = std::find(arguments.begin(), arguments.end(), "--default");
+  arguments.erase(by_default, by_default + 2);
+  arguments.insert(arguments.end(), {"--compile-time", "10m"});
+  const RunResult result = RunMallocmuzero(arguments);
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const json report = json::parse(result.out);
+  EXPECT_EQ(report["best_round"], 1);
+  EXPECT_THAT(report["notes"][0].get<std::string>(), HasSubstr("the search ended early: "));
+  EXPECT_TRUE(std::filesystem::exists(folder_.Path("found/executable.bin")));
 }
 
 TEST_F(Placed, OptimizeCompilesNoSamplesForWhichThereIsNoTime) {

@@ -25,6 +25,13 @@ def test_before_one_has_been_timed_a_compile_in_phases_is_expected_to_take_a_thi
     assert expected_costs([DEFAULT], budget, False, None).compile == 45.0
 
 
+def test_failed_compiles_do_not_say_how_long_a_compile_takes() -> None:
+    step = Step(Kind.COMPILE, Candidate(96 * 1024))
+    refused = Outcome(step, 2.0, None, error="no room")
+    costs = expected_costs([DEFAULT, refused, refused], Spent(300.0, 50.0), True, None)
+    assert costs.to_the_end == 45.0
+
+
 def test_compiles_in_phases_leave_less_time_because_the_best_is_compiled_to_the_end() -> None:
     budget = Spent(300.0, 100.0)
     costs = expected_costs([DEFAULT], budget, True, None)

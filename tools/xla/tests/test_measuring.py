@@ -156,6 +156,14 @@ def test_results_of_the_same_arguments_are_compared() -> None:
     assert measured.largest_difference < 1e-4
 
 
+def test_the_largest_difference_is_that_of_all_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    for differences, largest in (([3.0, 1.0], 3.0), ([math.nan, 0.0], math.nan)):
+        each = iter(differences)
+        monkeypatch.setattr(measuring, "_difference_of_calls", lambda *_, each=each: next(each))
+        measured = measure(step, inputs(), artefact_of(step, *inputs()), rounds=5, warm_up=2)
+        assert measured.largest_difference == pytest.approx(largest, nan_ok=True)
+
+
 @pytest.mark.parametrize(
     ("first", "second", "difference"),
     [

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import pathlib
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from conftest import World
+from test_earlier import BEFORE, use
 
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import CHIPS
+from mallocmuzero_xla.compiler.estimates import identities
 from mallocmuzero_xla.compiler.lowering import LoweredProgram
 from mallocmuzero_xla.compiler.scoped_limit import OPTION
 from mallocmuzero_xla.errors import BudgetSpentError
+from mallocmuzero_xla.overrides import TENSOR_OVERRIDES
 from mallocmuzero_xla.price import Price
 from mallocmuzero_xla.progress import LoopProgress
 from mallocmuzero_xla.search.joint_search import JointSearch
@@ -160,6 +164,18 @@ def test_ctrl_c_in_the_search_still_compiles_the_best_to_the_end(
     assert limit_of(found) == "24576"
     assert whole_compiles(world) == ["compile", "compile limit_24576"]
     assert any("another Ctrl-C leaves it out" in note for note in notes)
+
+
+def test_what_overrides_name_is_known_from_the_capture(make_world: MakeWorld, search: Any) -> None:
+    """Texts of compiles in phases are not in the cache."""
+    make_world(phases="exact", promised={}, cycles={})
+    runner, candidate = search()._runner, Candidate(24 * 1024)
+    options = {TENSOR_OVERRIDES: use("fusion.1")}
+    assert runner.identities_in(candidate, options) == {}
+    runner._captures[candidate] = SimpleNamespace(read=lambda variant: BEFORE)
+    known = identities(BEFORE)["fusion.1"]
+    assert runner.identities_in(candidate, options) == {"fusion.1": known}
+    runner.close()
 
 
 class Clock:

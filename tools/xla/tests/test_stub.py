@@ -94,11 +94,11 @@ def test_layouts_that_the_compiler_chooses_are_those_of_the_function() -> None:
     args = (shape(*MATRIX),)
     made = traced(lambda x: x.T + 1, args, in_shardings=chosen, out_shardings=chosen)
     notes, compiles = notes_of(made)
+    assert compiles == ["whole"]
     transposed = "{0,1:T(8,128)}"
     module = made.lowered.compile().runtime_executable().hlo_modules()[0]
     assert transposed in module.to_string().splitlines()[0]
     notes.require(module.as_serialized_hlo_module_proto())
-    assert compiles == ["whole"]
     own = raw_executable(notes.compiled)
     assert call_of(notes.compiled, own) == call_of(made.lowered.compile(), own)
 

@@ -26,7 +26,11 @@ MakeWorld = Callable[..., World]
 
 
 def verify(
-    world: World, solve: bool = False, budget: Budget | None = None, width: int = 1
+    world: World,
+    solve: bool = False,
+    budget: Budget | None = None,
+    width: int = 1,
+    is_final: bool = False,
 ) -> Verified:
     budget = budget or Budget(60.0)
     binary = Binary()
@@ -35,7 +39,10 @@ def verify(
         lower_for(capture, Source("m:f"), compiler, budget)
         folder = world.program.parent
         plan = Plan(capture, world.program, world.mapping, folder, binary.solve if solve else None)
-        return Loop(plan, compiler, binary, budget, LoopProgress(quiet=True)).run()
+        loop = Loop(plan, compiler, binary, budget, LoopProgress(quiet=True))
+        if is_final:
+            loop.confirm()
+        return loop.run()
 
 
 def asked(options: dict[str, str]) -> str:
@@ -59,6 +66,13 @@ def test_items_that_help_are_compiled_together(make_world: MakeWorld) -> None:
     assert asked(result.options) == "a b"
     assert result.gain == pytest.approx(0.05)
     assert [line for line in world.log() if line.startswith("compile")] == ["compile a b"]
+
+
+def test_rounds_keep_no_list_after_the_last_compile(make_world: MakeWorld) -> None:
+    """After Ctrl-C a round may still be running."""
+    result = verify(make_world(promised={"a": 30}, cycles={"a": -30}), is_final=True)
+    assert result.rounds[-1].compiled_cycles == 970
+    assert (result.options, result.optimized_cycles, result.kept) == ({}, 1000, [])
 
 
 def test_refused_item_is_dropped_by_its_name_and_the_rest_is_kept(make_world: MakeWorld) -> None:

@@ -43,8 +43,7 @@ class CallNotes:
     def require(self, module: bytes) -> None:
         """Raises CaptureError unless the HloModuleProto `module` has the function's signature.
 
-        If the stub does not have it, compiles the function itself: the compiler chooses layouts by
-        what a function computes, where the user asks for that.
+        If the stub does not have it, compiles the function itself, whose signature counts.
         """
         try:
             check_entry(self.compiled, module)
@@ -58,12 +57,15 @@ class CallNotes:
 def has_stub(lowered: Any) -> bool:
     """Whether a stub can stand in for `lowered`, a jax.stages.Lowered.
 
-    On several devices the compiler also chooses shardings, by what the function computes. Tokens of
-    effects have no zero.
+    It cannot where the compiler chooses by what the function computes: shardings over several
+    devices, or layouts, if the user asks for that. Nor have the tokens of effects a zero.
     """
+    from jax.experimental.layout import Layout
+
     arguments = lowered._lowering.compile_args
     effects = arguments["ordered_effects"] or arguments["unordered_effects"]
-    return len(devices_of(lowered)) == 1 and not effects
+    chosen = Layout.AUTO in (*arguments["in_layouts"], *arguments["out_layouts"])
+    return len(devices_of(lowered)) == 1 and not effects and not chosen
 
 
 def _compile_stub(lowered: Any, options: Mapping[str, Any]) -> Any:

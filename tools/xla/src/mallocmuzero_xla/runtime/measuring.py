@@ -145,14 +145,14 @@ def _checked(args: Any) -> Sequence[Any]:
 
 def _warmed_up(plain: Any, tuned: Any, make: Callable[[], Sequence[Any]], calls: int) -> float:
     """Calls both functions; returns the largest difference between results for equal arguments."""
-    difference = 0.0
+    differences = []
     donates: bool | None = None
     for _ in range(calls):
         made = make()
         donates = _donates(plain, made) if donates is None else donates
-        difference = _difference_of_calls(plain, tuned, made, donates)
+        differences.append(_difference_of_calls(plain, tuned, made, donates))
         del made  # there may be no room for these and the next ones
-    return difference
+    return _largest(differences)
 
 
 def _donates(jitted: Any, args: Sequence[Any]) -> bool:
@@ -249,6 +249,11 @@ def _largest_difference(first: Any, second: Any) -> float:
 
     pairs = zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)
     differences = [_difference(a, b) for a, b in pairs if getattr(a, "size", 1)]
+    return _largest(differences)
+
+
+def _largest(differences: Sequence[float]) -> float:
+    """Returns the largest number, 0 if there is none, or NaN if one is NaN."""
     return math.nan if any(map(math.isnan, differences)) else max(differences, default=0.0)
 
 

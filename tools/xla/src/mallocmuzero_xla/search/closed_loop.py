@@ -106,6 +106,9 @@ class Loop:
         self._program = plan.program
         self._wanted = (plan.program, str(plan.mapping))
         self._pricing = threading.Lock()  # serialises readback: trial compiles may end at once
+        # After Ctrl-C, `confirm` may be called while another thread is still in `advance`.
+        self._keeping = threading.Lock()  # guards what follows, and the best list in `result`
+        self._is_final = False
         self._surprises: dict[str, str] = {}
         self._compiled: set[str] = set()
         self._best_predicted: float | None = None
@@ -157,8 +160,10 @@ class Loop:
     def confirm(self) -> None:
         """Compiles the best list to the end, without a time limit; changes `result`.
 
-        Raises CaptureError if that fails.
+        A round that is still running keeps no other list. Raises CaptureError if the compile fails.
         """
+        with self._keeping:
+            self._is_final = True
         result = self.result
         text = self._compiler.compile(result.options, Budget())
         price = self._binary.module_price(text, self._plan.capture.chip)
@@ -302,15 +307,17 @@ class Loop:
             f"predicted, {1 - cycles / result.default_cycles:z.2%} "
             f"{'estimated' if estimated else 'compiled'}"
         )
-        if cycles < result.optimized_cycles:
-            self.estimated = estimated
-            result.options = options_of(trial.items)
-            result.optimized_cycles = cycles
-            result.optimized_price = price
-            result.predicted_cycles = trial.cycles
-            result.followed_share = self._followed_share(text)
-            result.kept = [item.id for item in trial.items]
-            result.program, result.mapping = str(self._wanted[0]), self._wanted[1]
+        followed_share = self._followed_share(text)
+        with self._keeping:
+            if cycles < result.optimized_cycles and not self._is_final:
+                self.estimated = estimated
+                result.options = options_of(trial.items)
+                result.optimized_cycles = cycles
+                result.optimized_price = price
+                result.predicted_cycles = trial.cycles
+                result.followed_share = followed_share
+                result.kept = [item.id for item in trial.items]
+                result.program, result.mapping = str(self._wanted[0]), self._wanted[1]
         if abs(cycles / trial.cycles - 1.0) > _SURPRISE:
             self._surprises[f"surprise_{len(self._surprises)}"] = text
 

@@ -30,7 +30,7 @@ def expected_costs(
     all_hbm_in_phases: bool = False,
     whole_for_placed: bool = False,
 ) -> Costs:
-    """Returns the expected seconds of a next step of each kind.
+    """Returns the expected seconds of a next step of each kind, as those that did not fail took.
 
     `in_phases` says whether compiles may be made in phases, and `all_hbm_in_phases` whether the one
     with everything in HBM may. `placed_round` are the seconds that a round of placed modules has
@@ -42,7 +42,7 @@ def expected_costs(
         seconds = [
             each.seconds
             for each in record
-            if each.step.kind == kind and each.estimated == estimated
+            if each.step.kind == kind and each.estimated == estimated and each.cycles is not None
         ]
         return statistics.median(seconds) if seconds else otherwise
 

@@ -361,7 +361,8 @@ class JointSearch:
         verified.default_error = self._default_error
         verified.compile_seconds = default.seconds
         verified.interrupted = self._interrupted
-        verified.out_of_budget = self._cut_short
+        loops = [each.result for each in self._runner.rounds.values() if each.result is not None]
+        verified.out_of_budget = self._cut_short or any(each.out_of_budget for each in loops)
         verified.tried = described(self.record)
         if self._space.memory:
             plain = Candidate(found.step.candidate.limit)

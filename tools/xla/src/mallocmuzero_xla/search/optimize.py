@@ -114,7 +114,9 @@ class Optimized:
     def jit(self) -> Any:
         """Returns what `apply` returns for this artefact: an AppliedFunction, or a PlacedCall."""
         if self.executable is not None:
-            return call_of(self.executable, self.fn, self.jit_options, check=False)
+            call = call_of(self.executable, self.fn, self.jit_options, check=False)
+            call.artefact = self.artefact if call.compiled is not None else None
+            return call
         return AppliedFunction(self.fn, Registry([self.artefact]), "", self.jit_options)
 
     def summary(self) -> str:
@@ -192,8 +194,9 @@ def optimize(
         server_security: a file that names the certificates and the token for the server.
         start_from: an artefact, or its file, of an earlier search for this function, which may have
             changed since. The search begins with what of it fits: the limit, settings, and
-            overrides of instructions that are still there. None: the latest result in the cache
-            for a function of this name, if there is one.
+            overrides of instructions that are still there. A result in the cache that answers for
+            the budget comes first. None: the latest result in the cache for a function of this
+            name, if there is one.
         compiler_options: options of every compile; not part of the result.
         on_progress: gets each line of progress, whether or not `progress` shows it.
         jit_options: keyword arguments of jax.jit.

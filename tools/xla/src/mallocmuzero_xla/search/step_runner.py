@@ -243,11 +243,13 @@ class StepRunner:
     def _identities(self, candidate: Candidate) -> dict[str, str]:
         """Returns what the instructions of a compiled candidate are; nothing if its text is gone.
 
-        Texts of compiles in phases are kept under the limit of the earlier search only.
+        Texts of compiles in phases are kept in captures, and under the limit of the earlier search.
         """
         store, variant = self._store(candidate), Variant(DEFAULT)
         if store is not None and store.has(variant):
             return identities(store.read(variant))
+        if candidate in self._captures:
+            return identities(self._captures[candidate].read(DEFAULT))
         return self._start_identities.get(candidate, {})
 
     def _store(self, candidate: Candidate) -> CaptureStore | None:
