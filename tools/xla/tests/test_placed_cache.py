@@ -33,6 +33,7 @@ def test_search_under_the_chips_own_limit_is_another_search(fake: FakeSearch) ->
     assert not run(budget="60s", scoped_limit=False).report["from_cache"]
     assert "--keep-scoped-limit" in fake.calls()[-1]
     assert run(budget="60s", scoped_limit=False).report["from_cache"]
+    assert run(budget="60s").report["from_cache"]
 
 
 def test_second_call_searches_no_more(fake: FakeSearch) -> None:

@@ -1,6 +1,7 @@
 """Caches placed executables by function, for one compiler.
 
-Each entry is a file, `<cache>/placed/<chip>/<function>-<sha256 of the lowered function>.json`.
+Each entry is a file, `<cache>/placed/<chip>/<function>-<sha256 of the lowered function>.json`, with
+`-own-limit` before the suffix if the search kept the chip's own limit of scoped memory.
 """
 
 from __future__ import annotations
@@ -23,12 +24,17 @@ _FORMAT = 2
 class PlacedCache:
     """The entry of one function on one chip; problems with it are reported on stderr."""
 
-    def __init__(self, program: LoweredProgram, chip: Chip, folder: pathlib.Path) -> None:
-        self._path = folder / "placed" / chip.name / f"{stem_of(program)}-{program.sha256}.json"
+    def __init__(
+        self, program: LoweredProgram, chip: Chip, folder: pathlib.Path, scoped_limit: bool
+    ) -> None:
+        """`scoped_limit` is that of the SearchLimits."""
+        name = f"{stem_of(program)}-{program.sha256}{'' if scoped_limit else '-own-limit'}"
+        self._path = folder / "placed" / chip.name / f"{name}.json"
         self._key = {
             "format": _FORMAT,
             "versions": compiler_versions(),
             "environment": recorded_settings(),
+            "scoped_limit": scoped_limit,
         }
 
     def load(self, limits: SearchLimits) -> Found | None:
@@ -38,8 +44,6 @@ class PlacedCache:
             return None
         rounds = (entry["rounds"], limits.rounds)
         as_many = rounds[0] == rounds[1] or (None not in rounds and rounds[0] > rounds[1])
-        if entry["scoped_limit"] != limits.scoped_limit:
-            return None
         if not as_many or entry["seconds"] < limits.seconds:
             return None
         return _found(entry)
@@ -54,7 +58,7 @@ class PlacedCache:
         interrupted = found.report.get("interrupted", False)
         kept = {"seconds": limits.seconds, "rounds": limits.rounds}
         unfinished = interrupted
-        if entry is not None and entry["scoped_limit"] == limits.scoped_limit:
+        if entry is not None:
             earlier = _found(entry)
             if earlier.report["optimized_cycles"] < found.report["optimized_cycles"]:
                 # The limits of this search, so that a further call does not repeat it.
@@ -66,7 +70,6 @@ class PlacedCache:
         fresh = {
             **self._key,
             **kept,
-            "scoped_limit": limits.scoped_limit,
             "report": {**found.report, "from_cache": False, "interrupted": unfinished},
             "executable": base64.b64encode(found.executable).decode("ascii"),
             "module": base64.b64encode(found.module).decode("ascii"),
@@ -90,7 +93,7 @@ class PlacedCache:
                 )
                 return None
             _found(entry)
-            float(entry["seconds"]), entry["rounds"], bool(entry["scoped_limit"])
+            float(entry["seconds"]), entry["rounds"]
         except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
             say_not_used(f"{self._path}: damaged ({error!r})")
             return None

@@ -130,7 +130,7 @@ def place(
     notes = CallNotes(traced.lowered, own, lambda: _compiled(traced, target, own))
     # Fail before the search, not after it, if the function cannot be packed.
     pack(traced, notes.compiled, raw_executable(notes.compiled), target.name, {})
-    cache = PlacedCache(traced.program, target, folder)
+    cache = PlacedCache(traced.program, target, folder, scoped_limit)
     found = cache.load(limits)
     if found is not None:
         notes.require(found.module)
