@@ -57,7 +57,7 @@ class PlacedSearch {
   absl::StatusOr<PlacedSearchResult> Run() && {
     const absl::Time start = SteadyNow();
     MMZ_RETURN_IF_ERROR(CompileUnplaced());
-    if (const absl::Status status = Improve(start); !status.ok()) {
+    if (absl::Status status = Improve(start); !status.ok()) {
       if (!HasGained()) return status;
       report().add_notes(absl::StrCat("the search ended early: ", status.message()));
     }
