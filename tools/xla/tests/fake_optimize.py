@@ -12,22 +12,20 @@ import pathlib
 import shutil
 import signal
 import sys
-import threading
 
 
 def main() -> int:
     """Follows the plan."""
     plan = json.loads(pathlib.Path(sys.argv[1]).read_text(encoding="utf-8"))
     arguments = sys.argv[2:]
-    stopped = threading.Event()
     if plan.get("waits"):  # before the log tells that it runs
-        signal.signal(signal.SIGINT, lambda *_: stopped.set())
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     with pathlib.Path(plan["log"]).open("a", encoding="utf-8") as log:
         log.write(json.dumps(arguments) + "\n")
     report = plan["report"]
     if plan.get("waits"):
         print("waiting", file=sys.stderr, flush=True)
-        stopped.wait()
+        signal.sigwait({signal.SIGINT})
         report = {**report, "interrupted": True}
     for line in plan.get("says", []):
         print(line, file=sys.stderr, flush=True)
