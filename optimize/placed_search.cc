@@ -317,34 +317,26 @@ class PlacedSearch {
                                 const v1::CompiledProgram& by_default) {
     v1::ScopedLimitTrial& trial = *report().add_scoped_limits();
     trial.set_limit_bytes(static_cast<double>(limit));
-    if (const absl::Status status = CompileStatus(by_default); !status.ok()) {
+    const auto skip = [&trial](const absl::Status& status) {
       trial.set_error(std::string(status.message()));
       return false;
-    }
+    };
+    if (const absl::Status status = CompileStatus(by_default); !status.ok()) return skip(status);
     const std::string stem = Path(absl::StrCat("limit_", limit >> 10, "_kib_"));
     const std::string default_path = stem + "default.pb";
     MMZ_RETURN_IF_ERROR(WriteFileAtomically(default_path, by_default.module()));
     const absl::StatusOr<v1::PriceReport> price = PriceModule(default_path, request_.hardware);
-    if (!price.ok()) {
-      trial.set_error(std::string(price.status().message()));
-      return false;
-    }
+    if (!price.ok()) return skip(price.status());
     trial.set_default_cycles(price->total_cycles());
     if (IsBetter(trial.default_cycles())) {
       report().clear_best_round();
       KeepBest(by_default, trial.default_cycles(), trial.limit_bytes());
     }
-    if (const absl::Status status = CompileStatus(all_hbm); !status.ok()) {
-      trial.set_error(std::string(status.message()));
-      return false;
-    }
+    if (const absl::Status status = CompileStatus(all_hbm); !status.ok()) return skip(status);
     const std::string all_hbm_path = stem + "all_hbm.pb";
     MMZ_RETURN_IF_ERROR(WriteFileAtomically(all_hbm_path, all_hbm.module()));
-    if (const absl::Status status = AddVariant(all_hbm_path, default_path, limit); !status.ok()) {
-      trial.set_error(std::string(status.message()));
-      return false;
-    }
-    return true;
+    const absl::Status added = AddVariant(all_hbm_path, default_path, limit);
+    return added.ok() || skip(added);
   }
 
   // The variant with the fastest module; the first variant if none has a module.

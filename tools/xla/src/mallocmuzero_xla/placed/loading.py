@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mallocmuzero_xla.artefacts.artefact import Artefact
 from mallocmuzero_xla.artefacts.placed_file import PlacedFile, PlacedHeader
 from mallocmuzero_xla.chips import chip_of_kind
 from mallocmuzero_xla.compiler.lowering import is_jitted, jit_compiler_options, jit_of, text_sha256
@@ -55,9 +56,16 @@ def load_placed(
 
 
 def call_of(
-    file: PlacedFile, fn: Callable[..., Any] | None, jit_options: Mapping[str, Any], check: bool
+    file: PlacedFile,
+    fn: Callable[..., Any] | None,
+    jit_options: Mapping[str, Any],
+    check: bool,
+    artefact: Artefact | None = None,
 ) -> PlacedCall:
-    """Does the work of load_placed for a file that has been read."""
+    """Does the work of load_placed for a file that has been read.
+
+    `artefact` is the call's, if the executable can be loaded.
+    """
     header = file.header
     jitted = None
     if fn is not None:
@@ -71,6 +79,7 @@ def call_of(
     except PlacedError as error:
         loaded, reason = None, str(error)
     call = PlacedCall(header.function, loaded, header.parameters, header.arguments, jitted)
+    call.artefact = artefact if loaded is not None else None
     if reason is not None:
         call.fall_back(reason, depth=3)
     return call

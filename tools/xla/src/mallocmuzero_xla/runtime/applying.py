@@ -280,9 +280,7 @@ def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> A
             (artefact,) = registry
             file = registry.executable(artefact)
             if file is not None:
-                call = call_of(file, fn, jit_options, check=True)
-                call.artefact = artefact if call.compiled is not None else None
-                return call
+                return call_of(file, fn, jit_options, check=True, artefact=artefact)
     except (UsageError, PlacedError) as error:
         return AppliedFunction(fn, Registry(), str(error), jit_options)
     reason = "" if len(registry) else _no_artefact(given)

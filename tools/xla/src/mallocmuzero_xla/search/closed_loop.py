@@ -307,17 +307,18 @@ class Loop:
             f"predicted, {1 - cycles / result.default_cycles:z.2%} "
             f"{'estimated' if estimated else 'compiled'}"
         )
-        followed_share = self._followed_share(text)
-        with self._keeping:
-            if cycles < result.optimized_cycles and not self._is_final:
-                self.estimated = estimated
-                result.options = options_of(trial.items)
-                result.optimized_cycles = cycles
-                result.optimized_price = price
-                result.predicted_cycles = trial.cycles
-                result.followed_share = followed_share
-                result.kept = [item.id for item in trial.items]
-                result.program, result.mapping = str(self._wanted[0]), self._wanted[1]
+        if cycles < result.optimized_cycles:
+            followed_share = self._followed_share(text)
+            with self._keeping:
+                if not self._is_final:
+                    self.estimated = estimated
+                    result.options = options_of(trial.items)
+                    result.optimized_cycles = cycles
+                    result.optimized_price = price
+                    result.predicted_cycles = trial.cycles
+                    result.followed_share = followed_share
+                    result.kept = [item.id for item in trial.items]
+                    result.program, result.mapping = str(self._wanted[0]), self._wanted[1]
         if abs(cycles / trial.cycles - 1.0) > _SURPRISE:
             self._surprises[f"surprise_{len(self._surprises)}"] = text
 

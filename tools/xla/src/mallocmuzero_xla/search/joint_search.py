@@ -361,8 +361,9 @@ class JointSearch:
         verified.default_error = self._default_error
         verified.compile_seconds = default.seconds
         verified.interrupted = self._interrupted
-        loops = [each.result for each in self._runner.rounds.values() if each.result is not None]
-        verified.out_of_budget = self._cut_short or any(each.out_of_budget for each in loops)
+        verified.out_of_budget = self._cut_short or any(
+            each.out_of_budget for each in self._loops()
+        )
         verified.tried = described(self.record)
         if self._space.memory:
             plain = Candidate(found.step.candidate.limit)
@@ -373,9 +374,14 @@ class JointSearch:
             )
         return verified
 
+    def _loops(self) -> list[Verified]:
+        """Returns what the rounds of overrides have found, one for each limit that had some."""
+        rounds = self._runner.rounds.values()
+        return [each.result for each in rounds if each.result is not None]
+
     def _add_costs(self, verified: Verified) -> None:
         """Adds up what all parts of the search have spent and seen."""
-        loops = [each.result for each in self._runner.rounds.values() if each.result is not None]
+        loops = self._loops()
         verified.rounds = [entry for each in loops for entry in each.rounds]
         verified.dropped = {name: why for each in loops for name, why in each.dropped.items()}
         verified.trial_compiles = self._runner.compiler.trial_compiles + sum(

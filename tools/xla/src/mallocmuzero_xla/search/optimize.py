@@ -114,9 +114,9 @@ class Optimized:
     def jit(self) -> Any:
         """Returns what `apply` returns for this artefact: an AppliedFunction, or a PlacedCall."""
         if self.executable is not None:
-            call = call_of(self.executable, self.fn, self.jit_options, check=False)
-            call.artefact = self.artefact if call.compiled is not None else None
-            return call
+            return call_of(
+                self.executable, self.fn, self.jit_options, check=False, artefact=self.artefact
+            )
         return AppliedFunction(self.fn, Registry([self.artefact]), "", self.jit_options)
 
     def summary(self) -> str:

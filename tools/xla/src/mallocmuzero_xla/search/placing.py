@@ -131,17 +131,16 @@ def place(
     # Fail before the search, not after it, if the function cannot be packed.
     pack(traced, notes.compiled, raw_executable(notes.compiled), target.name, {})
     cache = PlacedCache(traced.program, target, folder, scoped_limit)
-    found = cache.load(limits)
-    if found is not None:
-        notes.require(found.module)
-    else:
+    found = cached = cache.load(limits)
+    if found is None:
         shown = LoopProgress(quiet=not progress)
         with tempfile.TemporaryDirectory(prefix="mallocmuzero-xla-") as scratch:
             found = search(
                 binary, traced.program, target, limits, pathlib.Path(scratch), shown.note
             )
         require_cycles(traced.program.function, found.cycles)
-        notes.require(found.module)
+    notes.require(found.module)
+    if cached is None:
         found = cache.keep(found, limits)
     file = pack(traced, notes.compiled, found.executable, target.name, found.report)
     return Placed(
