@@ -96,6 +96,28 @@ def test_command_of_the_package_is_not_taken_for_the_binary(
     monkeypatch.setattr(binary_path, "__file__", str(tmp_path / "package" / "binary_path.py"))
     with pytest.raises(UsageError, match="mallocmuzero not found: install the wheel"):
         find_binary()
+    # Later folders of PATH count, too.
+    real = write_binary(tmp_path / "local" / "mallocmuzero", f"mallocmuzero {VERSION}")
+    monkeypatch.setenv("PATH", f"{command.parent}:{real.parent}:/usr/bin:/bin")
+    assert find_binary() == real
+
+
+def test_variable_does_not_name_the_command_of_the_package(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It would start itself for ever.
+    command = write_binary(tmp_path / "mallocmuzero", "")
+    command.write_text("#!/usr/bin/python3\nfrom mallocmuzero_xla_shell import binary\n")
+    monkeypatch.setenv("MALLOCMUZERO_BINARY", str(command))
+    with pytest.raises(UsageError, match=r"MALLOCMUZERO_BINARY=.*: the package's own command"):
+        find_binary()
+
+
+def test_folder_is_no_binary(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mallocmuzero").mkdir()
+    monkeypatch.setenv("MALLOCMUZERO_BINARY", str(tmp_path / "mallocmuzero"))
+    with pytest.raises(UsageError, match="no such executable"):
+        find_binary()
 
 
 def test_package_and_sources_of_the_binary_have_one_version() -> None:

@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 
 from mallocmuzero_xla.errors import UsageError
@@ -54,17 +53,22 @@ def packaged_commit() -> str | None:
 def _find() -> pathlib.Path:
     named = os.environ.get(_VARIABLE)
     if named:
-        if not os.access(named, os.X_OK):
+        binary = pathlib.Path(named).resolve()
+        if not _is_executable(binary):
             raise UsageError(f"{_VARIABLE}={named}: no such executable")
-        return pathlib.Path(named).resolve()
-    on_path = shutil.which(_BINARY)
+        if _starts_the_binary(binary):
+            raise UsageError(
+                f"{_VARIABLE}={named}: the package's own command, which starts the binary: name "
+                f"the binary itself, or unset {_VARIABLE}"
+            )
+        return binary
     above = (pathlib.Path.cwd(), *pathlib.Path(__file__).resolve().parents)
     for candidate in (
         _PACKAGED / _BINARY,
-        *([pathlib.Path(on_path)] if on_path else []),
+        *(pathlib.Path(folder) / _BINARY for folder in os.get_exec_path()),
         *(folder / _BUILD_TREE_BINARY for folder in above),
     ):
-        if os.access(candidate, os.X_OK) and not _starts_the_binary(candidate):
+        if _is_executable(candidate) and not _starts_the_binary(candidate):
             return candidate
     raise UsageError(
         f"mallocmuzero not found: install the wheel, or build the binary and put it on PATH or set "
@@ -72,10 +76,17 @@ def _find() -> pathlib.Path:
     )
 
 
+def _is_executable(path: pathlib.Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
 def _starts_the_binary(path: pathlib.Path) -> bool:
     """Whether a file is the package's own command, which would start itself for ever."""
-    with path.open("rb") as stream:
-        return _STARTER in stream.read(_STARTER_BYTES)
+    try:
+        with path.open("rb") as stream:
+            return _STARTER in stream.read(_STARTER_BYTES)
+    except OSError:  # a binary may be executable without being readable
+        return False
 
 
 @functools.cache
