@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import pathlib
 
@@ -17,6 +18,7 @@ from mallocmuzero_xla.compiler.store import (
     read_text,
     stem_of,
     write_atomically,
+    write_together,
 )
 from mallocmuzero_xla.compiler.variants import Variant
 from mallocmuzero_xla.errors import UsageError
@@ -174,3 +176,21 @@ def test_what_is_written_is_on_the_disk_before_it_has_its_name(
     write_atomically(path, b"new")
     assert seen == [False]
     assert [each.name for each in tmp_path.iterdir()] == ["a.json"]
+
+
+def test_files_that_belong_together_stay_together(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = tmp_path / "one", tmp_path / "new" / "other"
+    write_together({one: b"1", other: b"1"})
+
+    def full(path: pathlib.Path, content: bytes) -> None:
+        path.write_bytes(content[:0])
+        if path.parent == other.parent:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("mallocmuzero_xla.compiler.store._write_to_disk", full)
+    with pytest.raises(OSError, match=r"No space left on device: .*/new/other"):
+        write_together({one: b"2", other: b"2"})
+    assert (one.read_bytes(), other.read_bytes()) == (b"1", b"1")
+    assert sorted(each.name for each in tmp_path.rglob("*")) == ["new", "one", "other"]

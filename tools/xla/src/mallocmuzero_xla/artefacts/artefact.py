@@ -77,9 +77,12 @@ class Artefact:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the artefact as JSON, atomically."""
+        write_atomically(pathlib.Path(path), self.content())
+
+    def content(self) -> bytes:
+        """Returns the content of its file."""
         fields = {"kind": _KIND, "format": FORMAT, **dataclasses.asdict(self)}
-        content = json.dumps(fields, indent=1, sort_keys=True) + "\n"
-        write_atomically(pathlib.Path(path), content.encode("utf-8"))
+        return f"{json.dumps(fields, indent=1, sort_keys=True)}\n".encode()
 
 
 def load_artefact(path: str | os.PathLike[str]) -> Artefact:

@@ -16,8 +16,9 @@ import pathlib
 import zipfile
 from typing import Any
 
+from mallocmuzero_xla.artefacts.artefact import Artefact, Executable
 from mallocmuzero_xla.compiler.options_file import other_file_error
-from mallocmuzero_xla.compiler.store import takes_bytes_only, write_atomically
+from mallocmuzero_xla.compiler.store import takes_bytes_only, write_atomically, write_together
 from mallocmuzero_xla.errors import PlacedError, UsageError
 
 # An executable in a file of format 1 may have other values than the function in its constants.
@@ -78,13 +79,17 @@ class PlacedFile:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the file atomically."""
+        write_atomically(pathlib.Path(path), self.content())
+
+    def content(self) -> bytes:
+        """Returns the content of the file."""
         digest = hashlib.sha256(self.call).hexdigest()
         header = {"format": _FORMAT, **dataclasses.asdict(self.header), "call_sha256": digest}
         content = io.BytesIO()
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr(_HEADER, json.dumps(header, indent=1) + "\n")
             archive.writestr(_CALL, self.call)
-        write_atomically(pathlib.Path(path), content.getvalue())
+        return content.getvalue()
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> PlacedFile:
@@ -110,6 +115,16 @@ class PlacedFile:
             return PlacedFile(PlacedHeader(**header), call)
         except TypeError as error:
             raise PlacedError(f"{name}: damaged (header: {error})") from error
+
+
+def save_pair(
+    file: PlacedFile, path: pathlib.Path, artefact: Artefact, artefact_path: pathlib.Path
+) -> None:
+    """Writes a placed executable and its artefact, which names it; if one has no room, neither."""
+    content = file.content()
+    executable = Executable(path.name, hashlib.sha256(content).hexdigest())
+    artefact = dataclasses.replace(artefact, executable=executable)
+    write_together({path: content, artefact_path: artefact.content()})
 
 
 def check_placed_output(path: pathlib.Path) -> None:

@@ -11,6 +11,7 @@ import secrets
 import stat
 import sys
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import zstandard
@@ -277,21 +278,37 @@ def write_atomically(path: pathlib.Path, content: bytes) -> None:
 
     A link stays, and what it leads to is written. A pipe or device gets the bytes.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if takes_bytes_only(path):
-        path.write_bytes(content)
-        return
-    target = behind_links(path)
-    # Nobody can foresee the name, and "x" follows no link: others may write in the folder, too.
-    partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    write_together({path: content})
+
+
+def write_together(contents: Mapping[pathlib.Path, bytes]) -> None:
+    """Writes files as `write_atomically` does. If one has no room, all stay as they are."""
+    partials: dict[pathlib.Path, pathlib.Path] = {}
+    path = None
     try:
-        with partial.open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        partial.replace(target)
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not takes_bytes_only(path):
+                target = behind_links(path)
+                # Nobody can foresee the name, and "x" follows no link: others may write here, too.
+                partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+                partials[path] = partial
+                _write_to_disk(partial, content)
+        for path, content in contents.items():
+            if path in partials:
+                partials[path].replace(behind_links(path))
+            else:
+                path.write_bytes(content)
     except BaseException as error:
-        partial.unlink(missing_ok=True)
+        for partial in partials.values():
+            partial.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None:
-            raise type(error)(error.errno, error.strerror, str(path)) from error  # not of `partial`
+            raise type(error)(error.errno, error.strerror, str(path)) from error  # not of a partial
         raise
+
+
+def _write_to_disk(path: pathlib.Path, content: bytes) -> None:
+    with path.open("xb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())

@@ -9,9 +9,9 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mallocmuzero_xla.artefacts.artefact import SUFFIX, Artefact, Executable, file_sha256
+from mallocmuzero_xla.artefacts.artefact import SUFFIX, Artefact
 from mallocmuzero_xla.artefacts.fitting import Registry
-from mallocmuzero_xla.artefacts.placed_file import PlacedFile
+from mallocmuzero_xla.artefacts.placed_file import PlacedFile, save_pair
 from mallocmuzero_xla.binary_path import find_binary
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.chips import Chip, chosen_chip
@@ -57,11 +57,8 @@ class Placed:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the executable for `load_placed`, and its artefact to `path` with .json added."""
-        self.file.write(path)
         target = pathlib.Path(path)
-        executable = Executable(target.name, file_sha256(target))
-        beside = target.with_name(target.name + SUFFIX)
-        dataclasses.replace(self.artefact, executable=executable).save(beside)
+        save_pair(self.file, target, self.artefact, target.with_name(target.name + SUFFIX))
 
     @property
     def registry(self) -> Registry:
@@ -100,7 +97,7 @@ def place(
     The options of `optimize` ask the compiler for a placement. This function compiles placed
     modules instead, and keeps the fastest executable by the compiler's estimates, which may be the
     default. Ctrl-C ends the search with the best so far. The result is cached. Before the search,
-    the function is compiled once in this process.
+    a stub of the function is compiled in this process, or the function itself (stub.py).
 
     Args:
         fn: a function, or the result of jax.jit.
