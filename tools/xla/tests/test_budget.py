@@ -83,3 +83,13 @@ def test_worker_that_is_lost_after_the_last_second_means_that_the_budget_is_spen
 def test_negative_budgets_are_usage_errors(parts: tuple[float, ...], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         Budget(*parts)
+
+
+@pytest.mark.parametrize(
+    ("granted", "asked", "answered"), [(60.0, 60.0, 60.0), (55.0, 60.0, 60.0), (30.0, 60.0, 30.0)]
+)
+def test_search_with_nearly_all_of_what_was_asked_is_an_answer_for_it(
+    granted: float, asked: float, answered: float
+) -> None:
+    assert Budget(granted, asked=asked).answered == answered
+    assert Budget(90.0, asked=asked).answered == 90.0

@@ -18,6 +18,7 @@ from mallocmuzero_xla.compiler.lowering import LoweredProgram, Traced
 from mallocmuzero_xla.compiler.scoped_limit import OPTION
 from mallocmuzero_xla.errors import CaptureError
 from mallocmuzero_xla.placed.place_search import Found
+from mallocmuzero_xla.search.joint_search import JointSearch
 from mallocmuzero_xla.search.many import optimize_many
 from mallocmuzero_xla.search.optimize import Optimized, load_options, optimize
 from mallocmuzero_xla.search.placed_rounds import PlacedRounds
@@ -242,6 +243,26 @@ def test_the_cache_has_results_with_and_without_executables(
     again = run("tpu_v4i")
     assert (again.from_cache, again.optimized_cycles) == (False, 900)
     assert again.executable is not None
+
+
+def test_better_result_of_a_search_that_ended_in_the_meantime_is_kept(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40}, placed={"own": [900]})
+    searches = JointSearch.run
+
+    def run_beside_another(search: JointSearch) -> Any:
+        monkeypatch.setattr(JointSearch, "run", searches)
+        found = searches(search)
+        assert run("tpu_v4i", budget="120s").optimized_cycles == 900
+        return dataclasses.replace(found, optimized_cycles=950.0)
+
+    monkeypatch.setattr(JointSearch, "run", run_beside_another)
+    found = run("tpu_v4i")
+    assert (found.from_cache, found.optimized_cycles) == (True, 900)
+    # The entry is still an answer for the larger budget.
+    again = run("tpu_v4i", budget="120s")
+    assert (again.from_cache, again.optimized_cycles) == (True, 900)
 
 
 @pytest.mark.parametrize(("cycles", "options"), [(970, OVERRIDES), (900, {})])

@@ -26,6 +26,10 @@ def parse_duration(given: str | float) -> float:
     return seconds
 
 
+# A search that is granted this share of the seconds that were asked for is an answer for all.
+_NEARLY_ALL = 0.8
+
+
 class Budget:
     """The seconds, trial compiles and whole compiles that are left. Time runs from construction."""
 
@@ -67,6 +71,12 @@ class Budget:
     def seconds(self) -> float:
         """The seconds that were granted."""
         return self._seconds
+
+    @property
+    def answered(self) -> float:
+        """The seconds of the longest search whose place the result of this one takes."""
+        nearly = self._seconds >= _NEARLY_ALL * self.asked
+        return max(self._seconds, self.asked) if nearly else self._seconds
 
     def elapsed(self) -> float:
         """Returns the seconds since the start."""

@@ -64,10 +64,10 @@ def optimize_many(
     """Calls `optimize` for each function; the budget is for all of them.
 
     Each function gets an equal share of the time that is left, so the time that one does not use
-    is for the others. A cached result is an answer if its search had an equal share of the whole
-    budget. A function that fails does not end the call. A search that ends before an answer is a
-    failure, too. Ctrl-C ends the search of the function at hand, and the call, which returns what
-    there is. Before the first result it raises KeyboardInterrupt.
+    is for the others. A cached result is an answer if its search had nearly an equal share of the
+    whole budget. A function that fails does not end the call. A search that ends before an answer
+    is a failure, too. Ctrl-C ends the search of the function at hand, and the call, which returns
+    what there is. Before the first result it raises KeyboardInterrupt.
 
     Args:
         functions: by name, (fn, args) or (fn, args, jit_options), as builders return them.

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mallocmuzero_xla.artefacts.artefact import Artefact, Executable, file_sha256
+from mallocmuzero_xla.artefacts.artefact import Artefact
 from mallocmuzero_xla.artefacts.fitting import Registry
-from mallocmuzero_xla.artefacts.placed_file import PlacedFile
+from mallocmuzero_xla.artefacts.placed_file import PlacedFile, save_pair
 from mallocmuzero_xla.binary import Binary, Server
 from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.chips import Chip, chosen_chip
@@ -107,9 +107,7 @@ class Optimized:
             self.artefact.save(path)
             return
         beside = executable_beside(path)
-        self.executable.write(beside)
-        executable = Executable(beside.name, file_sha256(beside))
-        dataclasses.replace(self.artefact, executable=executable).save(path)
+        save_pair(self.executable, beside, self.artefact, pathlib.Path(path))
 
     def jit(self) -> Any:
         """Returns what `apply` returns for this artefact: an AppliedFunction, or a PlacedCall."""
@@ -294,10 +292,7 @@ class _Run:
         """
         allowed = Allowed(scope.limits, scope.overrides, scope.executables is not None)
         options = OptionsCache(self._program, self._chip, self._cache, allowed)
-        cached = options.load(warn_of_stale=False)
-        # An undecided entry is no answer.
-        if cached is not None and (cached.verified.undecided or not _has_files(cached.verified)):
-            cached = None
+        cached = _answer(options)
         if cached is not None and cached.budget_seconds >= self._budget.asked:
             return self._optimized(cached, from_cache=True)
         known = cached.verified if cached is not None else None
@@ -308,13 +303,15 @@ class _Run:
         finally:
             self._progress.close()
         best, searched = verified, self._budget.seconds
-        # If neither has a result, the report is about the later search.
-        if known and known.improves and known.optimized_cycles <= verified.optimized_cycles:
-            best = dataclasses.replace(known, interrupted=verified.interrupted)
-            searched = cached.budget_seconds if cached is not None else searched
+        cached = _answer(options)  # another search may have ended in the meantime
+        # If neither has a result, the report is about the later search. This search may have made
+        # anew what an entry has lost, so only an entry that was of use before wins a draw.
+        if cached is not None and _is_better(cached.verified, verified, known is not None):
+            best = dataclasses.replace(cached.verified, interrupted=verified.interrupted)
+            searched = cached.budget_seconds
         if not (verified.interrupted or verified.undecided):
-            budget = max(self._budget.seconds, self._budget.asked)
-            options.store(CachedOptions(best, budget))
+            before = cached.budget_seconds if cached is not None else 0.0
+            options.store(CachedOptions(best, max(before, self._budget.answered)))
         return self._optimized(CachedOptions(best, searched), from_cache=best is not verified)
 
     def _from_cache(self, options: OptionsCache, known: Verified | None) -> Earlier:
@@ -373,6 +370,20 @@ class _Run:
             self._chip, self._captures, self._binary, self._budget, self._progress
         )
         return JointSearch(self._program, resources, scope).run()
+
+
+def _answer(options: OptionsCache) -> CachedOptions | None:
+    """Returns the cached result; None if there is none, if it is undecided or has lost its file."""
+    cached = options.load(warn_of_stale=False)
+    if cached is None or cached.verified.undecided or not _has_files(cached.verified):
+        return None
+    return cached
+
+
+def _is_better(one: Verified, other: Verified, wins_a_draw: bool) -> bool:
+    if one.optimized_cycles == other.optimized_cycles:
+        return one.improves and wins_a_draw
+    return one.improves and one.optimized_cycles < other.optimized_cycles
 
 
 def _has_files(verified: Verified) -> bool:

@@ -67,8 +67,8 @@ class Verified:
         tried: the steps of the search in order: `step`, `limit_kib`, `settings`, `why`, `seconds`,
             `cycles` (None if it failed or found nothing), `gain` over the best before it, and
             `error` (None unless it failed).
-        limit_cycles: cycles of the default under the best limit of scoped memory; None if only
-            the chip's own limit was tried.
+        limit_cycles: cycles of the default under the best limit of scoped memory; None if no other
+            limit than the chip's own may be tried.
         executable: the file of the placed executable that is the result; None if the options are.
         executable_limit_kib: the limit of scoped memory that it was compiled under.
         identities: what the instructions are that the overrides in `options` name
