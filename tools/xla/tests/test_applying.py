@@ -177,6 +177,13 @@ def test_option_of_jit_is_not_overruled(
     assert any("jax.jit sets xla_cpu_max_isa" in line for line in warnings_in(caplog)) != used
 
 
+@pytest.mark.parametrize(("isa", "used"), [("AVX2", True), ("SSE4_2", False)])
+def test_registry_has_no_options_that_overrule_those_of_jit(isa: str, used: bool) -> None:
+    registry = Registry([artefact_of(step, *inputs(), options={"xla_cpu_max_isa": "AVX2"})])
+    lowered = jax.jit(step, compiler_options={"xla_cpu_max_isa": isa}).lower(*inputs())
+    assert bool(registry.compiler_options(lowered)) == used
+
+
 @pytest.mark.parametrize("how", ["jit", "environment", "nothing"])
 def test_missing_option_of_the_search_is_a_line_of_the_log(
     how: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch

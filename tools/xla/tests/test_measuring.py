@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import pathlib
@@ -267,6 +268,16 @@ def test_command_fills_shapes_and_writes_times(
     assert "a.json: a file of something else is there" in capsys.readouterr().err
     assert load_artefact(tmp_path / "a.json").compiler_options
     assert len(json.loads(output.read_text(encoding="utf-8"))["default_seconds"]) == 5
+    # The times took long, so they are printed where they cannot be saved.
+    monkeypatch.setattr(Measured, "save", no_space)
+    assert cli.main([*line, "--json", "--output", str(output)]) == 2
+    captured = capsys.readouterr()
+    assert len(json.loads(captured.out)["default_seconds"]) == 5
+    assert "No space left on device" in captured.err
+
+
+def no_space(*_: Any) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
 
 
 def test_a_function_that_fails_is_one_line(

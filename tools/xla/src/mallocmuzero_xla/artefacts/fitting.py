@@ -11,7 +11,11 @@ from typing import Any
 from mallocmuzero_xla.artefacts.artefact import Artefact, file_sha256
 from mallocmuzero_xla.artefacts.placed_file import PlacedFile
 from mallocmuzero_xla.chips import chip_of_kind
-from mallocmuzero_xla.compiler.lowering import check_lowered, fingerprint_of
+from mallocmuzero_xla.compiler.lowering import (
+    check_lowered,
+    fingerprint_of,
+    jit_compiler_options,
+)
 from mallocmuzero_xla.compiler.shardings import devices_of
 from mallocmuzero_xla.environment import versions_of
 from mallocmuzero_xla.errors import PlacedError, UsageError, in_one_line
@@ -63,6 +67,14 @@ def misfits(artefact: Artefact, target: Target) -> Iterator[str]:
     if artefact.devices != target.devices:
         yield f"found for {artefact.devices} devices, here are {target.devices}"
     yield from _other_versions(artefact, target.versions)
+
+
+def clash_of(artefact: Artefact, own: Mapping[str, str]) -> str:
+    """Returns which of the `own` options that jax.jit sets clashes with the artefact, or ""."""
+    for name, value in sorted(artefact.compiler_options.items()):
+        if own.get(name, value) != value:
+            return f"jax.jit sets {name}, to which the artefact has another value"
+    return ""
 
 
 def _other_versions(artefact: Artefact, installed: Mapping[str, str]) -> Iterator[str]:
@@ -173,7 +185,13 @@ class Registry:
     def compiler_options(self, lowered: Any) -> dict[str, str]:
         """Returns the options for `lowered.compile(compiler_options=...)`; empty if none fit.
 
-        They are those of the best artefact that has options: an executable has none.
+        They are those of the best artefact that has options: an executable has none. An artefact
+        with another value of an option that jax.jit sets is passed over.
         """
         found, _ = self.fitting(lowered)
-        return next((dict(each.compiler_options) for each in found if each.compiler_options), {})
+        with_options = [each for each in found if each.compiler_options]
+        if not with_options:
+            return {}
+        own = jit_compiler_options(lowered)
+        fitting = (each.compiler_options for each in with_options if not clash_of(each, own))
+        return dict(next(fitting, {}))

@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 from mallocmuzero_xla.artefacts.artefact import Artefact, load_artefact
-from mallocmuzero_xla.artefacts.fitting import Registry, Target, misfits
+from mallocmuzero_xla.artefacts.fitting import Registry, Target, clash_of, misfits
 from mallocmuzero_xla.binary import Binary
 from mallocmuzero_xla.budget import Budget
 from mallocmuzero_xla.chips import find_chip
@@ -47,9 +47,10 @@ def problems(artefact: Artefact, built: BuiltFunction, compiles: bool = False) -
 
 def _other_options(artefact: Artefact, program: LoweredProgram) -> list[str]:
     """Returns which options that jax.jit sets keep `apply` from using the artefact."""
+    clash = clash_of(artefact, program.own_options)
+    if clash:
+        return [clash]
     for name, value in sorted(program.own_options.items()):
-        if artefact.compiler_options.get(name, value) != value:
-            return [f"jax.jit sets {name}, to which the artefact has another value"]
         if artefact.executable is not None and artefact.own_options.get(name) != value:
             return [f"its executable was compiled without the option {name}={value}"]
     return []
@@ -69,8 +70,8 @@ def _compile_problems(artefact: Artefact, program: LoweredProgram) -> list[str]:
     with TrialCompiler(find_chip(artefact.chip, artefact.topology)) as compiler:
         program.write(compiler.lowered)
         try:
-            options = {**artefact.own_options, **artefact.compiler_options}
-            text = compiler.compile(options, Budget())
+            own = artefact.own_options.items() - program.moved_options.items()
+            text = compiler.compile({**dict(own), **artefact.compiler_options}, Budget())
         except CaptureError as error:
             return [f"does not compile with the options: {error}"]
     cycles, expected = binary.module_cycles(text, artefact.chip), artefact.expected_cycles
@@ -93,7 +94,8 @@ def add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     command.add_argument(
         "--compile",
         action="store_true",
-        help="Also compiles with the options, and compares the cycles.",
+        help="Also compiles with the options, and compares the cycles. Does nothing for a placed "
+        "executable.",
     )
     add_json(command)
     command.set_defaults(run=_run_check)
@@ -104,7 +106,8 @@ def _run_check(arguments: argparse.Namespace) -> int:
     found = problems(artefact, build_function(arguments.function), arguments.compile)
     found += executable_problems(artefact, arguments.artefact.parent)
     if arguments.json:
-        print(json.dumps({"fits": not found, "problems": found, "gain": artefact.gain}))
+        answer = {"fits": not found, "problems": found, "gain": artefact.gain}
+        print(json.dumps(answer), flush=True)
     elif found:
         for problem in found:
             print(f"mallocmuzero-xla: {arguments.artefact}: {problem}", file=sys.stderr)

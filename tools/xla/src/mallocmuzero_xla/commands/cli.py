@@ -101,7 +101,7 @@ def _run_capture(arguments: argparse.Namespace) -> int:
     )
     if wants_program:
         output.parent.mkdir(parents=True, exist_ok=True)
-        print(captured.save(output), end="")
+        print(captured.save(output), end="", flush=True)
         print(f"mallocmuzero-xla: the texts are in {folder}", file=sys.stderr)
     for variant, reason in captured.failures.items():
         print(f"mallocmuzero-xla: {variant} is missing: {reason}", file=sys.stderr)

@@ -90,12 +90,14 @@ def _run_measure(arguments: argparse.Namespace) -> int:
         raise
     except Exception as error:  # of the function, of jax.jit, or of the device, such as no memory
         raise CaptureError(f"{arguments.function} does not run: {in_one_line(error)}") from error
-    if arguments.output is not None:
-        measured.save(arguments.output)
-    if arguments.json:
-        print(json.dumps(measured.to_json()), flush=True)
-    else:
-        print(f"mallocmuzero-xla: {measured.summary()}", file=sys.stderr)
+    try:
+        if arguments.output is not None:
+            measured.save(arguments.output)
+    finally:  # the times took long, also if they cannot be saved
+        if arguments.json:
+            print(json.dumps(measured.to_json()), flush=True)
+        else:
+            print(f"mallocmuzero-xla: {measured.summary()}", file=sys.stderr)
     return 0 if measured.used else 1
 
 

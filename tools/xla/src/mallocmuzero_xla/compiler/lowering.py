@@ -52,6 +52,8 @@ class LoweredProgram:
         base_options: the user's compiler options, part of every compile.
         sha256: hash of everything that reaches the compiler, without source locations.
         fingerprint: identifies the function on every machine (fingerprint.py).
+        moved_options: further options of the user, which jax has moved into fields of
+            compile_options, such as optimization_level.
     """
 
     function: str
@@ -62,11 +64,12 @@ class LoweredProgram:
     base_options: dict[str, bool | int | float | str]
     sha256: str
     fingerprint: str = ""
+    moved_options: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def own_options(self) -> dict[str, str]:
-        """Returns the user's compiler options as texts."""
-        return as_texts(self.base_options)
+        """Returns all compiler options of the user as texts."""
+        return {**as_texts(self.base_options), **self.moved_options}
 
     def write(self, path: pathlib.Path) -> None:
         """Writes the program to `path`, for `read` in another process."""
@@ -215,6 +218,13 @@ def jit_compiler_options(lowered: Any) -> dict[str, str]:
     return as_texts(dict(lowered._lowering._compiler_options_kvs))
 
 
+def result_types(lowered: Any) -> tuple[bool, tuple[bool, ...]]:
+    """Returns whether jax commits results to devices, and of each whether its type is weak."""
+    arguments = lowered._lowering.compile_args
+    weak = tuple(bool(aval.weak_type) for aval in arguments["global_out_avals"])
+    return bool(arguments["committed"]), weak
+
+
 def as_texts(options: Mapping[str, Any]) -> dict[str, str]:
     """Returns compiler options as the compiler reads them."""
     return {name: option_text(value) for name, value in options.items()}
@@ -308,6 +318,7 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
         arguments["in_shardings"], arguments["out_shardings"], len(arguments["ordered_effects"])
     )
     devices = list(computation._device_list)
+    given = {**dict(computation._compiler_options_kvs), **compiler_options}
     # jax turns some options into fields of compile_options instead of passing them to the compiler.
     compile_options = pxla.create_compile_options(
         module,
@@ -316,9 +327,10 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
         from_outputs,
         arguments["backend"],
         np.array(devices, dtype=object),
-        {**dict(computation._compiler_options_kvs), **compiler_options},
+        given,
     )
     base_options = dict(compile_options.env_option_overrides)
+    moved = {name: value for name, value in given.items() if name not in base_options}
     serialised_options = compile_options.SerializeAsString()
     device_ids = tuple(device.id for device in devices)
     text = mlir.module_to_string(module, enable_debug_info=False)
@@ -332,6 +344,7 @@ def _serialise(lowered: Any, chip: Chip, compiler_options: Mapping[str, Any]) ->
         base_options=base_options,
         sha256=hashlib.sha256(repr(identity).encode()).hexdigest(),
         fingerprint=fingerprint_of_module(module, text, len(device_ids)),
+        moved_options=as_texts(moved),
     )
 
 
