@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import logging
 import pathlib
 import re
-import warnings
 from typing import Any
 
 import pytest
@@ -14,7 +12,7 @@ import pytest
 jax = pytest.importorskip("jax", reason="calls functions on the CPU")
 
 import jax.numpy as jnp  # noqa: E402
-from cpu_artefacts import artefact_of, make_cpu_a_chip  # noqa: E402
+from cpu_artefacts import artefact_of, make_cpu_a_chip, warnings_in  # noqa: E402
 from placed_world import (  # noqa: E402
     add,
     multiply,
@@ -28,7 +26,7 @@ from placed_world import (  # noqa: E402
 from mallocmuzero_xla.artefacts.artefact import load_artefact  # noqa: E402
 from mallocmuzero_xla.commands import cli  # noqa: E402
 from mallocmuzero_xla.compiler.builders import build_function  # noqa: E402
-from mallocmuzero_xla.errors import FallbackWarning, UsageError  # noqa: E402
+from mallocmuzero_xla.errors import UsageError  # noqa: E402
 from mallocmuzero_xla.runtime.applying import apply, load_registry  # noqa: E402
 from mallocmuzero_xla.runtime.measuring import measure  # noqa: E402
 from mallocmuzero_xla.search.many import OptimizedMany  # noqa: E402
@@ -101,9 +99,7 @@ def test_command_measures_an_executable_of_a_function_with_random_keys(
     file = file if fits else with_header(file, versions={"jax": "0"})
     artefact = artefact_of(fn, *args, options={}, **options)
     Optimized({}, 1e3, 900.0, 1.0, None, {}, artefact, executable=file).save(tmp_path / "a.json")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FallbackWarning)
-        code = cli.main(["measure", str(tmp_path / "a.json"), f"{model}:build", "--rounds", "5"])
+    code = cli.main(["measure", str(tmp_path / "a.json"), f"{model}:build", "--rounds", "5"])
     shown = capsys.readouterr().err
     assert code == (0 if fits else 1)
     assert ("nothing was compared: made with jax 0" in shown) != fits
@@ -151,7 +147,9 @@ def test_missing_working_folder_ends_nothing(
         assert fast.reason
 
 
-def test_results_in_memory_run_without_a_file(buckets: OptimizedMany) -> None:
+def test_results_in_memory_run_without_a_file(
+    buckets: OptimizedMany, caplog: pytest.LogCaptureFixture
+) -> None:
     for artefacts in (buckets, buckets.registry):
         assert results_of(apply(add, artefacts), 4, 8, 5) == [PRODUCT, PRODUCT, SUM]
     found = buckets.results["bucket_8"]
@@ -159,9 +157,15 @@ def test_results_in_memory_run_without_a_file(buckets: OptimizedMany) -> None:
     assert (measured.used, measured.largest_difference) == (True, PRODUCT - SUM)
     call = apply(add, found)
     assert call.prepared((threes(8), threes(8)))().tolist() == [PRODUCT] * 8
-    with pytest.warns(FallbackWarning):
-        assert call(threes(5), threes(5)).tolist() == [SUM] * 5
+    # The log has each reason once.
+    before = len(warnings_in(caplog))
+    for count in (5, 6, 5):
+        assert call(threes(count), threes(count)).tolist() == [SUM] * count
     assert call.prepared((threes(5), threes(5)))().tolist() == [SUM] * 5
+    lines = warnings_in(caplog)[before:]
+    assert len(lines) == 2
+    start = "add runs as jax.jit compiles it: called with what it was not placed for: "
+    assert all(line.startswith(start) for line in lines)
 
 
 def test_arguments_may_be_given_by_name(buckets: OptimizedMany) -> None:
@@ -206,7 +210,7 @@ def test_executable_that_cannot_run_is_a_line_of_the_log(
         path.write_bytes((tmp_path / "bucket_8.placed").read_bytes())
     fast = apply(add, tmp_path)
     assert results_of(fast, 4, 8) == [SUM, PRODUCT]
-    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    (line,) = warnings_in(caplog)
     assert "runs as jax.jit compiles it: its placed executable cannot run: " in line
     assert str(path) in line
 
@@ -219,7 +223,7 @@ def test_files_of_several_folders_are_taken_one_by_one(
     paths = [tmp_path / name / "add.json" for name in (*buckets.results, "absent")]
     fast = apply(add, [str(paths[0]), *paths[1:]])
     assert results_of(fast, 4, 8, 5) == [PRODUCT, PRODUCT, SUM]
-    lines = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    lines = warnings_in(caplog)
     assert "absent/add.json: cannot be read: No such file" in lines[0]
 
 
@@ -234,7 +238,7 @@ def test_options_take_the_place_of_an_executable_that_cannot_run(
     fast = apply(add, tmp_path)
     assert results_of(fast, 4, 4) == [SUM, SUM]
     assert (fast.artefact, fast.reason) == (slower, "")
-    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    (line,) = warnings_in(caplog)
     assert line.startswith("add runs with an artefact that is not the best: its placed executable")
     # A framework that owns the calls of jax.jit has no use for an executable.
     lowered = jax.jit(add).lower(threes(), threes())
@@ -245,25 +249,58 @@ def test_ahead_of_time_compile_returns_the_executable(buckets: OptimizedMany) ->
     fast = apply(add, buckets.registry)
     lowered = fast.lower(threes(), threes())
     assert float(lowered.compile()(threes(), threes())[0]) == PRODUCT
+    # Its own tree of arguments is the only one that it takes.
+    by_name = fast.lower(threes(), y=threes()).compile()
+    assert float(by_name(threes(), y=threes())[0]) == SUM
+    assert fast.reason == "the executable takes its arguments in another tree"
     # An executable takes no further options.
     plain = lowered.compile(compiler_options={"xla_cpu_max_isa": "AVX2"})
     assert float(plain(threes(), threes())[0]) == SUM
     assert "compiled without the option xla_cpu_max_isa=AVX2" in fast.reason
 
 
+def test_call_that_the_executable_does_not_take_is_no_use_of_the_artefact(
+    buckets: OptimizedMany,
+) -> None:
+    fast = apply(add, buckets.registry)
+    x = jax.device_put(threes(), jax.devices()[1])
+    assert results_of(fast, 4) == [PRODUCT]
+    assert fast(x, x).tolist() == [SUM] * 4
+    assert fast.artefact is None
+    assert fast.reason.startswith("called with what it was not placed for: ")
+    measured = measure(add, (x, x), buckets.registry, rounds=5)
+    assert (measured.used, measured.reason) == (False, fast.reason)
+
+
+def test_default_is_measured_with_the_donation_of_the_executable() -> None:
+    result = placed_result(4, donate_argnums=0)
+    given: list[Any] = []
+
+    def make() -> tuple[Any, Any]:
+        given.append(threes())
+        return given[-1], threes()
+
+    measured = measure(add, make, result, rounds=5)
+    assert measured.used
+    assert all(array.is_deleted() for array in given)
+
+
 @pytest.mark.parametrize("counts", [[4], [4, 8]])
-def test_executable_runs_only_with_the_options_that_it_was_compiled_with(counts: list[int]) -> None:
-    own = {"compiler_options": {"xla_cpu_max_isa": "AVX2"}}
+@pytest.mark.parametrize(
+    ("name", "value"), [("xla_cpu_max_isa", "AVX2"), ("exec_time_optimization_effort", 0.5)]
+)
+def test_executable_runs_only_with_the_options_that_it_was_compiled_with(
+    counts: list[int], name: str, value: Any
+) -> None:
+    own = {"compiler_options": {name: value}}
 
     def applied(found_with: dict[str, Any], **jit_options: Any) -> Any:
         results = {str(count): placed_result(count, **found_with) for count in counts}
         return apply(add, OptimizedMany(results, {}).registry, **jit_options)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FallbackWarning)
-        plain = applied({}, **own)
-        assert results_of(plain, 4) == [SUM]
-    assert "compiled without the option xla_cpu_max_isa=AVX2" in plain.reason
+    plain = applied({}, **own)
+    assert results_of(plain, 4) == [SUM]
+    assert f"compiled without the option {name}={value}" in plain.reason
     assert results_of(applied(own, **own), 4) == [PRODUCT]
     # The options of the search need not be repeated.
     assert results_of(applied(own), 4) == [PRODUCT]

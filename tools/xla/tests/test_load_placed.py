@@ -239,6 +239,38 @@ def test_default_device_of_a_call_is_that_of_the_function(path: pathlib.Path) ->
     assert found.devices() == {other}
 
 
+def test_mesh_of_a_call_is_that_of_the_function(path: pathlib.Path) -> None:
+    placed_add(path)
+    call, x = load_placed(path, add), threes()
+    with jax.set_mesh(jax.make_mesh((1,), ("x",), devices=jax.devices()[:1])):
+        assert call(x, x).tolist() == [9.0] * 4
+    another = jax.set_mesh(jax.make_mesh((4,), ("x",)))
+    with another, pytest.warns(FallbackWarning, match="under another mesh than it was placed for"):
+        found = call(x, x)
+    assert found.tolist() == [6.0] * 4
+    assert found.devices() == set(jax.devices())
+
+
+@pytest.mark.parametrize("committed", [False, True])
+@pytest.mark.parametrize("weak", [False, True])
+def test_results_have_the_types_of_those_of_jit(
+    path: pathlib.Path, committed: bool, weak: bool
+) -> None:
+    placed_add(path)
+    call = load_placed(path, add)
+    x = threes() if weak else jnp.array([3.0] * 4, jnp.float32)
+    x = jax.device_put(x, jax.devices()[0]) if committed else x
+    expected = jax.jit(add)(x, x)
+    assert (expected.committed, expected.weak_type) == (committed, weak)
+    for found in (call(x, x), call.prepared((x, x))()):
+        assert found.tolist() == [9.0] * 4
+        assert (found.committed, found.weak_type) == (committed, weak)
+    # An array that is committed to no device may be used with arrays of another one.
+    there = jax.device_put(jnp.ones(4), jax.devices()[1])
+    if not committed:
+        assert jax.jit(add)(call(x, x), there).tolist() == [10.0] * 4
+
+
 @pytest.mark.parametrize(
     ("args", "reason"),
     [

@@ -55,6 +55,27 @@ class LoadedCall:
         """Returns of each array argument whether its type is weak, as that of a Python number."""
         return tuple(bool(info._aval.weak_type) for info in self.infos)
 
+    def with_results(self, committed: bool, weak: Sequence[bool] | None) -> Any:
+        """Returns the executable as a jax.stages.Compiled with other types of results.
+
+        Args:
+            committed: whether results are committed to their device, so that jax does not move
+                them to another one. On several devices they always are.
+            weak: of each result whether its type is weak; None for those of the compile.
+        """
+        import jax
+
+        unloaded = self.compiled._executable._unloaded_executable
+        avals = unloaded.output_avals
+        if weak is not None:
+            avals = [aval.update(weak_type=each) for aval, each in zip(avals, weak, strict=True)]
+        committed = committed or len(self.devices) > 1
+        other = dataclasses.replace(unloaded, output_avals=avals, committed=committed).load()
+        compiled = self.compiled
+        return jax.stages.Compiled(
+            other, [], compiled.args_info, compiled.out_tree, no_kwargs=compiled._no_kwargs
+        )
+
     def arguments(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Returns arguments of the function by position and by name: `leaves` and static ones."""
         import jax

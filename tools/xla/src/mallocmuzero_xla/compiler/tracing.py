@@ -22,6 +22,18 @@ def trace_context() -> Any:
     return config.trace_context(), tuple(getattr(each, "value", None) for each in further)
 
 
+def mesh_devices() -> frozenset[Any] | None:
+    """Returns the devices of the mesh that jax.set_mesh has set in this thread; None without one.
+
+    jax.jit runs the function on them, with arguments that are committed to no device.
+    """
+    from jax._src import config
+
+    mesh = getattr(getattr(config, "device_context", None), "value", None)  # None in another jax
+    devices = getattr(mesh, "devices", None)
+    return None if devices is None else frozenset(devices.flat)
+
+
 def is_traced() -> bool:
     """Whether what this thread calls becomes part of a program, as inside another jax.jit.
 

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 import types
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from mallocmuzero_xla.artefacts.artefact import Artefact
-from mallocmuzero_xla.compiler.lowering import plain_text_of
+from mallocmuzero_xla.compiler.lowering import plain_text_of, result_types
 from mallocmuzero_xla.compiler.placed_payload import LoadedCall
-from mallocmuzero_xla.compiler.tracing import is_traced
+from mallocmuzero_xla.compiler.tracing import is_traced, mesh_devices
 from mallocmuzero_xla.errors import FallbackWarning, PlacedError
+
+_LOG = logging.getLogger("mallocmuzero_xla")
 
 # Settings of jax that change a traced program, by name, with their words in a reason.
 _SETTINGS = {
@@ -32,9 +35,13 @@ class PlacedCall:
     It runs the function itself, through jax.jit, if shapes, types, trees, shardings or static
     arguments differ from those it was placed with, or within a transformation of jax, or under
     another setting of jax (_SETTINGS) than it was loaded under, or with arguments that belong on
-    another device. The first time it gives a FallbackWarning with the reason. Without a function it
-    raises PlacedError instead, and settings and weak types do not matter. Under jax.disable_jit the
-    function runs line by line, without a warning.
+    other devices. The first time it gives a FallbackWarning with the reason. A call that `apply`
+    made logs each reason once instead, at level WARNING. Without a function it raises PlacedError,
+    and settings and weak types do not matter. Under jax.disable_jit the function runs line by line,
+    and nothing is reported.
+
+    Results are as those of jax.jit: weak where these are, and committed to a device if an argument
+    is.
 
     Attributes:
         compiled: the placed executable as a jax.stages.Compiled; None if it could not be loaded.
@@ -50,8 +57,12 @@ class PlacedCall:
         parameters: Sequence[str],
         arguments: int,
         jitted: Callable[..., Any] | None,
+        logs: bool = False,
     ) -> None:
-        """The arguments are fields of PlacedHeader; `jitted` is None or a result of jax.jit."""
+        """Most arguments are fields of PlacedHeader; `jitted` is None or a result of jax.jit.
+
+        `logs`: whether reasons go to the log, in the place of a warning.
+        """
         self.compiled = loaded.compiled if loaded else None
         self.reason: str | None = None
         self.artefact: Artefact | None = None
@@ -64,12 +75,15 @@ class PlacedCall:
         self._static = loaded.static if loaded else {}
         self._loaded = loaded
         self._weak = loaded.weak if loaded else ()
-        self._same_program = {self._weak: True}  # by the weak types of calls
+        # By the weak types of arguments: those of results, or None if the program is another one.
+        self._weak_results: dict[tuple[bool, ...], tuple[bool, ...] | None] = {}
+        self._executables: dict[tuple[bool, tuple[bool, ...] | None], Any] = {}
         self._parameters = {parameter: index for index, parameter in enumerate(parameters)}
         self._wanted = frozenset(range(arguments))
         self._jitted = jitted
         self._settings = _settings()
-        self._warned = False
+        self._logs = logs
+        self._told: set[str] = set()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the function."""
@@ -78,14 +92,13 @@ class PlacedCall:
             return self._jitted(*args, **kwargs)
         if self._jitted is not None and self._other_settings():
             return self._jitted(*args, **kwargs)
-        if self._jitted is not None and self._belongs_elsewhere((args, kwargs)):
-            self.fall_back("called under another default device than it was placed for")
+        stays = _has_committed((args, kwargs))
+        if self._jitted is not None and not stays and (other := self._belongs_elsewhere()):
+            self.fall_back(f"called under another {other} than it was placed for")
             return self._jitted(*args, **kwargs)
         try:
             dynamic = self._dynamic(args, kwargs) if kwargs or self._static else args
-            if self._jitted is not None:
-                self._check_weak_types(dynamic)
-            return self.compiled(*dynamic)
+            return self._executable(stays, self._weak_types(dynamic))(*dynamic)
         except (TypeError, ValueError, _OtherArgumentsError) as error:
             # jax raises this before it runs anything, so no argument has been donated.
             reason = " ".join(str(error).split())[:500]
@@ -101,7 +114,28 @@ class PlacedCall:
         if self.compiled is None or self.reason is not None:
             return functools.partial(self, *args)
         dynamic = self._dynamic(tuple(args), {}) if self._static else args
-        return functools.partial(self.compiled, *dynamic)
+        executable = self._executable(_has_committed(args), self._weak_types(dynamic))
+        return functools.partial(executable, *dynamic)
+
+    def compiled_for(self, lowered: Any) -> Any:
+        """Returns the executable as the jax.stages.Compiled of a jax.stages.Lowered, or None.
+
+        None if the trees of arguments or results differ. `lowered` is the same program.
+        """
+        compiled = self.compiled
+        trees = (lowered.in_tree, lowered.out_tree)
+        if compiled is None or (compiled.in_tree, compiled.out_tree) != trees:
+            return None
+        return self._executable(*result_types(lowered))
+
+    def _executable(self, committed: bool, weak: tuple[bool, ...] | None) -> Any:
+        """Returns the executable with results as those of jax.jit (LoadedCall.with_results)."""
+        key = (committed, weak)
+        found = self._executables.get(key)
+        if found is None:
+            assert self._loaded is not None  # the caller has checked this
+            found = self._executables[key] = self._loaded.with_results(*key)
+        return found
 
     def __get__(self, owner: Any, kind: type | None = None) -> Any:
         """Binds the first argument to the object of a method, as jax.jit's functions do."""
@@ -127,45 +161,58 @@ class PlacedCall:
         self.fall_back(f"called under another {name} than it was loaded under", depth=3)
         return True
 
-    def _belongs_elsewhere(self, arguments: Any) -> bool:
-        """Whether jax.jit would run the function on another device, by its default device.
+    def _belongs_elsewhere(self) -> str:
+        """Returns what would make jax.jit run the function on other devices, or "".
 
         Only arguments that are committed to no device go there.
         """
         import jax
 
+        if self._loaded is None or len(self._loaded.devices) > 1:
+            return ""
+        mesh = mesh_devices()
+        if mesh is not None:
+            return "" if mesh == set(self._loaded.devices) else "mesh"
         chosen = jax.config.jax_default_device
-        if chosen is None or self._loaded is None or len(self._loaded.devices) > 1:
-            return False
+        if chosen is None:
+            return ""
         default = jax.devices(chosen)[0] if isinstance(chosen, str) else chosen
-        if default in self._loaded.devices:
-            return False
-        return not any(getattr(leaf, "committed", False) for leaf in jax.tree.leaves(arguments))
+        return "" if default in self._loaded.devices else "default device"
 
     def fall_back(self, reason: str, depth: int = 2) -> None:
-        """Records the reason for a fallback; warns once, or raises PlacedError without a function.
+        """Records and reports the reason for a fallback; raises PlacedError without a function.
 
-        The warning points to the user's line, `depth` calls above.
+        A warning points to the user's line, `depth` calls above.
         """
         self.reason = reason
         if self._jitted is None:
             raise PlacedError(f"{self.__name__}: {reason}")
-        if not self._warned:
-            self._warned = True
-            message = f"{self.__name__}: {reason}; runs as jax.jit compiles it"
-            warnings.warn(message, FallbackWarning, stacklevel=depth + 1)
-
-    def _check_weak_types(self, dynamic: Sequence[Any]) -> None:
-        """Raises _OtherArgumentsError if the weak types of a call make another program.
-
-        The executable would take the arguments, but the function's results may have other types.
-        Trees of another size are left to jax.
-        """
-        import jax
-
-        found = tuple(_is_weak(leaf) for leaf in jax.tree.leaves(dynamic))
-        if len(found) != len(self._weak) or self._is_same_program(found):
+        if reason in self._told or (self._told and not self._logs):
             return
+        self._told.add(reason)
+        if self._logs:
+            _LOG.warning("%s runs as jax.jit compiles it: %s", self.__name__, reason)
+            return
+        message = f"{self.__name__}: {reason}; runs as jax.jit compiles it"
+        warnings.warn(message, FallbackWarning, stacklevel=depth + 1)
+
+    def _weak_types(self, dynamic: Sequence[Any]) -> tuple[bool, ...] | None:
+        """Returns of each result whether jax.jit would give it a weak type; None as compiled.
+
+        Raises _OtherArgumentsError if the weak types of the arguments make another program. The
+        executable would take them, but its results may have other types. Trees of another size are
+        left to jax.
+        """
+        if self._jitted is None:
+            return None
+        found = tuple(_is_weak(leaf) for leaf in _leaves(dynamic))
+        if found == self._weak or len(found) != len(self._weak):
+            return None
+        if found not in self._weak_results:
+            self._weak_results[found] = self._results_under(found)
+        results = self._weak_results[found]
+        if results is not None:
+            return results
         place = next(at for at, weak in enumerate(self._weak) if weak != found[at])
         number, array = "a Python number", "an array"
         given, wanted = (number, array) if found[place] else (array, number)
@@ -173,19 +220,20 @@ class PlacedCall:
             f"array argument {place} has the type of {given}, placed with that of {wanted}"
         )
 
-    def _is_same_program(self, weak: tuple[bool, ...]) -> bool:
-        """Whether the function is the same program under other weak types; it is traced once."""
-        known = self._same_program.get(weak)
-        if known is None:
-            try:
-                known = self._traced(weak) == self._traced(self._weak)
-            except Exception:  # jax.jit raises its own error in the call
-                known = False
-            self._same_program[weak] = known
-        return known
+    def _results_under(self, weak: tuple[bool, ...]) -> tuple[bool, ...] | None:
+        """Returns the weak types of results under those of arguments, by tracing.
 
-    def _traced(self, weak: tuple[bool, ...]) -> str:
-        """Returns the StableHLO of the function under some weak types."""
+        None if the program is another one than that which was placed.
+        """
+        try:
+            traced = self._traced(weak)
+            same = plain_text_of(traced) == plain_text_of(self._traced(self._weak))
+            return result_types(traced)[1] if same else None
+        except Exception:  # jax.jit raises its own error in the call
+            return None
+
+    def _traced(self, weak: tuple[bool, ...]) -> Any:
+        """Returns the function lowered under some weak types: a jax.stages.Lowered."""
         import jax
 
         assert self._loaded is not None
@@ -195,7 +243,7 @@ class PlacedCall:
         ]
         args, kwargs = self._loaded.arguments(leaves)
         jitted: Any = self._jitted
-        return plain_text_of(jitted.lower(*args, **kwargs))
+        return jitted.lower(*args, **kwargs)
 
     def _dynamic(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Returns the arguments that are not static, in order of position."""
@@ -221,6 +269,20 @@ def _settings() -> tuple[Any, ...]:
     import jax
 
     return tuple(getattr(jax.config, name, None) for name in _SETTINGS)
+
+
+def _has_committed(arguments: Any) -> bool:
+    """Whether one of the arrays is committed to its device: jax must not move it to another."""
+    import jax
+
+    arrays = [leaf for leaf in _leaves(arguments) if isinstance(leaf, jax.Array)]
+    return any(not isinstance(each, jax.core.Tracer) and each.committed for each in arrays)
+
+
+def _leaves(tree: Any) -> list[Any]:
+    import jax
+
+    return list(jax.tree.leaves(tree))
 
 
 def _is_weak(leaf: Any) -> bool:

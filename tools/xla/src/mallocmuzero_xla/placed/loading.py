@@ -64,7 +64,8 @@ def call_of(
 ) -> PlacedCall:
     """Does the work of load_placed for a file that has been read.
 
-    `artefact` is the call's, if the executable can be loaded.
+    `artefact` is given by `apply`. It is the call's, if the executable can be loaded, and reasons
+    not to run the executable go to the log.
     """
     header = file.header
     jitted = None
@@ -78,7 +79,14 @@ def call_of(
             _check_function(header, loaded, jitted)
     except PlacedError as error:
         loaded, reason = None, str(error)
-    call = PlacedCall(header.function, loaded, header.parameters, header.arguments, jitted)
+    call = PlacedCall(
+        header.function,
+        loaded,
+        header.parameters,
+        header.arguments,
+        jitted,
+        logs=artefact is not None,
+    )
     call.artefact = artefact if loaded is not None else None
     if reason is not None:
         call.fall_back(reason, depth=3)

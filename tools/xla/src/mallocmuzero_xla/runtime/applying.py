@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from mallocmuzero_xla.artefacts.artefact import Artefact, is_folder, load_artefact
-from mallocmuzero_xla.artefacts.fitting import Registry
+from mallocmuzero_xla.artefacts.fitting import Registry, clash_of
 from mallocmuzero_xla.compiler.lowering import as_texts, jit_compiler_options, jit_of
 from mallocmuzero_xla.environment import recorded_options
 from mallocmuzero_xla.errors import PlacedError, UsageError, in_one_line
@@ -93,7 +93,12 @@ class AppliedFunction:
             result = self._plain(*args, **kwargs)
             self._chosen[key] = self._plain
             return result
-        if chosen is self._plain or isinstance(chosen, PlacedCall):
+        if isinstance(chosen, PlacedCall):
+            result = chosen(*args, **kwargs)
+            if chosen.reason is not None:  # which it has logged
+                self.artefact, self.reason = None, chosen.reason
+            return result
+        if chosen is self._plain:
             return chosen(*args, **kwargs)
         return chosen(*call.args, **call.kwargs)
 
@@ -127,7 +132,12 @@ class AppliedFunction:
         `given` are compiler options, which come before those of the artefact.
         """
         call = self._find(lowered, given)
-        return call.compiled if isinstance(call, PlacedCall) else call
+        if not isinstance(call, PlacedCall):
+            return call
+        compiled = call.compiled_for(lowered)
+        if compiled is None:
+            self._fall_back("the executable takes its arguments in another tree")
+        return compiled
 
     def _chosen_once(self, key: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Chooses for a new signature; other threads with the same one wait for this choice."""
@@ -186,9 +196,9 @@ class AppliedFunction:
         """
         own = jit_compiler_options(lowered)
         options = artefact.compiler_options
-        clash = [name for name, value in options.items() if own.get(name, value) != value]
+        clash = clash_of(artefact, own)
         if clash:
-            return None, f"jax.jit sets {clash[0]}, to which the artefact has another value"
+            return None, clash
         try:
             placed = self._placed(artefact, {**own, **as_texts(given)})
         except PlacedError as error:
@@ -219,7 +229,9 @@ class AppliedFunction:
         header = file.header
         require_options(header, own)
         loaded = load_here(file)
-        return PlacedCall(self.__name__, loaded, header.parameters, header.arguments, self._plain)
+        return PlacedCall(
+            self.__name__, loaded, header.parameters, header.arguments, self._plain, logs=True
+        )
 
     def _fall_back(self, reason: str) -> None:
         """Records and logs why the last new call used no artefact."""
@@ -259,8 +271,9 @@ def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> A
     """Returns jax.jit(fn, **jit_options), compiled with options where an artefact fits.
 
     Nothing that is wrong with an artefact raises. The function then runs as jax.jit compiles it,
-    and one line of the log (logger "mallocmuzero_xla", level WARNING) says why. A PlacedCall says
-    it by a FallbackWarning.
+    and one line of the log (logger "mallocmuzero_xla", level WARNING) says why. Without
+    `jit_options`, a single artefact with a placed executable brings those about donated and static
+    arguments.
 
     Args:
         fn: a function, or a result of jax.jit, then without `jit_options`.

@@ -118,7 +118,9 @@ def measure(
     def make() -> Sequence[Any]:
         return _checked(args() if callable(args) else args)
 
-    plain, tuned = jit_of(fn, jit_options), apply(fn, artefact, **jit_options)
+    tuned = apply(fn, artefact, **jit_options)
+    # A placed executable may bring options, such as donated arguments, which both must have.
+    plain = tuned.__wrapped__ if isinstance(tuned, PlacedCall) else jit_of(fn, jit_options)
     difference = _warmed_up(plain, tuned, make, warm_up)
     times: tuple[list[float], list[float]] = ([], [])
     for number in range(rounds):
