@@ -1,6 +1,7 @@
 // Places random games of small programs. Every module must pass the check, and must have each
 // access where the mapping wants it. Modules that no compiler made must not crash anything.
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -16,6 +17,8 @@
 #include "gtest/gtest.h"
 #include "optimize/checked_place.h"
 #include "simulator/core/hardware.h"
+#include "simulator/core/simulate.h"
+#include "simulator/import/analysis/price_module.h"
 #include "simulator/import/import.h"
 #include "simulator/import/read_back.h"
 #include "simulator/place/testing/placeable.h"
@@ -24,6 +27,8 @@
 
 namespace mallocmuzero {
 namespace {
+
+using place_check::ModuleFromText;
 
 constexpr int kGames = 60;
 
@@ -83,7 +88,78 @@ void PlaceRandomGames(const place::Placeable& placeable) {
 class PlaceGames : public ::testing::TestWithParam<const place_check::PlacedCase*> {};
 
 TEST_P(PlaceGames, OfHandMadeModules) {
-  PlaceRandomGames(place::Import(place_check::ModuleFromText(GetParam()->original)));
+  PlaceRandomGames(place::Import(ModuleFromText(GetParam()->original)));
+}
+
+// A placed module without estimates waits for its copies as its mapping was priced, because the
+// copies are in the order of Simulate.
+void CompareStalls(const place::Placeable& placeable, const Mapping& mapping) {
+  const Program& program = placeable.program;
+  const absl::StatusOr<place::PlacedModule> placed =
+      PlaceAndCheck(program, mapping, placeable.module, placeable.path);
+  ASSERT_TRUE(placed.ok()) << placed.status();
+  const std::string path = placeable.path + ".placed";
+  ASSERT_TRUE(WriteFileAtomically(path, placed->module.SerializeAsString()).ok());
+  const absl::StatusOr<v1::PriceReport> price = PriceModule(path, program.hardware());
+  ASSERT_TRUE(price.ok()) << price.status();
+  const double stall_cycles = Simulate(program, mapping).stall_cycles;
+  EXPECT_NEAR(price->stall_cycles(), stall_cycles, 1e-9 * (1 + stall_cycles));
+}
+
+TEST_P(PlaceGames, OfHandMadeModulesWaitForCopiesAsPriced) {
+  const place::Placeable placeable = place::Import(ModuleFromText(GetParam()->original));
+  // A program times these with everything in HBM, a module with the placement.
+  if (!placeable.program.proto().collectives().empty()) GTEST_SKIP() << "it has collectives";
+  const ProgramRules rules = testing::EverythingMatters(placeable.program);
+  std::mt19937_64 random(2);
+  for (int game = 0; game < kGames; ++game) {
+    SCOPED_TRACE(absl::StrCat("game ", game));
+    CompareStalls(placeable, RandomMapping(rules, random));
+  }
+}
+
+// Weights that many copies bring at once: the large ones come first in the order of the intervals,
+// and the small ones are needed first.
+TEST(PlaceCopies, OfManyWeightsAreWaitedForAsPriced) {
+  const place::Placeable placeable = place::Import(ModuleFromText(R"(
+entry main
+  x = f32[65536] parameter() number=0
+  w3 = f32[32768] parameter() number=1
+  w2 = f32[16384] parameter() number=2
+  w1 = f32[8192] parameter() number=3
+  m0 = f32[65536] negate(x)
+  m1 = f32[65536] abs(m0)
+  u1 = f32[8192] negate(w1)
+  m2 = f32[65536] abs(m1)
+  u2 = f32[16384] negate(w2)
+  u3 = f32[32768] negate(w3)
+  ROOT r = (f32[65536], f32[8192], f32[16384], f32[32768]) tuple(m2, u1, u2, u3)
+)"));
+  const Program& program = placeable.program;
+  const auto number = [&](const std::string& name) { return place::Number(program, name); };
+  std::mt19937_64 random(1);
+  for (int round = 0; round < kGames; ++round) {
+    SCOPED_TRACE(absl::StrCat("round ", round));
+    Mapping mapping = AllHbmMapping(program);
+    place::AddStay(program, {.buffer = place::BufferMadeBy(program, "m0"), .last = number("m1")},
+                   mapping);
+    for (const char* const k : {"3", "2", "1"}) {
+      const InstructionIndex use = number(absl::StrCat("u", k));
+      const auto start = InstructionIndex(static_cast<int32_t>(random() % 2));
+      place::AddStay(program,
+                     {.buffer = place::BufferMadeBy(program, absl::StrCat("w", k)),
+                      .first = start,
+                      .last = use,
+                      .copy_in_start = start,
+                      .copy_in_done = use},
+                     mapping);
+    }
+    std::sort(mapping.intervals.begin(), mapping.intervals.end(),
+              [](const Interval& a, const Interval& b) {
+                return std::pair(a.first, a.buffer) < std::pair(b.first, b.buffer);
+              });
+    CompareStalls(placeable, mapping);
+  }
 }
 
 // Makes one random edit that no compiler makes.
@@ -120,7 +196,7 @@ void Damage(std::mt19937_64& random, xla::HloModuleProto& module) {
 
 TEST_P(PlaceGames, OfDamagedModulesGiveAStatus) {
   constexpr int kRounds = 300;
-  const xla::HloModuleProto module = place_check::ModuleFromText(GetParam()->original);
+  const xla::HloModuleProto module = ModuleFromText(GetParam()->original);
   const v1::Hardware hardware = *LoadHardware("tpu_v6e");
   std::mt19937_64 random(1);
   int placed = 0;

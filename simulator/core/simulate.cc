@@ -7,6 +7,7 @@
 
 #include "absl/types/span.h"
 #include "base/enums.h"
+#include "simulator/core/copy_order.h"
 #include "simulator/core/copy_queue.h"
 
 namespace mallocmuzero {
@@ -38,7 +39,11 @@ class CopySchedule {
     // back.
     std::copy_backward(starts_.begin(), starts_.end() - 1, starts_.end());
     starts_[0] = 0;
-    for (InstructionIndex i = 0; i <= end; ++i) SortQueued(i);
+    for (InstructionIndex i = 0; i <= end; ++i) {
+      const size_t slot = SlotOf(i, kQueued);
+      SortQueued(absl::MakeSpan(events_).subspan(starts_[slot], starts_[slot + 1] - starts_[slot]),
+                 [this](const Event& event) { return DoneOf(event); });
+    }
   }
 
   // Waits just before `instruction` for copies that were queued earlier.
@@ -100,13 +105,6 @@ class CopySchedule {
   InstructionIndex DoneOf(const Event& event) const {
     const Interval& interval = intervals_[event.interval];
     return event.direction == CopyDirection::kIn ? interval.copy_in_done : interval.copy_out_done;
-  }
-
-  void SortQueued(InstructionIndex instruction) {
-    const size_t slot = SlotOf(instruction, kQueued);
-    if (starts_[slot + 1] - starts_[slot] < 2) return;
-    std::stable_sort(events_.begin() + starts_[slot], events_.begin() + starts_[slot + 1],
-                     [this](const Event& a, const Event& b) { return DoneOf(a) < DoneOf(b); });
   }
 
   absl::Span<const Event> Slot(InstructionIndex instruction, size_t kind) const {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/types/span.h"
+#include "simulator/core/copy_order.h"
+
 namespace mallocmuzero::place {
 
 CopyPoints::CopyPoints(const Program& program, const Mapping& mapping)
@@ -22,10 +25,7 @@ CopyPoints::CopyPoints(const Program& program, const Mapping& mapping)
     if (it.copy_in_done > it.copy_in_start) add(it.copy_in_done, Kind::kDoneIn, k);
     if (it.copy_out_done > it.copy_out_start) add(it.copy_out_done, Kind::kDoneOut, k);
   });
-  for_each([&](uint32_t k, const Interval& it) {
-    if (it.copy_in_start >= 0) add(it.copy_in_start, Kind::kStartIn, k);
-    if (it.copy_out_start >= 0) add(it.copy_out_start, Kind::kStartOut, k);
-  });
+  AddStarts();
   for_each([&](uint32_t k, const Interval& it) {
     if (it.copy_in_start >= 0 && it.copy_in_done == it.copy_in_start) {
       add(it.copy_in_done, Kind::kDoneIn, k);
@@ -34,6 +34,23 @@ CopyPoints::CopyPoints(const Program& program, const Mapping& mapping)
       add(it.copy_out_done, Kind::kDoneOut, k);
     }
   });
+}
+
+void CopyPoints::AddStarts() {
+  using Kind = CopyEvent::Kind;
+  IndexVector<InstructionIndex, std::vector<CopyEvent>> starts(events_.size());
+  for (uint32_t k = 0; k < mapping_.intervals.size(); ++k) {
+    const Interval& it = mapping_.intervals[k];
+    if (it.copy_in_start >= 0) starts[it.copy_in_start].push_back({Kind::kStartIn, k});
+    if (it.copy_out_start >= 0) starts[it.copy_out_start].push_back({Kind::kStartOut, k});
+  }
+  for (const InstructionIndex point : starts.indices()) {
+    SortQueued(absl::MakeSpan(starts[point]), [this](const CopyEvent& start) {
+      const Interval& it = mapping_.intervals[start.interval];
+      return start.kind == Kind::kStartIn ? it.copy_in_done : it.copy_out_done;
+    });
+    events_[point].insert(events_[point].end(), starts[point].begin(), starts[point].end());
+  }
 }
 
 bool CopyPoints::Contains(BufferIndex buffer, InstructionIndex instruction) const {

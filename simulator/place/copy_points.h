@@ -28,8 +28,8 @@ class CopyPoints {
 
   // The copy events just before instruction `point`, or after the last one if `point` is the number
   // of instructions. They are in the order of Simulate: waits for copies queued earlier, then
-  // starts of copies, then waits for copies that were just started. A cross-program prefetch is not
-  // among them.
+  // starts of copies, the one that is needed first in front, then waits for copies that were just
+  // started. A cross-program prefetch is not among them.
   absl::Span<const CopyEvent> At(InstructionIndex point) const { return events_[point]; }
 
   // Index of the interval that has the cross-program prefetch, or -1.
@@ -47,6 +47,8 @@ class CopyPoints {
   Needs NeedsInside(BufferIndex buffer, InstructionIndex begin, InstructionIndex end) const;
 
  private:
+  void AddStarts();
+
   const Program& program_;
   const Mapping& mapping_;
   IndexVector<InstructionIndex, std::vector<CopyEvent>> events_;

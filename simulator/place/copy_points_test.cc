@@ -66,5 +66,42 @@ TEST(CopyPoints, ACopyInAtTheEndIsInsideTheLoop) {
   EXPECT_EQ(NeedsOfLoop({outside, CopiedInAt(5, 5)}, {1, 1, 1}), std::pair(false, true));
 }
 
+TEST(CopyPoints, OfCopiesQueuedTogetherTheOneNeededFirstStartsFirst) {
+  // Both copies are queued before instruction 0. Interval 1 is needed by instruction 1, interval 0
+  // only by instruction 2.
+  ProgramBuilder builder;
+  const BufferIndex late = builder.AddBuffer(500, {.live_in = true});
+  const BufferIndex soon = builder.AddBuffer(100, {.live_in = true});
+  builder.AddInstruction(10);
+  builder.AddInstruction(100, {Read(soon)});
+  builder.AddInstruction(0, {Read(late)});
+  const Program program = builder.Build();
+  const Mapping mapping = {
+      .intervals = {
+          {.buffer = late, .last = 2, .copy_in_start = 0, .copy_in_done = 2},
+          {.buffer = soon, .last = 1, .offset = 500, .copy_in_start = 0, .copy_in_done = 1}}};
+  const CopyPoints points(program, mapping);
+  ASSERT_EQ(points.At(0).size(), 2);
+  EXPECT_EQ(points.At(0)[0].interval, 1);
+  EXPECT_EQ(points.At(0)[1].interval, 0);
+}
+
+TEST(CopyPoints, CopiesNeededTogetherStartInTheOrderOfTheIntervals) {
+  ProgramBuilder builder;
+  const BufferIndex first = builder.AddBuffer(64, {.live_in = true});
+  const BufferIndex second = builder.AddBuffer(64, {.live_in = true});
+  builder.AddInstruction(10);
+  builder.AddInstruction(10, {Read(first), Read(second)});
+  const Program program = builder.Build();
+  const Mapping mapping = {
+      .intervals = {
+          {.buffer = first, .last = 1, .copy_in_start = 0, .copy_in_done = 1},
+          {.buffer = second, .last = 1, .offset = 64, .copy_in_start = 0, .copy_in_done = 1}}};
+  const CopyPoints points(program, mapping);
+  ASSERT_EQ(points.At(0).size(), 2);
+  EXPECT_EQ(points.At(0)[0].interval, 0);
+  EXPECT_EQ(points.At(0)[1].interval, 1);
+}
+
 }  // namespace
 }  // namespace mallocmuzero::place
