@@ -125,6 +125,11 @@ absl::StatusOr<xla::ShapeProto> Placer::EmitCallee(const Callee& callee) {
   const hlo::Shape& original = frame.computation().instructions[parameter].shape;
   const std::vector<hlo::ShapeIndex> leaves = hlo::LeafIndices(original);
   for (size_t leaf = 0; leaf < leaves.size(); ++leaf) {
+    if (SubShape(callee.shape, leaves[leaf]) == nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("%", frame.computation().instructions[parameter].name,
+                       ": expected the shape of the operand that the caller hands in"));
+    }
     frame.SetName(callee.values[leaf], handover.memory[leaf], {id, leaves[leaf]});
   }
   for (size_t i = 0; i < handover.also_fast.size(); ++i) {
