@@ -14,6 +14,19 @@ namespace {
 using place_check::ModuleFromText;
 using testing::HasSubstr;
 
+// A copy before the loop serves all passes.
+TEST(PlaceLoops, AConstantIsCopiedBeforeItsLoop) {
+  const Placeable loop = ImportOriginal(place_check::kLoopConstant);
+  const Program& program = loop.program;
+  const InstructionIndex start = Number(program, "start");
+  const std::string text = Place(loop, OneStay(program, {.buffer = BufferMadeBy(program, "c"),
+                                                         .first = start,
+                                                         .last = program.loops()[LoopIndex(0)].end,
+                                                         .copy_in_start = start,
+                                                         .copy_in_done = start}));
+  EXPECT_LT(text.find("copy-start(%constant.placed."), text.find("while("));
+}
+
 // The operand is a tuple by its opcode, but not by its shape.
 TEST(PlaceLoops, AnOperandOfAnotherShapeThanTheBodyTakesIsRefused) {
   const Placeable loop = Import(ModuleFromText(R"(

@@ -1,5 +1,6 @@
 // Compares the computations that are part of an instruction.
 
+#include "absl/hash/hash.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/size32.h"
@@ -66,6 +67,10 @@ bool SameAttributes(const Instruction& original, const Instruction& placed) {
     return false;
   }
   return Attributes(*original.proto) == Attributes(*placed.proto);
+}
+
+size_t HashOfAttributes(const Instruction& instruction) {
+  return absl::Hash<std::string>()(Attributes(*instruction.proto));
 }
 
 std::string CalleeComparison::Difference(int original, int placed, bool fused) {

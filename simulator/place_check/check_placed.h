@@ -71,7 +71,7 @@ enum class PlacedRule : uint8_t {
   // Parts that must not change.
   kModuleChanged,     // The module's own fields are the same: aliases, entry layout, ...
   kDropped,           // Every kept instruction exists exactly once.
-  kExtraInstruction,  // No added instruction computes.
+  kExtraInstruction,  // Added instructions copy, pass on, or are constants in HBM.
   // Everything but operands and shape is the same: opcode, constants, window, dimensions.
   kAttributes,
   kShapeChanged,       // The shape is the same except for memory spaces.

@@ -231,6 +231,12 @@ bool EndsStatedCollective(const Instruction& instruction) {
   return opcode == "all-gather-done" || opcode == "collective-permute-done";
 }
 
+bool IsLiteral(const Instruction& instruction) {
+  return instruction.proto->opcode() == "constant" && instruction.proto->has_literal() &&
+         !IsTuple(instruction.proto->shape()) && instruction.operands.empty() &&
+         instruction.calls.empty();
+}
+
 bool IsControl(Kind kind) {
   return kind == Kind::kWhile || kind == Kind::kConditional || kind == Kind::kCall;
 }

@@ -55,6 +55,10 @@ struct Instruction {
 bool StartsStatedCollective(const Instruction& instruction);
 bool EndsStatedCollective(const Instruction& instruction);
 
+// True for a constant array whose literal is in the module. Two of them have the same value if they
+// have the same attributes and shape.
+bool IsLiteral(const Instruction& instruction);
+
 // One computation, with its instructions in the order of the message.
 struct Computation {
   const xla::HloComputationProto* proto = nullptr;

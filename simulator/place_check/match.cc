@@ -16,6 +16,7 @@ class Matcher {
   Matcher(const Graph& original, const Graph& placed, int64_t fast_space, Report& report)
       : original_(original),
         placed_(placed),
+        fast_space_(fast_space),
         report_(report),
         callees_(original, placed, fast_space) {
     match_.computations.assign(placed.computations.size(), kNone);
@@ -38,6 +39,9 @@ class Matcher {
   void Pair(int original, int placed);
   void PairParameters(int original, int placed);
   void Compare(int original, int was, int placed, int is);
+  // True for a constant that the placer may add. CheckValues finds out if it has another value than
+  // the original's.
+  bool MayBeAdded(const Instruction& instruction) const;
   void Join(int original, int was, int placed, int is) {
     match_.instructions[placed][is] = was;
     match_.placed[original][was] = is;
@@ -45,6 +49,7 @@ class Matcher {
 
   const Graph& original_;
   const Graph& placed_;
+  const int64_t fast_space_;
   Report& report_;
   CalleeComparison callees_;
   Match match_;
@@ -90,10 +95,14 @@ void Matcher::Pair(int original, int placed) {
   }
   for (int i = 0; i < is.instructions.size(); ++i) {
     if (match_.instructions[placed][i] != kNone || IsForwarding(is.instructions[i].kind)) continue;
-    if (is.instructions[i].kind == Kind::kParameter) continue;
+    if (is.instructions[i].kind == Kind::kParameter || MayBeAdded(is.instructions[i])) continue;
     report_.Add(PlacedRule::kExtraInstruction, placed_.Describe(placed, i), " (",
                 is.instructions[i].proto->opcode(), ") is not in the original");
   }
+}
+
+bool Matcher::MayBeAdded(const Instruction& instruction) const {
+  return IsLiteral(instruction) && SpaceOf(instruction.proto->shape()) != fast_space_;
 }
 
 void Matcher::Compare(int original, int was, int placed, int is) {

@@ -4,6 +4,7 @@
 #ifndef MALLOCMUZERO_SIMULATOR_PLACE_CHECK_MATCH_H_
 #define MALLOCMUZERO_SIMULATOR_PLACE_CHECK_MATCH_H_
 
+#include <cstddef>
 #include <map>
 #include <utility>
 #include <vector>
@@ -41,6 +42,9 @@ void CompareModuleFields(const Graph& original, const Graph& placed, Report& rep
 // AliasFault() compares. A custom call must keep its backend_config, and a loop must keep it or
 // lose it.
 bool SameAttributes(const Instruction& original, const Instruction& placed);
+
+// A hash of what SameAttributes compares.
+size_t HashOfAttributes(const Instruction& instruction);
 
 // Compares computations that are part of an instruction, such as fused ones and reducers.
 class CalleeComparison {

@@ -25,10 +25,25 @@ class Terms {
     if (is_new) ++next_;
     return entry->second;
   }
+  // The term of a constant for which IsLiteral is true. Equal constants have the same term.
+  Term Constant(const Instruction& constant) {
+    std::vector<std::pair<const Instruction*, Term>>& known =
+        constants_[HashOfAttributes(constant)];
+    for (const auto& [other, term] : known) {
+      if (SameAttributes(*other, constant) &&
+          SameButForSpaces(other->proto->shape(), constant.proto->shape())) {
+        return term;
+      }
+    }
+    known.emplace_back(&constant, New());
+    return known.back().second;
+  }
 
  private:
   Term next_ = 0;
   absl::flat_hash_map<std::pair<Term, int64_t>, Term> views_;  // keys are source and bytes
+  // For each hash of attributes the different constants and their terms.
+  absl::flat_hash_map<size_t, std::vector<std::pair<const Instruction*, Term>>> constants_;
 };
 
 // Assigns terms to the values of one module.
@@ -72,7 +87,11 @@ class ValueCheck {
         report_(report),
         was_(original, terms_),
         is_(placed, terms_) {
-    was_.Name([this](ValueId) { return terms_.New(); });
+    was_.Name([this](ValueId id) {
+      const Value& value = original_.value(id);
+      const Instruction& maker = original_.graph().At(value.computation, value.instruction);
+      return IsLiteral(maker) ? terms_.Constant(maker) : terms_.New();
+    });
     is_.Name([this](ValueId id) { return Base(id); });
   }
 
@@ -112,11 +131,14 @@ class ValueCheck {
 };
 
 // The term of the value that the matched instruction of the original makes at this leaf, or that a
-// loop of the original carries there.
+// loop of the original carries there. An added constant has the term of its literal.
 Term ValueCheck::Base(ValueId id) {
   const Value& value = placed_.value(id);
   const int was = match_.Original(value.computation, value.instruction);
-  if (was == kNone) return kUnknown;
+  if (was == kNone) {
+    const Instruction& added = placed_.graph().At(value.computation, value.instruction);
+    return IsLiteral(added) ? terms_.Constant(added) : kUnknown;
+  }
   const int computation = match_.computations[value.computation];
   const Instruction& before = original_.graph().At(computation, was);
   const bool loop = before.kind == Kind::kWhile;

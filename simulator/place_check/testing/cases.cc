@@ -331,4 +331,48 @@ alias 0 0
 alias 1 1
 )"};
 
+const PlacedCase kLoopConstant = {"loop_constant",
+                                  R"(
+computation body
+  bp = (f32[1024]) parameter() number=0
+  bx = f32[1024] get-tuple-element(bp) index=0
+  c = f32[1024] constant() value=3
+  n0 = f32[1024] negate(bx)
+  nx = f32[1024] add(n0, c)
+  ROOT bt = (f32[1024]) tuple(nx)
+computation condition
+  cp = (f32[1024]) parameter() number=0
+  less = pred[] constant() value=0
+  ROOT go = pred[] copy(less)
+entry main
+  x = f32[1024] parameter() number=0
+  start = f32[1024] copy(x)
+  t = (f32[1024]) tuple(start)
+  loop = (f32[1024]) while(t) calls=body,condition
+  ROOT r = f32[1024] get-tuple-element(loop) index=0
+)",
+                                  R"(
+computation body
+  bp = (f32[1024], f32[1024]S1) parameter() number=0
+  bx = f32[1024] get-tuple-element(bp) index=0
+  bc = f32[1024]S1 get-tuple-element(bp) index=1
+  c = f32[1024] constant() value=3
+  n0 = f32[1024] negate(bx)
+  nx = f32[1024] add(n0, bc)
+  ROOT bt = (f32[1024], f32[1024]S1) tuple(nx, bc)
+computation condition
+  cp = (f32[1024], f32[1024]S1) parameter() number=0
+  less = pred[] constant() value=0
+  ROOT go = pred[] copy(less)
+entry main
+  x = f32[1024] parameter() number=0
+  start = f32[1024] copy(x)
+  again = f32[1024] constant() value=3
+  cs = (f32[1024]S1, f32[1024], u32[]S2) copy-start(again)
+  cd = f32[1024]S1 copy-done(cs)
+  t = (f32[1024], f32[1024]S1) tuple(start, cd)
+  loop = (f32[1024], f32[1024]S1) while(t) calls=body,condition
+  ROOT r = f32[1024] get-tuple-element(loop) index=0
+)"};
+
 }  // namespace mallocmuzero::place_check

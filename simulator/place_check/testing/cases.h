@@ -39,9 +39,13 @@ extern const PlacedCase kPermuteOfTwo;
 // A send and a recv, whose arrays stay in HBM.
 extern const PlacedCase kTransfer;
 
+// A constant of a loop's body that is copied before the loop.
+extern const PlacedCase kLoopConstant;
+
 inline constexpr const PlacedCase* kCases[] = {
-    &kChain,  &kUpdate, &kLoop,        &kBranches,   &kPrefetch, &kNested,       &kDonated,
-    &kListed, &kGather, &kGatherChain, &kGatherLoop, &kPermute,  &kPermuteOfTwo, &kTransfer};
+    &kChain,      &kUpdate,  &kLoop,         &kBranches, &kPrefetch,
+    &kNested,     &kDonated, &kListed,       &kGather,   &kGatherChain,
+    &kGatherLoop, &kPermute, &kPermuteOfTwo, &kTransfer, &kLoopConstant};
 
 }  // namespace mallocmuzero::place_check
 
