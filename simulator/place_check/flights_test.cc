@@ -168,5 +168,55 @@ computation condition
               Breaks(PlacedRule::kStaleRead));
 }
 
+// Two fusions, neither of which uses the other's result. The second one has an all-reduce, and the
+// first one has `lines`, which use its parameter %a.p.
+std::string TwoFusions(absl::string_view computations, absl::string_view lines) {
+  return absl::StrCat(R"(
+computation sum
+  s.p0 = f32[] parameter() number=0
+  s.p1 = f32[] parameter() number=1
+  ROOT s.add = f32[] add(s.p0, s.p1)
+)",
+                      computations, R"(computation first
+  a.p = f32[1024] parameter() number=0
+)",
+                      lines, R"(computation second
+  b.p = f32[1024] parameter() number=0
+  ROOT b.r = f32[1024] all-reduce(b.p) calls=sum
+entry main
+  x = f32[1024] parameter() number=0
+  y = f32[1024] parameter() number=1
+  f1 = f32[1024] fusion(x) calls=first
+  f2 = f32[1024] fusion(y) calls=second
+  ROOT r = (f32[1024], f32[1024]) tuple(f1, f2)
+)");
+}
+
+TEST(CheckFlights, CollectivesInsideFusionsKeepTheirOrder) {
+  const std::string original = TwoFusions("", "  ROOT a.r = f32[1024] all-reduce(a.p) calls=sum\n");
+  EXPECT_THAT(Check(original, original, AnyOrder()), IsEmpty());
+  EXPECT_THAT(Check(original, original + "swap main f1 f2\n", AnyOrder()),
+              Breaks(PlacedRule::kOrderChanged));
+}
+
+TEST(CheckFlights, CollectivesInsideFusionsOfFusionsKeepTheirOrder) {
+  const std::string original = TwoFusions(R"(computation inner
+  i.p = f32[1024] parameter() number=0
+  ROOT i.r = f32[1024] all-reduce(i.p) calls=sum
+)",
+                                          "  ROOT a.f = f32[1024] fusion(a.p) calls=inner\n");
+  EXPECT_THAT(Check(original, original + "swap main f1 f2\n", AnyOrder()),
+              Breaks(PlacedRule::kOrderChanged));
+}
+
+TEST(CheckFlights, FusionsWithoutCollectivesMayRunInAnyOrder) {
+  const std::string original = TwoFusions(R"(computation inner
+  i.p = f32[1024] parameter() number=0
+  ROOT i.r = f32[1024] negate(i.p)
+)",
+                                          "  ROOT a.f = f32[1024] fusion(a.p) calls=inner\n");
+  EXPECT_THAT(Check(original, original + "swap main f1 f2\n", AnyOrder()), IsEmpty());
+}
+
 }  // namespace
 }  // namespace mallocmuzero::place_check

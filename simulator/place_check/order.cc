@@ -95,31 +95,49 @@ class Reader {
   Report* report_;
 };
 
-// True if the instruction has an effect outside the program or makes random numbers. The order of
-// such instructions is part of the program's meaning.
-bool HasSideEffect(const Graph& graph, const Instruction& instruction) {
-  const std::string& opcode = instruction.proto->opcode();
-  if (opcode == "custom-call") return instruction.proto->custom_call_has_side_effect();
-  for (const absl::string_view prefix :
-       {"infeed", "outfeed", "send", "recv", "rng", "all-", "collective-", "reduce-scatter",
-        "ragged-", "async-", "after-all"}) {
-    if (absl::StartsWith(opcode, prefix)) return true;
-  }
-  for (const int called : instruction.calls) {
-    for (const Instruction& inner : graph.computations[called].instructions) {
-      if (inner.calls.empty() && HasSideEffect(graph, inner)) return true;
-      // An instruction that calls computations which call others is treated as if it had effects:
-      // such an instruction is rare, and this is safe.
-      if (!inner.calls.empty() && instruction.kind != Kind::kFusion) return true;
+// Finds instructions that have an effect outside the program or make random numbers, themselves or
+// in a computation that they call. The order of such instructions is part of the program's meaning.
+class SideEffects {
+ public:
+  explicit SideEffects(const Graph& graph) {
+    // Callees come before callers.
+    for (const Computation& computation : graph.computations) {
+      in_computation_.push_back(std::any_of(
+          computation.instructions.begin(), computation.instructions.end(),
+          [this](const Instruction& instruction) { return HasSideEffect(instruction); }));
     }
   }
-  return false;
-}
+
+  // The instruction must be one of the graph's.
+  bool HasSideEffect(const Instruction& instruction) const {
+    return HasOwnEffect(instruction) ||
+           std::any_of(instruction.calls.begin(), instruction.calls.end(),
+                       [this](int called) { return in_computation_[called]; });
+  }
+
+ private:
+  static bool HasOwnEffect(const Instruction& instruction) {
+    const std::string& opcode = instruction.proto->opcode();
+    if (opcode == "custom-call") return instruction.proto->custom_call_has_side_effect();
+    for (const absl::string_view prefix :
+         {"infeed", "outfeed", "send", "recv", "rng", "all-", "collective-", "reduce-scatter",
+          "ragged-", "async-", "after-all"}) {
+      if (absl::StartsWith(opcode, prefix)) return true;
+    }
+    return false;
+  }
+
+  std::vector<bool> in_computation_;  // for each computation
+};
 
 class Comparison {
  public:
   Comparison(const Graph& original, const Graph& placed, const Match& match, Report& report)
-      : original_(original), placed_(placed), match_(match), report_(report) {}
+      : original_(original),
+        placed_(placed),
+        match_(match),
+        report_(report),
+        side_effects_(original) {}
 
   // Checks that the kept instructions of one computation run in the original's order. If
   // `effects_only`, only those with side effects must.
@@ -132,7 +150,7 @@ class Comparison {
       const Instruction& instruction = original_.At(computation, i);
       if (is == kNone || instruction.kind == Kind::kParameter ||
           instruction.proto->opcode() == "constant" ||
-          (effects_only && !HasSideEffect(original_, instruction))) {
+          (effects_only && !side_effects_.HasSideEffect(instruction))) {
         continue;
       }
       if (last >= 0 && positions[is] < positions[last]) {
@@ -177,6 +195,7 @@ class Comparison {
   const Graph& placed_;
   const Match& match_;
   Report& report_;
+  const SideEffects side_effects_;
 };
 
 }  // namespace
