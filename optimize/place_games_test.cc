@@ -172,7 +172,7 @@ void Damage(std::mt19937_64& random, xla::HloModuleProto& module) {
   xla::HloInstructionProto& instruction = pick(instructions);
   const xla::HloInstructionProto other = pick(*pick(computations).mutable_instructions());
   auto& operands = *instruction.mutable_operand_ids();
-  switch (random() % 6) {
+  switch (random() % 7) {
     case 0:
       instruction.set_opcode(other.opcode());
       break;
@@ -187,6 +187,9 @@ void Damage(std::mt19937_64& random, xla::HloModuleProto& module) {
       break;
     case 4:
       if (!operands.empty()) pick(operands) = pick(instructions).id();
+      break;
+    case 5:
+      instruction.set_name(other.name());
       break;
     default:
       instruction.set_parameter_number(static_cast<int64_t>(random() % 3));

@@ -26,7 +26,7 @@ class Collector {
     for (const hlo::Computation& computation : all_hbm.computations) {
       for (const hlo::Instruction& instruction : computation.instructions) {
         if (instruction.aliasing_operands.empty()) continue;
-        listed_[instruction.name] = ListedPairs(instruction);
+        listed_[{computation.name, instruction.name}] = ListedPairs(instruction);
       }
     }
     std::iota(joined_to_.begin(), joined_to_.end(), 0);
@@ -123,10 +123,13 @@ class Collector {
   void TakeBytesOfOperand(int32_t number, const std::map<int32_t, std::vector<int32_t>>& members) {
     const Step& step = steps_[number];
     const hlo::Instruction& instruction = placed_.schedule.InstructionAt(step);
-    const auto listed = listed_.find(instruction.name);
+    const absl::string_view computation = placed_.schedule.ComputationOf(step.instance).name;
+    const auto listed = listed_.find({computation, instruction.name});
     if (listed == listed_.end()) return;
     for (const InPlacePair& pair : listed->second) {
       if (pair.output_leaf != placed_.flow.values()[ids_[number]].leaf) continue;
+      // In a module that no compiler made, the list may be that of an instruction of equal name.
+      if (pair.operand >= instruction.operands.size()) continue;
       const hlo::InstructionIndex index = instruction.operands[pair.operand];
       const absl::Span<const ValueId> operand = placed_.flow.ValuesOf(step.instance, index);
       if (operand.size() != 1 || number_of_[operand[0]] < 0) continue;
@@ -146,7 +149,9 @@ class Collector {
 
   const AnalyzedModule& placed_;
   const int64_t fast_memory_space_;
-  absl::flat_hash_map<absl::string_view, std::vector<InPlacePair>> listed_;
+  // The keys are names of a computation and of an instruction in it.
+  absl::flat_hash_map<std::pair<absl::string_view, absl::string_view>, std::vector<InPlacePair>>
+      listed_;
   std::vector<int32_t> number_of_;  // for each value id; -1: not in fast memory
   // For each storage: another one with the same buffer, because a loop joins them, or itself.
   std::vector<int32_t> joined_to_;

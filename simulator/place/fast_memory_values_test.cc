@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "base/testing/index_matching.h"
 #include "gmock/gmock.h"
@@ -127,6 +128,37 @@ TEST(FastMemoryValues, AResultDoesNotTakeTheBytesOfACopy) {
   const std::string placed =
       place_check::Replaced(place_check::kListed.placed, kStated, "calls=step");
   const std::vector<PackedValue> values = ValuesOf(placed, place_check::kListed.original);
+  ASSERT_EQ(values.size(), 2);
+  EXPECT_EQ(values[1].sharing, Sharing::kNone);
+}
+
+// The body has an instruction %next, too, with two operands, and the compiler lists the second one.
+TEST(FastMemoryValues, AListBelongsToTheInstructionOfItsComputation) {
+  constexpr char kTwoOfOneName[] = R"(
+computation body
+  bp = (f32[1024], f32[1024]) parameter() number=0
+  bx = f32[1024] get-tuple-element(bp) index=0
+  by = f32[1024] get-tuple-element(bp) index=1
+  next = f32[1024] add(bx, by) LIST
+  ROOT bt = (f32[1024], f32[1024]) tuple(next, by)
+computation condition
+  cp = (f32[1024], f32[1024]) parameter() number=0
+  less = pred[] constant() value=0
+  ROOT go = pred[] copy(less)
+entry main
+  x = f32[1024] parameter() number=0
+  made = f32[1024]S1 abs(x)
+  next = f32[1024]S1 negate(made)
+  out = f32[1024] negate(next)
+  start = f32[1024] copy(out)
+  t = (f32[1024], f32[1024]) tuple(start, x)
+  loop = (f32[1024], f32[1024]) while(t) calls=body,condition
+  ROOT r = f32[1024] get-tuple-element(loop) index=0
+)";
+  const std::string placed = place_check::Replaced(
+      kTwoOfOneName, "LIST", R"(config={"aliasing_operands":{"lists":[{"indices":["1","2"]}]}})");
+  const std::vector<PackedValue> values =
+      ValuesOf(placed, absl::StrReplaceAll(placed, {{"S1", ""}}));
   ASSERT_EQ(values.size(), 2);
   EXPECT_EQ(values[1].sharing, Sharing::kNone);
 }
