@@ -123,8 +123,8 @@ void Frame::PreferOwnElement(hlo::InstructionIndex element, ArrayName& name) con
   }
 }
 
-// True if one appended instruction already has all leaves in the requested memories. Sets `id` to
-// it.
+// True if one appended instruction already has all leaves in the requested memories, and nothing
+// else. Sets `id` to it.
 bool Frame::IsWhole(hlo::InstructionIndex index, absl::FunctionRef<Memory(int32_t)> memory_of,
                     int64_t& id) const {
   const hlo::Instruction& instruction = computation().instructions[index];
@@ -138,7 +138,8 @@ bool Frame::IsWhole(hlo::InstructionIndex index, absl::FunctionRef<Memory(int32_
     if (whole) id = name->instruction;
     ++leaf;
   });
-  return whole && leaf > 0;
+  // The parameter of a loop's body may have more elements than it had.
+  return whole && leaf > 0 && SameButForMemory(Original(index)->shape(), writer_.ShapeOf(id));
 }
 
 absl::optional<int64_t> Frame::Whole(hlo::InstructionIndex index,
