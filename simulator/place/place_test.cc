@@ -271,6 +271,22 @@ TEST(Place, AnUpdateTooSmallForAnAccessIsFoundAgain) {
   EXPECT_THAT(Place(small, AllHbmMapping(small.program)), HasSubstr("negate(%up)"));
 }
 
+TEST(Place, ABitcastToAnotherNumberOfBytesIsInFastMemory) {
+  const Placeable view = Import(ModuleFromText(R"(
+entry main
+  p = f32[3,128] parameter() number=0
+  x = f32[3,128] negate(p)
+  v = f32[8,128] bitcast(x)
+  ROOT r = f32[8,128] negate(v)
+)"));
+  EXPECT_THAT(Place(view, AllHbmMapping(view.program)), HasSubstr("negate(%v)"));
+  const std::string text =
+      Place(view, OneStay(view.program, {.buffer = BufferMadeBy(view.program, "x"),
+                                         .first = Number(view.program, "x"),
+                                         .last = Number(view.program, "r")}));
+  EXPECT_THAT(text, HasSubstr("%v = f32[8,128]{1,0:S(1)} bitcast(%x)"));
+}
+
 // A function that called itself for each bitcast would overflow the stack.
 TEST(Place, AnyNumberOfBitcastsOneBehindTheOther) {
   constexpr int kBitcasts = 1 << 16;

@@ -55,14 +55,14 @@ Buffers::Buffers(const Flow& flow, Report& report)
 }
 
 int Buffers::Of(ValueId value) const {
-  int buffer = flow_.Resolve(value);
+  int buffer = flow_.Stored(value);
   while (parent_[buffer] != buffer) buffer = parent_[buffer];
   return buffer;
 }
 
 void Buffers::Unite(ValueId a, ValueId b, const std::string& what) {
-  a = flow_.Resolve(a);
-  b = flow_.Resolve(b);
+  a = flow_.Stored(a);
+  b = flow_.Stored(b);
   const xla::ShapeProto& x = *flow_.value(a).shape;
   const xla::ShapeProto& y = *flow_.value(b).shape;
   if (SpaceOf(x) != SpaceOf(y)) {

@@ -165,7 +165,7 @@ void CheckFlights(const Flow& placed, const ValuesInFlight& in_flight, Report& r
       const Instruction& move = graph.At(c, i);
       if (move.kind != Kind::kCopyStart) continue;
       for (const ValueId value : placed.Of(c, move.operands[0])) {
-        if (!in_flight.contains(value)) continue;
+        if (!in_flight.contains(placed.Stored(value))) continue;
         report.Add(PlacedRule::kMoveInFlight, graph.Describe(c, i),
                    " copies an array on which a collective in flight works");
       }

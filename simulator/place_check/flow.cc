@@ -35,6 +35,11 @@ ValueId Flow::Resolve(ValueId id) const {
   return id;
 }
 
+ValueId Flow::Stored(ValueId id) const {
+  for (id = Resolve(id); values_[id].viewed != kNoValue;) id = Resolve(values_[id].viewed);
+  return id;
+}
+
 ValueId Flow::Add(ValueKind kind, int computation, int instruction, int leaf, ValueId source) {
   values_.push_back({.kind = kind,
                      .computation = computation,
@@ -175,7 +180,10 @@ LeafValues Flow::Bitcast(int computation, int index) {
   const xla::ShapeProto& from = graph_.ShapeOf(computation, bitcast.operands[0]);
   if (operand.size() != 1 || ByteSize(from) == ByteSize(bitcast.proto->shape())) return operand;
   LeafValues values = Fresh(ValueKind::kViewed, computation, index);
-  if (values.size() == 1) values_[values[0]].source = operand[0];
+  if (values.size() != 1) return values;
+  const ValueId source = Resolve(operand[0]);
+  values_[values[0]].source = operand[0];
+  values_[values[0]].viewed = values_[source].viewed == kNoValue ? source : values_[source].viewed;
   return values;
 }
 

@@ -36,6 +36,7 @@ struct Value {
   int leaf = -1;  // of that instruction's shape
   // of kMoved, kViewed; the initial value of kCarried, kLoopResult
   ValueId source = kNoValue;
+  ValueId viewed = kNoValue;               // of kViewed: the first source that is no kViewed
   const xla::ShapeProto* shape = nullptr;  // of the leaf
 
   // Whether this instruction makes the value, instead of passing it on.
@@ -66,6 +67,10 @@ class Flow {
   // Follows values that are the same: a loop's parameter that every pass returns unchanged is the
   // initial value itself.
   ValueId Resolve(ValueId id) const;
+
+  // The value that is in memory: what Resolve returns, or for a bitcast to another number of bytes
+  // its operand, which has the bitcast's buffer.
+  ValueId Stored(ValueId id) const;
 
  private:
   void Run(int computation, const std::vector<LeafValues>& parameters);

@@ -73,6 +73,7 @@ class Walk {
   // Records that the value is in its buffer from this step on, without a write.
   void Hold(ValueId value);
   void SetHolder(int buffer, ValueId value);
+  // Records that the value is in its buffer at a step.
   void Touch(ValueId value, int step);
 
   const Flow& flow_;
@@ -89,9 +90,11 @@ class Walk {
 };
 
 void Walk::Touch(ValueId value, int step) {
-  Life& life = trace_.lives[value];
-  if (life.first < 0) life.first = step;
-  life.last = std::max(life.last, step);
+  for (const ValueId touched : {value, flow_.Stored(value)}) {
+    Life& life = trace_.lives[touched];
+    if (life.first < 0) life.first = step;
+    life.last = std::max(life.last, step);
+  }
 }
 
 void Walk::SetHolder(int buffer, ValueId value) {
@@ -109,7 +112,7 @@ void Walk::Read(ValueId value, int computation, int index) {
   value = flow_.Resolve(value);
   Touch(value, now());
   const ValueId held = holder_[buffers_.Of(value)];
-  if (in_flight_.AreSameArray(held, value)) return;
+  if (in_flight_.AreSameArray(held, flow_.Stored(value))) return;
   const Value& wanted = flow_.value(value);
   const std::string other =
       held < 0 ? "an unknown branch"

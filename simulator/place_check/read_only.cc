@@ -51,6 +51,7 @@ class ReadOnlyCheck {
 
  private:
   void CheckOverwritten(ValueId value, int computation, int index) {
+    value = flow_.Stored(value);
     const Value& made = flow_.value(value);
     const bool parameter = made.kind == ValueKind::kParameter && !donated_.contains(value);
     const Instruction& maker = graph_.At(made.computation, made.instruction);
