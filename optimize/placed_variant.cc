@@ -57,13 +57,11 @@ int64_t MostScopedMemory(const hlo::Module& module, int32_t space) {
   return most;
 }
 
-}  // namespace
-
-int64_t ExcessBytes(absl::string_view message) {
-  constexpr absl::string_view kBefore = "capacity by ";
-  const size_t at = message.find(kBefore);
+// The bytes behind `before` in a message of the compiler, such as 12.32M; 0 if there are none.
+int64_t BytesBehind(absl::string_view before, absl::string_view message) {
+  const size_t at = message.find(before);
   if (at == absl::string_view::npos) return 0;
-  const absl::string_view number = message.substr(at + kBefore.size());
+  const absl::string_view number = message.substr(at + before.size());
   const size_t end = number.find_first_not_of("0123456789.");
   double value = 0;
   if (end == absl::string_view::npos || !absl::SimpleAtod(number.substr(0, end), &value)) return 0;
@@ -72,6 +70,13 @@ int64_t ExcessBytes(absl::string_view message) {
                        : number[end] == 'K' ? 1 << 10
                                             : 1;
   return RoundToZero(value * static_cast<double>(unit));
+}
+
+}  // namespace
+
+int64_t ExcessBytes(absl::string_view message) {
+  return std::max(BytesBehind(" vmem capacity by ", message),
+                  BytesBehind(" cmem capacity by ", message));
 }
 
 absl::StatusOr<PlacedVariant> PlacedVariant::Create(const PlacedSearchRequest& request,

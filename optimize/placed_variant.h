@@ -30,8 +30,8 @@ struct PlacedProposal {
   v1::PlacedRound round;
 };
 
-// The number of bytes in the compiler's message "... Exceeded vmem capacity by 12.32M."; 0 if
-// `message` is another one.
+// The number of bytes in the compiler's message "... Exceeded vmem capacity by 12.32M."; vmem and
+// cmem are fast memory. 0 if `message` is another one, such as that of HBM.
 int64_t ExcessBytes(absl::string_view message);
 
 // Proposes mappings of the program under one limit of scoped memory, and learns from the compiles

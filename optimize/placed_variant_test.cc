@@ -31,11 +31,14 @@ TEST(ExcessBytes, IsReadFromTheCompilersMessage) {
   EXPECT_EQ(ExcessBytes("Exceeded cmem capacity by 512.0K."), 512 * 1024);
   EXPECT_EQ(ExcessBytes("Exceeded vmem capacity by 1.0G."), 1024 * kMebibyte);
   EXPECT_EQ(ExcessBytes("Exceeded vmem capacity by 17B."), 17);
+  EXPECT_EQ(ExcessBytes("Exceeded hbm capacity by 2.70G.\nExceeded vmem capacity by 1.0K."), 1024);
 }
 
 TEST(ExcessBytes, IsNoneInOtherMessages) {
   EXPECT_EQ(ExcessBytes("Exceeded vmem capacity by"), 0);
   EXPECT_EQ(ExcessBytes("Exceeded vmem capacity by some."), 0);
+  EXPECT_EQ(ExcessBytes("Exceeded hbm capacity by 2.70G."), 0);
+  EXPECT_EQ(ExcessBytes("Exceeded smem capacity by 1.0K."), 0);
   EXPECT_EQ(ExcessBytes("RET_CHECK failure"), 0);
   EXPECT_EQ(ExcessBytes(""), 0);
 }
