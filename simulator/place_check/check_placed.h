@@ -113,6 +113,9 @@ inline constexpr int kPlacedRuleCount = Underlying(PlacedRule::kCrossProgramPref
 // The check stops listing violations after this many.
 inline constexpr size_t kMaxPlacedViolations = 1000;
 
+// The longest message of a violation, in bytes.
+inline constexpr size_t kMaxViolationBytes = 2000;
+
 // A stable name for people and JSON, such as "write_during_copy".
 absl::string_view PlacedRuleName(PlacedRule rule);
 
@@ -120,7 +123,8 @@ absl::string_view PlacedRuleName(PlacedRule rule);
 struct PlacedViolation {
   PlacedRule rule;
 
-  // One line, which names computations and instructions of the placed module.
+  // One line, which names computations and instructions of the placed module. At most
+  // kMaxViolationBytes of valid UTF-8; of a longer line the beginning and the end.
   std::string message;
 };
 

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/utf8.h"
 #include "simulator/place_check/check_placed.h"
 #include "simulator/place_check/test_util.h"
 
@@ -63,6 +64,21 @@ TEST(MalformedModules, FindsABodyThatIsAlsoFused) {
                "  same = (s32[], f32[1024], f32[1024]) fusion(t) calls=body\n  loop = (s32[]");
   EXPECT_THAT(Check(kLoop.original, also_fused), Breaks(PlacedRule::kMalformedPlaced));
   EXPECT_THAT(Check(also_fused, also_fused), Breaks(PlacedRule::kMalformedOriginal));
+}
+
+// Without a limit, names of megabytes in a thousand violations would fill the memory.
+TEST(MalformedModules, AreDescribedInMessagesOfAtMost2000Bytes) {
+  xla::HloModuleProto placed = ModuleFromText(kChain.placed);
+  for (xla::HloInstructionProto& instruction :
+       *placed.mutable_computations(3)->mutable_instructions()) {
+    instruction.set_name(instruction.name() + std::string(5000, 'n') + "\xff");
+  }
+  const PlacedCheck check = ExaminePlaced(ModuleFromText(kChain.original), placed, TestOptions());
+  EXPECT_THAT(check.violations, Breaks(PlacedRule::kExtraInstruction));
+  for (const PlacedViolation& violation : check.violations) {
+    EXPECT_LE(violation.message.size(), 2000);
+    EXPECT_TRUE(IsUtf8(violation.message));
+  }
 }
 
 }  // namespace

@@ -8,17 +8,19 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/utf8.h"
 #include "simulator/place_check/check_placed.h"
 
 namespace mallocmuzero::place_check {
 
-// A list of at most kMaxPlacedViolations violations; further ones are dropped.
+// A list of at most kMaxPlacedViolations violations; further ones are dropped. Their messages are
+// valid UTF-8 and abridged to kMaxViolationBytes.
 class Report {
  public:
   template <typename... Parts>
   void Add(PlacedRule rule, const Parts&... parts) {
     if (violations_.size() >= kMaxPlacedViolations) return;
-    violations_.push_back({rule, absl::StrCat(parts...)});
+    violations_.push_back({rule, Abridge(ToUtf8(absl::StrCat(parts...)), kMaxViolationBytes)});
   }
 
   bool empty() const { return violations_.empty(); }
