@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/file_io.h"
+#include "base/message_file.h"
 #include "base/status_macros.h"
 #include "google/protobuf/stubs/logging.h"
 #include "simulator/hlo/print_module.h"
@@ -21,7 +22,7 @@ absl::StatusOr<xla::HloModuleProto> LoadModule(const std::string& path) {
   if (!bytes.ok()) return bytes.status();
   xla::HloModuleProto module;
   const google::protobuf::LogSilencer silencer;  // the error below reports the problem in one line
-  if (module.ParseFromString(*bytes) && !module.computations().empty()) return module;
+  if (ParseBytes(*bytes, module) && !module.computations().empty()) return module;
   return absl::InvalidArgumentError(absl::StrCat(
       path,
       ": expected a serialised HloModuleProto, as `compile --no-assignment --module` writes it"));
