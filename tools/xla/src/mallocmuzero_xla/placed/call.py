@@ -75,7 +75,7 @@ class PlacedCall:
         self._static = loaded.static if loaded else {}
         self._loaded = loaded
         self._weak = loaded.weak if loaded else ()
-        # By the weak types of arguments: those of results, or None if the program is another one.
+        # The weak types of results, by those of arguments; None if the program is another one.
         self._weak_results: dict[tuple[bool, ...], tuple[bool, ...] | None] = {}
         self._executables: dict[tuple[bool, tuple[bool, ...] | None], Any] = {}
         self._parameters = {parameter: index for index, parameter in enumerate(parameters)}
