@@ -170,7 +170,7 @@ void Damage(std::mt19937_64& random, xla::HloModuleProto& module) {
   auto& computations = *module.mutable_computations();
   auto& instructions = *pick(computations).mutable_instructions();
   xla::HloInstructionProto& instruction = pick(instructions);
-  const xla::HloInstructionProto other = pick(*pick(computations).mutable_instructions());
+  const xla::HloInstructionProto& other = pick(*pick(computations).mutable_instructions());
   auto& operands = *instruction.mutable_operand_ids();
   switch (random() % 7) {
     case 0:
