@@ -1,4 +1,5 @@
-// What a shard finds in its folder after a failed write, a stale record or a power cut.
+// What a shard finds in its folder after a failed write, a stale record, a power cut or a change of
+// its limit.
 
 #include <rocksdb/db.h>
 #include <rocksdb/options.h>
@@ -55,6 +56,34 @@ class RecoveryTest : public DurableStorageTest {
     }
   }
 };
+
+TEST_F(RecoveryTest, TheLimitersErrorOutlivesNewLimitsAndRestarts) {
+  v1::ReplayShard config = Config();
+  v1::RateLimit& limit = *config.mutable_rate_limit();
+  limit.set_samples_per_insert(1);
+  limit.set_error_buffer(100);
+  {
+    const auto table = Open(config);
+    ASSERT_EQ(Insert(*table, {MakeItem(0, 1), MakeItem(1, 3)}), absl::OkStatus());
+    ASSERT_EQ(table->Draw(v1::UNIFORM, 10, 1 << 20, false).count, 10);
+    EXPECT_EQ(table->Stats().limiter_error(), 10 - 4);
+    limit.set_samples_per_insert(5);
+    ASSERT_EQ(table->SetRateLimit(limit), absl::OkStatus());
+    EXPECT_EQ(table->Stats().limiter_error(), 6);
+    // Later positions count by the new limit.
+    ASSERT_EQ(Insert(*table, {MakeItem(2, 1)}), absl::OkStatus());
+    EXPECT_EQ(table->Stats().limiter_error(), 6 - 5);
+  }
+  EXPECT_EQ(Open(config)->Stats().limiter_error(), 1);
+  limit.set_samples_per_insert(2);
+  {
+    const auto table = Open(config);
+    EXPECT_EQ(table->Stats().limiter_error(), 1);
+    ASSERT_EQ(Insert(*table, {MakeItem(3, 1)}), absl::OkStatus());
+    EXPECT_EQ(table->Stats().limiter_error(), 1 - 2);
+  }
+  EXPECT_EQ(Open(config)->Stats().limiter_error(), -1);
+}
 
 TEST_F(RecoveryTest, AStaleRecordWithoutItsFileDoesNotTakeTheStoredGameWithIt) {
   const v1::ReplayShard config = Config();

@@ -60,6 +60,7 @@ std::string SerializeCounters(const ShardCounters& counters) {
   shard.set_drawn_positions(counters.drawn_positions);
   shard.set_highest_priority(counters.highest_priority);
   if (counters.rate_limit.has_value()) *shard.mutable_rate_limit() = *counters.rate_limit;
+  shard.set_limiter_offset(counters.limiter_offset);
   return shard.SerializeAsString();
 }
 
@@ -75,6 +76,7 @@ bool ParseCounters(const rocksdb::Slice& value, ShardCounters& counters) {
               .drawn_positions = shard.drawn_positions(),
               .highest_priority = highest_priority,
               .rate_limit = shard.rate_limit()};
+  if (std::isfinite(shard.limiter_offset())) counters.limiter_offset = shard.limiter_offset();
   if (IsPriority(shard.highest_priority())) counters.highest_priority = shard.highest_priority();
   return true;
 }

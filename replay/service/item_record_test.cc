@@ -55,12 +55,14 @@ TEST(ItemRecord, OfNoItemThatAShardTakesIsDamaged) {
 TEST(ItemRecord, GivesBackTheCountersOfAShard) {
   ShardCounters counters = {.next_serial = 9, .inserted_items = 8, .highest_priority = 0.5};
   counters.rate_limit.emplace().set_min_positions(64);
+  counters.limiter_offset = -12.5;
   ShardCounters read;
   ASSERT_TRUE(ParseCounters(SerializeCounters(counters), read));
   EXPECT_EQ(read.next_serial, 9);
   EXPECT_EQ(read.inserted_items, 8);
   EXPECT_EQ(read.highest_priority, 0.5);
   EXPECT_EQ(read.rate_limit->min_positions(), 64);
+  EXPECT_EQ(read.limiter_offset, -12.5);
   counters.highest_priority = -1;
   ASSERT_TRUE(ParseCounters(SerializeCounters(counters), read));
   EXPECT_EQ(read.highest_priority, 0.5);

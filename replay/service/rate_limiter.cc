@@ -47,13 +47,31 @@ absl::Status RateLimiter::Check(const v1::RateLimit& limit, uint64_t max_positio
   return FirstWrong(Wrong(limit, max_positions), "rate_limit.");
 }
 
-RateLimiter::RateLimiter(const v1::RateLimit& limit, uint64_t inserted, uint64_t drawn)
-    : limit_(limit), inserted_(inserted), drawn_(drawn) {}
+RateLimiter::RateLimiter(const v1::RateLimit& limit, uint64_t inserted, uint64_t drawn,
+                         double offset)
+    : limit_(limit), inserted_(inserted), drawn_(drawn), offset_(offset) {}
+
+void RateLimiter::SetLimit(const v1::RateLimit& limit) {
+  if (limit.samples_per_insert() == limit_.samples_per_insert() &&
+      limit.min_positions() == limit_.min_positions() &&
+      limit.error_buffer() == limit_.error_buffer()) {
+    return;
+  }
+  const double before = limit_.samples_per_insert() > 0 ? LaterError() : 0;
+  limit_ = limit;
+  offset_ = 0;
+  if (limit.samples_per_insert() == 0) return;
+  offset_ = std::clamp(before, -limit.error_buffer(), limit.error_buffer()) - LaterError();
+}
 
 double RateLimiter::Error(uint64_t inserted) const {
   const double counted =
       static_cast<double>(inserted) - static_cast<double>(limit_.min_positions());
-  return static_cast<double>(drawn_) - counted * limit_.samples_per_insert();
+  return static_cast<double>(drawn_) + offset_ - counted * limit_.samples_per_insert();
+}
+
+double RateLimiter::LaterError() const {
+  return Error(std::max<uint64_t>(inserted_, limit_.min_positions()));
 }
 
 bool RateLimiter::MayInsert(uint64_t stored, uint64_t pending) const {

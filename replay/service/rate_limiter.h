@@ -24,11 +24,20 @@ class RateLimiter {
   // The first of them as InvalidArgument, which names the field.
   static absl::Status Check(const v1::RateLimit& limit, uint64_t max_positions);
 
-  // `limit` must have passed Check. `inserted` and `drawn` are the counts of earlier runs.
-  explicit RateLimiter(const v1::RateLimit& limit, uint64_t inserted = 0, uint64_t drawn = 0);
+  // `limit` must have passed Check. `inserted` and `drawn` are the counts of earlier runs, and
+  // `offset` is their offset().
+  explicit RateLimiter(const v1::RateLimit& limit, uint64_t inserted = 0, uint64_t drawn = 0,
+                       double offset = 0);
 
-  void SetLimit(const v1::RateLimit& limit) { limit_ = limit; }
+  // Replaces the limit by one that has passed Check. The error stays, within the new limit's
+  // error_buffer: earlier positions are not counted again by the new limit. An equal limit changes
+  // nothing.
+  void SetLimit(const v1::RateLimit& limit);
   const v1::RateLimit& limit() const { return limit_; }
+
+  // The draws that RateLimit's rules add to those made: what makes the error stay when the limit
+  // changes.
+  double offset() const { return offset_; }
 
   // Whether an insert may begin while `stored` positions are stored and `pending` more are being
   // inserted. An admitted insert may exceed the limit, because items are not split.
@@ -52,9 +61,13 @@ class RateLimiter {
  private:
   double Error(uint64_t inserted) const;
 
+  // The error once at least min_positions are inserted, if no more is inserted or drawn until then.
+  double LaterError() const;
+
   v1::RateLimit limit_;
   uint64_t inserted_;
   uint64_t drawn_;
+  double offset_;
 };
 
 }  // namespace mallocmuzero

@@ -120,6 +120,58 @@ TEST(RateLimiter, TheLeastSizeCountsWhatHasLeftAgain) {
   EXPECT_TRUE(limiter.MayInsert(0, 0));
 }
 
+TEST(RateLimiter, ANewLimitCountsFromWhereTheOldOneStood) {
+  // Two sides that are even go on at once, whatever the new ratio is.
+  for (const double ratio : {0.5, 2.0}) {
+    RateLimiter limiter(Limit(1, 0, 100), /*inserted=*/1'000'000, /*drawn=*/1'000'000);
+    limiter.SetLimit(Limit(ratio, 0, 100));
+    EXPECT_EQ(limiter.error(), 0);
+    EXPECT_EQ(limiter.MayDraw(1), 100);
+    EXPECT_TRUE(limiter.MayInsert(1, 0));
+    // From here on the new ratio counts: 10 more positions make 10 x ratio draws due.
+    limiter.CountInserted(10);
+    EXPECT_EQ(limiter.error(), -10 * ratio);
+  }
+}
+
+TEST(RateLimiter, NothingIsDueFromTheTimeWithoutALimit) {
+  RateLimiter limiter(Limit(1, 0, 100), /*inserted=*/1000, /*drawn=*/1000);
+  limiter.SetLimit(Limit(0, 0, 0));
+  limiter.CountDrawn(1'000'000);
+  EXPECT_EQ(limiter.error(), 0);
+  limiter.SetLimit(Limit(1, 0, 100));
+  EXPECT_EQ(limiter.error(), 0);
+  EXPECT_EQ(limiter.MayDraw(1), 100);
+  EXPECT_TRUE(limiter.MayInsert(1, 0));
+}
+
+TEST(RateLimiter, ANewLimitKeepsTheErrorWithinItsBuffer) {
+  RateLimiter limiter(Limit(1, 10, 100), /*inserted=*/110, /*drawn=*/160);
+  EXPECT_EQ(limiter.error(), 60);
+  limiter.SetLimit(Limit(2, 20, 100));
+  EXPECT_EQ(limiter.error(), 60);
+  limiter.SetLimit(Limit(2, 20, 25));
+  EXPECT_EQ(limiter.error(), 25);
+  // An equal limit changes nothing, even if the error exceeds the buffer.
+  limiter.CountDrawn(10);
+  limiter.SetLimit(Limit(2, 20, 25));
+  EXPECT_EQ(limiter.error(), 35);
+}
+
+TEST(RateLimiter, AHigherLeastSizeKeepsTheErrorUntilItIsReached) {
+  RateLimiter limiter(Limit(1, 0, 100), /*inserted=*/1000, /*drawn=*/1030);
+  limiter.SetLimit(Limit(1, 5000, 100));
+  EXPECT_EQ(limiter.MayDraw(1), 0);
+  EXPECT_TRUE(limiter.MayInsert(1, 0));
+  limiter.CountInserted(4000);
+  EXPECT_EQ(limiter.error(), 30);
+  // A limit of a shard that has drawn nothing yet is that of a new shard.
+  RateLimiter fresh(Limit(1, 100, 10));
+  fresh.SetLimit(Limit(4, 200, 10));
+  fresh.CountInserted(201);
+  EXPECT_EQ(fresh.error(), -4);
+}
+
 TEST(RateLimiter, NeverBlocksBothSides) {
   std::mt19937_64 random(1);
   const auto below = [&](uint64_t n) {
@@ -127,12 +179,16 @@ TEST(RateLimiter, NeverBlocksBothSides) {
   };
   for (int game = 0; game < 200; ++game) {
     const uint64_t most = 1 + below(1000);
-    const v1::RateLimit limit = Limit(static_cast<double>(below(100)) / 10, below(most + 1),
-                                      1 + static_cast<double>(below(1000)) / 10);
+    const auto any_limit = [&] {
+      return Limit(static_cast<double>(below(100)) / 10, below(most + 1),
+                   1 + static_cast<double>(below(1000)) / 10);
+    };
+    v1::RateLimit limit = any_limit();
     ASSERT_EQ(RateLimiter::Check(limit, most), absl::OkStatus());
     RateLimiter limiter(limit);
     uint64_t stored = 0;
     for (int step = 0; step < 2000; ++step) {
+      if (below(500) == 0) limiter.SetLimit(limit = any_limit());
       const bool may_insert = limiter.MayInsert(stored, 0);
       const uint64_t may_draw = limiter.MayDraw(stored);
       ASSERT_TRUE(may_insert || may_draw > 0) << limit.ShortDebugString() << " stored " << stored;

@@ -81,8 +81,7 @@ absl::Status ReplayTable::Recover() {
   TakeNotes(*shard);
   const absl::MutexLock lock(&mutex_);
   counters_ = std::move(shard->counters);
-  limiter_ =
-      RateLimiter(config_.rate_limit(), counters_.inserted_positions, counters_.drawn_positions);
+  RestoreLimiter();
   SeedDraws();
   selector_.set_highest_priority(counters_.highest_priority);
   const int64_t now = UnixSeconds();
@@ -361,6 +360,7 @@ void ReplayTable::TakeChanges(bool with_priorities, StorageBatch& batch) {
   counters_.drawn_positions = limiter_.drawn();
   counters_.highest_priority = selector_.highest_priority();
   counters_.rate_limit = limiter_.limit();
+  counters_.limiter_offset = limiter_.offset();
   // An insert always stores the counters, since it changes them.
   if (!with_priorities || std::exchange(counters_changed_, false)) batch.counters = counters_;
   if (!with_priorities) return;

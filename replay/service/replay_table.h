@@ -122,7 +122,8 @@ class ReplayTable {
   // InvalidArgument, and no change, if a priority is negative or not finite.
   absl::StatusOr<uint32_t> UpdatePriorities(const v1::UpdatePrioritiesRequest& request);
 
-  // InvalidArgument, and no change, for a limit that RateLimiter::Check refuses.
+  // See RateLimiter::SetLimit. InvalidArgument, and no change, for a limit that RateLimiter::Check
+  // refuses.
   absl::Status SetRateLimit(const v1::RateLimit& limit);
 
   // Statistics of items, counters and limiter. The fields about streams are left 0.
@@ -198,6 +199,8 @@ class ReplayTable {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return record.is_best ? leave_last_ : leave_first_;
   }
+  // Continues the limiter of earlier runs by the counters, with the configured limit.
+  void RestoreLimiter() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Begins random numbers of this shard's own: other shards draw other ones, and so does this shard
   // after a restart.
   void SeedDraws() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

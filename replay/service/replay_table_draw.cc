@@ -161,6 +161,13 @@ absl::Status ReplayTable::SetRateLimit(const v1::RateLimit& limit) {
   return absl::OkStatus();
 }
 
+void ReplayTable::RestoreLimiter() {
+  const v1::RateLimit& before = counters_.rate_limit.value_or(config_.rate_limit());
+  limiter_ = RateLimiter(before, counters_.inserted_positions, counters_.drawn_positions,
+                         counters_.limiter_offset);
+  limiter_.SetLimit(config_.rate_limit());
+}
+
 v1::ReplayStats ReplayTable::Stats() const {
   v1::ReplayStats stats;
   stats.set_bytes_on_disk(storage_->bytes_on_disk());

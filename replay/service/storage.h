@@ -35,9 +35,10 @@ struct ShardCounters {
   uint64_t drawn_positions = 0;
   double highest_priority = 1;
 
-  // The limit in force when the counters were stored, so that a change can be reported. Empty if
-  // nothing was stored.
+  // The limit in force when the counters were stored, so that a change can be reported and does not
+  // count earlier positions again. Empty if nothing was stored.
   std::optional<v1::RateLimit> rate_limit;
+  double limiter_offset = 0;  // RateLimiter::offset
 };
 
 // Changes that are stored all or none.
