@@ -45,7 +45,8 @@ absl::Status ParseMessage(absl::string_view bytes, bool text, absl::string_view 
 // Writes `message` with its header filled in: in text format if the path ends in ".textproto" or
 // ".textproto.zst", else in binary. Files that end in ".program" or ".zst" are compressed. Equal
 // messages give equal files. InvalidArgument, with the field in the message, if a string is not
-// UTF-8, because no reader would accept it.
+// UTF-8, because no reader would accept it. OutOfRange if it takes 2 GiB or more in binary, which
+// protobuf cannot write. After these errors the file is as it was.
 absl::Status WriteMessageFrom(const std::string& path, const google::protobuf::Message& message);
 
 // Reads the message T, which must have a FileHeader, from `path`: in text format if the path ends

@@ -196,12 +196,20 @@ std::string RunDirectory::GamesPath(uint64_t iteration) const {
   return absl::StrCat(path_, kGamesFolder, "/", iteration, kGamesExtension);
 }
 
-absl::Status RunDirectory::WriteGames(uint64_t iteration,
-                                      absl::Span<const SharedTrajectory> games) const {
+absl::Status RunDirectory::WriteGames(uint64_t iteration, absl::Span<const SharedTrajectory> games,
+                                      uint64_t most_bytes) const {
   v1::TrajectorySegment segment;
   for (const SharedTrajectory& game : games) *segment.add_trajectories() = *game;
   FillHeader(segment);
-  return WriteFileAtomically(GamesPath(iteration), SerializeDeterministically(segment), true);
+  const std::string path = GamesPath(iteration);
+  const uint64_t bytes = segment.ByteSizeLong();
+  // Of a larger message protobuf writes nothing.
+  if (bytes > most_bytes) {
+    return absl::OutOfRangeError(
+        absl::StrCat(path, ": the stored games take ", bytes, " bytes, at most ", most_bytes,
+                     " can be saved; go on with a lower replay.max_bytes or replay.max_decisions"));
+  }
+  return WriteFileAtomically(path, SerializeDeterministically(segment), true);
 }
 
 absl::StatusOr<std::vector<SharedTrajectory>> RunDirectory::ReadGames(uint64_t iteration) const {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -68,8 +69,11 @@ class RunDirectory {
   // iteration. Damaged lines are no error.
   absl::Status TruncateMetrics(uint64_t last_iteration) const;
 
-  // The games that belong to the checkpoint of an iteration.
-  absl::Status WriteGames(uint64_t iteration, absl::Span<const SharedTrajectory> games) const;
+  // The games that belong to the checkpoint of an iteration. WriteGames returns OutOfRange, and
+  // writes nothing, if they take more than `most_bytes` before they are compressed.
+  absl::Status WriteGames(uint64_t iteration, absl::Span<const SharedTrajectory> games,
+                          uint64_t most_bytes = kMostGamesBytes) const;
+  static constexpr uint64_t kMostGamesBytes = std::numeric_limits<int>::max();  // as protobuf can
   absl::StatusOr<std::vector<SharedTrajectory>> ReadGames(uint64_t iteration) const;
 
   // Removes all games but those of the two latest iterations up to this one. Those two belong to

@@ -17,11 +17,13 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/best_history.h"
+#include "mallocmuzero/v1/trajectory.pb.h"
 #include "model/network_config.h"
 
 namespace mallocmuzero {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string NewFolder(const std::string& name) {
@@ -201,6 +203,29 @@ TEST(RunDirectory, MetricsAreBoundedAndKeepTheWholeCurve) {
   for (size_t i = 1; i < all.size(); ++i) {
     EXPECT_GT(all[i].iteration(), all[i - 1].iteration());
   }
+}
+
+TEST(RunDirectory, RefusesMoreGamesThanAFileTakes) {
+  const auto directory = RunDirectory::Create(NewFolder("many_games"), SomeConfig());
+  v1::Trajectory game;
+  game.set_id("one");
+  game.set_actions("\1\2");
+  const auto shared = std::make_shared<const v1::Trajectory>(game);
+  v1::TrajectorySegment segment;
+  *segment.add_trajectories() = game;
+  FillHeader(segment);
+  const uint64_t bytes = segment.ByteSizeLong();
+  ASSERT_EQ(directory->WriteGames(3, {shared}, bytes), absl::OkStatus());
+  for (const uint64_t iteration : {3, 4}) {
+    const absl::Status status = directory->WriteGames(iteration, {shared, shared}, bytes);
+    EXPECT_TRUE(absl::IsOutOfRange(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr(absl::StrCat("/replay/", iteration, ".games: ")),
+                      HasSubstr(absl::StrCat("at most ", bytes)), HasSubstr("max_decisions")));
+  }
+  // The file is as it was, and there is no other one.
+  EXPECT_EQ(directory->ReadGames(3)->size(), 1);
+  EXPECT_TRUE(absl::IsNotFound(directory->ReadGames(4).status()));
 }
 
 TEST(RunDirectory, KeepsOnlyTheGamesOfTheLastTwoCheckpoints) {
