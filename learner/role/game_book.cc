@@ -80,6 +80,12 @@ bool GameBook::IsKnown(const Id& id, size_t hash) const {
   return false;
 }
 
+bool GameBook::AddsToBaseline(const v1::Trajectory& game) const {
+  // Baselines are about the agent's own games, without demonstrations.
+  if (follows_ || game.source() != v1::Trajectory::SELF_PLAY) return false;
+  return game.network_step() >= notes_[programs_.IndexOf(game.program_sha256())].counted_before;
+}
+
 absl::Status GameBook::Accept(const v1::Trajectory& game) {
   const PlayedProgram* program = programs_.Find(game.program_sha256());
   absl::Status status = program == nullptr
@@ -109,8 +115,7 @@ absl::Status GameBook::Accept(const v1::Trajectory& game) {
   if (game.source() == v1::Trajectory::DEMONSTRATION) {
     notes_[programs_.IndexOf(program->sha256())].demonstrated = true;
   }
-  // Baselines are about the agent's own games, without demonstrations.
-  if (own && !follows_) records_.AddToBaseline(game);
+  if (AddsToBaseline(game)) records_.AddToBaseline(game);
   return absl::OkStatus();
 }
 
@@ -242,6 +247,7 @@ absl::Status GameBook::RestoreFrom(const v1::TrainState& state) {
     const size_t p = programs_.IndexOf(saved.sha256());
     MMZ_RETURN_IF_ERROR(records.Restore(p, saved));
     notes[p].refreshed_games = records.baseline(p).games();
+    notes[p].counted_before = records.baseline(p).games() > 0 ? state.update() : 0;
     notes[p].demonstrated = saved.demonstrated();
   }
   step_ = state.update();

@@ -48,8 +48,10 @@ class GameBook {
   static absl::StatusOr<std::unique_ptr<GameBook>> Create(const ProgramSet& programs, bool follows,
                                                           double ranked_quantile = 0);
 
-  // Checks a game and adds it to the records. OK if the learner may learn from it. NotFound if its
-  // program is not in the set; InvalidArgument if it is not a game of the program.
+  // Checks a game and adds it to the records. A restored record has the games of networks from
+  // before its step in its baseline, so these do not change the baseline again. OK if the learner
+  // may learn from it. NotFound if its program is not in the set; InvalidArgument if it is not a
+  // game of the program.
   absl::Status Accept(const v1::Trajectory& game);
 
   // Takes an actor's report of demonstrations. A reported demonstration is on its way, but not yet
@@ -86,11 +88,14 @@ class GameBook {
   // The number of distinct games taken.
   uint64_t taken() const;
 
-  // Save the book to a checkpoint and restore it, except for the set of games seen. Programs that
-  // are not in the state keep their fresh records. Programs of the state that are not trained on
-  // now are kept and saved again, so that a later run can continue them. RestoreFrom returns
-  // InvalidArgument and changes nothing if the state is of games by other rules, or if the record
-  // of a program is damaged, which the error names.
+  // Save the book to a checkpoint and restore it, except for the set of games seen. In its place
+  // the state's step tells which games the baselines have: those of networks from before it. Such a
+  // game that is first drawn after the restart is left out of its baseline. A game that was
+  // searched again by a later network counts again. Programs that are not in the state keep their
+  // fresh records. Programs of the state that are not trained on now are kept and saved again, so
+  // that a later run can continue them. RestoreFrom returns InvalidArgument and changes nothing if
+  // the state is of games by other rules, or if the record of a program is damaged, which the error
+  // names.
   void SaveTo(v1::TrainState& state) const;
   absl::Status RestoreFrom(const v1::TrainState& state);
 
@@ -109,6 +114,7 @@ class GameBook {
   // Notes on one program, besides its record.
   struct Notes {
     uint64_t refreshed_games = 0;                         // number of games in the baseline in use
+    uint64_t counted_before = 0;                          // see AddsToBaseline
     bool demonstrated = false;                            // a demonstration was taken
     absl::Time demonstration_due = absl::InfinitePast();  // for a reported demonstration
   };
@@ -120,6 +126,9 @@ class GameBook {
   GameBook(const ProgramSet& programs, ProgramRecords records, bool follows);
 
   bool IsKnown(const Id& id, size_t hash) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  // Whether the baseline does not have the game yet. That of a restored program has all games of
+  // networks from before Notes::counted_before updates.
+  bool AddsToBaseline(const v1::Trajectory& game) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void RefreshRecord(size_t p) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PublishBaselines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -76,7 +76,9 @@ TEST_F(GameBookTest, ConvertsValuesOfBeforeARestartByTheBaselinesOfTheCheckpoint
   const std::unique_ptr<GameBook> restarted = *GameBook::Create(programs_, false);
   ASSERT_EQ(restarted->RestoreFrom(state), absl::OkStatus());
   for (uint64_t seed = 2; seed < 60; ++seed) {
-    EXPECT_EQ(restarted->Accept(Play(seed)), absl::OkStatus());
+    v1::Trajectory game = Play(seed);
+    game.set_network_step(120);
+    EXPECT_EQ(restarted->Accept(game), absl::OkStatus());
   }
   restarted->Refresh(200);
   ASSERT_NE(restarted->baselines()->at(programs_[0].sha256()).scale(), then.scale());
@@ -90,6 +92,40 @@ TEST_F(GameBookTest, ConvertsValuesOfBeforeARestartByTheBaselinesOfTheCheckpoint
     const HbmShare expected = then.FromNetwork(NetworkValue(0.5), played->accesses(0));
     EXPECT_FLOAT_EQ(converted->searched_returns(0), static_cast<float>(expected.share())) << step;
   }
+}
+
+// The learner draws the same stored games again after a restart.
+TEST_F(GameBookTest, CountsNoGameOfBeforeARestartTwice) {
+  const auto accept = [&](GameBook& book, uint64_t first, uint64_t step) {
+    for (uint64_t seed = first; seed < first + 40; ++seed) {
+      v1::Trajectory game = Play(seed);
+      game.set_network_step(step);
+      EXPECT_EQ(book.Accept(game), absl::OkStatus());
+    }
+    book.Refresh(step);
+  };
+  const std::string& program = programs_[0].sha256();
+  accept(*book_, 1, 119);
+  const ReturnBaseline then = book_->baselines()->at(program);
+  v1::TrainState state;
+  book_->SaveTo(state);
+  state.set_update(120);
+  const std::unique_ptr<GameBook> restarted = *GameBook::Create(programs_, false);
+  ASSERT_EQ(restarted->RestoreFrom(state), absl::OkStatus());
+  accept(*restarted, 1, 119);
+  EXPECT_EQ(restarted->taken(), 40);
+  EXPECT_EQ(restarted->baselines()->at(program).games(), 40);
+  EXPECT_EQ(restarted->baselines()->at(program).At(0), then.At(0));
+  EXPECT_EQ(restarted->baselines()->at(program).scale(), then.scale());
+  // Games of the network that the learner publishes when it starts are new.
+  accept(*restarted, 41, 120);
+  EXPECT_EQ(restarted->baselines()->at(program).games(), 80);
+  // No game of a program without a baseline was counted before.
+  const std::unique_ptr<GameBook> other = *GameBook::Create(programs_, false);
+  state.clear_programs();
+  ASSERT_EQ(other->RestoreFrom(state), absl::OkStatus());
+  accept(*other, 1, 119);
+  EXPECT_EQ(other->baselines()->at(program).games(), 40);
 }
 
 TEST_F(GameBookTest, LeavesValuesAsTheyAreBeforeThereAreGames) {
