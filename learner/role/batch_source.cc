@@ -118,9 +118,40 @@ bool BatchSource::DrawRows(v1::Selection selection, size_t count,
     // Other games may get the addresses of games that were freed, so forget the verdicts.
     judged.clear();
     pause = !refused.empty();
-    if (pause) replay_.prioritize(refused, std::vector<double>(refused.size()));
+    if (!pause) continue;
+    replay_.prioritize(refused, std::vector<double>(refused.size()));
+    if (selection == v1::BEST) ReplaceRefused(refused, drawn);
   }
   return true;
+}
+
+void BatchSource::NoteBest(absl::Span<const DrawnPosition> rows) {
+  for (const DrawnPosition& row : rows) {
+    const HbmShare total_return = TotalReturn(*row.trajectory);
+    BestGame& best = best_[row.trajectory->program_sha256()];
+    if (best.game == nullptr || total_return > best.total_return) {
+      best = {.game = row.trajectory, .total_return = total_return};
+    }
+  }
+}
+
+// Shards keep the best games of all programs for good and draw them equally often. After the list
+// of programs has shrunk, most draws may be of others. Each draw counts for the rate limiter, so
+// draws in place of these would be at the cost of the other rows. Appends to `drawn` a row of a
+// known best game for each row of `refused`, of the programs in turn.
+void BatchSource::ReplaceRefused(absl::Span<const DrawnPosition> refused,
+                                 std::vector<DrawnPosition>& drawn) {
+  if (options_.best_games != 1) return;
+  const absl::MutexLock lock(&mutex_);
+  NoteBest(drawn);
+  std::vector<SharedTrajectory> games;
+  for (const auto& [program, best] : best_) games.push_back(best.game);
+  if (games.empty()) return;
+  for (const DrawnPosition& row : refused) {
+    DrawnPosition& other = drawn.emplace_back(row);
+    other.trajectory = games[replaced_rows_++ % games.size()];
+    other.position %= other.trajectory->accesses_size();
+  }
 }
 
 // Each shard keeps its own best game of a program, and most of these are not the best of all
@@ -129,13 +160,7 @@ bool BatchSource::DrawRows(v1::Selection selection, size_t count,
 void BatchSource::ImitateTheBest(std::vector<DrawnPosition>& imitated) {
   if (options_.best_games != 1) return;
   const absl::MutexLock lock(&mutex_);
-  for (const DrawnPosition& row : imitated) {
-    const HbmShare total_return = TotalReturn(*row.trajectory);
-    BestGame& best = best_[row.trajectory->program_sha256()];
-    if (best.game == nullptr || total_return > best.total_return) {
-      best = {.game = row.trajectory, .total_return = total_return};
-    }
-  }
+  NoteBest(imitated);
   for (DrawnPosition& row : imitated) {
     const BestGame& best = best_[row.trajectory->program_sha256()];
     row.trajectory = best.game;

@@ -40,7 +40,9 @@ struct BatchSourceOptions {
   uint32_t threads = 1;
 
   // The number of best games of a program that each shard keeps. With 1, only a single best game of
-  // each program is imitated, however many shards there are.
+  // each program is imitated, however many shards there are. Then rows of best games that the
+  // learner refuses, as of programs that it no longer trains on, are not drawn again: rows of the
+  // other programs' best games take their places.
   uint32_t best_games = 0;
 };
 
@@ -98,7 +100,9 @@ class BatchSource final : public BatchChannel {
  private:
   void Work();
   void MakeBlock();
+  void NoteBest(absl::Span<const DrawnPosition> rows) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ImitateTheBest(std::vector<DrawnPosition>& imitated);
+  void ReplaceRefused(absl::Span<const DrawnPosition> refused, std::vector<DrawnPosition>& drawn);
   bool DrawRows(v1::Selection selection, size_t count, std::vector<DrawnPosition>& drawn);
   // Batches of a generation that has been dropped meanwhile do not enter the queue.
   void Enqueue(std::vector<LearningBatch> batches, uint64_t generation);
@@ -117,6 +121,7 @@ class BatchSource final : public BatchChannel {
 
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<std::string, BestGame> best_ ABSL_GUARDED_BY(mutex_);  // by program
+  uint64_t replaced_rows_ ABSL_GUARDED_BY(mutex_) = 0;                       // by ReplaceRefused
   std::deque<LearningBatch> queue_ ABSL_GUARDED_BY(mutex_);
   uint64_t generation_ ABSL_GUARDED_BY(mutex_) = 0;  // counts the calls of DropQueued
   double draw_seconds_ ABSL_GUARDED_BY(mutex_) = 0;

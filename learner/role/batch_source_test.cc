@@ -190,6 +190,28 @@ TEST_F(BatchSourceTest, RowsOfALongerGameAreInsideTheBestOne) {
   EXPECT_EQ(source->refused_rows(), 0);
 }
 
+// Draws count for the rate limiter, whether or not the learner uses them.
+TEST_F(BatchSourceTest, BestGamesOfProgramsThatAreNotTrainedOnTakeNoDrawsFromOthers) {
+  options_.best_games = 1;
+  auto dropped = std::make_shared<v1::Trajectory>(*game_);
+  dropped->set_program_sha256("a program of before");
+  std::atomic<size_t> best_draws = 0;
+  std::atomic<uint64_t> next = 0;
+  const auto source = Start([&](v1::Selection selection, size_t count, absl::Duration) {
+    std::vector<DrawnPosition> drawn = Draw(count);
+    for (size_t i = 0; i < count && selection == v1::BEST; ++i) {
+      ++best_draws;
+      if (next++ % 9 != 8) drawn[i].trajectory = dropped;  // one program of nine is left
+    }
+    return absl::StatusOr<std::vector<DrawnPosition>>(std::move(drawn));
+  });
+  for (int i = 0; i < 16; ++i) ASSERT_TRUE(source->Next(kTimeout)->has_value());
+  // Two rows of a batch are imitated. Up to eight batches are made ahead. Until the first game of
+  // the program is drawn there is none to imitate, at the cost of up to 8 draws.
+  EXPECT_LE(best_draws, 2 * (16 + 8) + 8);
+  EXPECT_GT(source->refused_rows(), 0);
+}
+
 TEST_F(BatchSourceTest, HoldsNoMoreBatchesThanItIsTold) {
   std::atomic<size_t> draws = 0;
   const auto source = Start([&](v1::Selection, size_t count, absl::Duration) {
