@@ -113,7 +113,7 @@ absl::Status LearnerRole::Impl::StartSampler() {
                        [this](const auto& shards) { sampler_->SetShards(shards); });
   options.shards = membership_->active();
   options.security = security_;
-  options.prefetch = training_->rows();
+  options.prefetch = std::min(training_->rows(), kMostPrefetchedDraws);
   options.seed = learner.seed() + rank_;
   options.registry = &registry_;
   absl::StatusOr<std::unique_ptr<ReplaySampler>> sampler = ReplaySampler::Start(std::move(options));

@@ -24,12 +24,6 @@
 #include "rpc/security.h"
 
 namespace mallocmuzero {
-namespace {
-
-// More draws than this would be out of date before they are used.
-constexpr uint32_t kMaxPrefetch = 1 << 16;
-
-}  // namespace
 
 class ReplaySampler::Impl {
  public:
@@ -106,9 +100,9 @@ class ReplaySampler::Impl {
 
 absl::StatusOr<std::unique_ptr<ReplaySampler>> ReplaySampler::Start(ReplaySamplerOptions options) {
   MMZ_RETURN_IF_ERROR(CheckShards(options.shards));
-  if (options.prefetch == 0 || options.prefetch > kMaxPrefetch) {
+  if (options.prefetch == 0 || options.prefetch > kMostPrefetchedDraws) {
     return absl::InvalidArgumentError(
-        absl::StrCat("prefetch: ", options.prefetch, ", must be 1 to ", kMaxPrefetch));
+        absl::StrCat("prefetch: ", options.prefetch, ", must be 1 to ", kMostPrefetchedDraws));
   }
   if (options.security == nullptr) options.security = std::make_shared<Security>();
   return std::unique_ptr<ReplaySampler>(new ReplaySampler(std::make_unique<Impl>(options)));

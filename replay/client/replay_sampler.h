@@ -23,11 +23,15 @@ namespace mallocmuzero {
 
 class Security;
 
+// The most draws that a shard is asked for ahead of need. More would be out of date before they are
+// used.
+inline constexpr uint32_t kMostPrefetchedDraws = 1 << 16;
+
 struct ReplaySamplerOptions {
   std::vector<ShardAddress> shards;  // at least one
   std::shared_ptr<const Security> security;
 
-  // How many draws each shard is asked for ahead of need, 1 to 65,536.
+  // How many draws each shard is asked for ahead of need, 1 to kMostPrefetchedDraws.
   uint32_t prefetch = 256;
 
   // If true, draws neither wait for the shards' rate limiters nor count for them. For readers that
