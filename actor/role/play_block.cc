@@ -45,6 +45,10 @@ PlayBlock HeldBackBlock() {
 
 PlayBlock ShowingBlock() { return {.on = PlayBlock::On::kSolvers, .flow_control = true}; }
 
+PlayBlock NoOlderGamesBlock() {
+  return {.on = PlayBlock::On::kReplay, .why = "no games of older weights", .flow_control = true};
+}
+
 PlayBlock SpoolBlock(const ReplayWriter& writer) {
   std::string trouble = writer.trouble();
   if (!trouble.empty()) return {.on = PlayBlock::On::kSpool, .why = std::move(trouble)};

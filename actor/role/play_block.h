@@ -32,6 +32,9 @@ PlayBlock HeldBackBlock();
 // The block while a thread plays demonstrations, during which it plays no games of its own.
 PlayBlock ShowingBlock();
 
+// The block while all games that a reanalyser draws have been searched with the newest weights.
+PlayBlock NoOlderGamesBlock();
+
 // The block while the writer's spool is full.
 PlayBlock SpoolBlock(const ReplayWriter& writer);
 

@@ -97,6 +97,10 @@ absl::StatusOr<Round> RoundPlayer::NextRound(RoundInputs inputs, PlayBlock& why_
                   .flow_control = true};
       return Round();
     }
+    if (draw_pause_.Holds(inputs, SteadyNow())) {
+      why_none = NoOlderGamesBlock();
+      return Round();
+    }
     MMZ_RETURN_IF_ERROR(PrepareFor(inputs));
     return StoredGames(why_none);
   }
@@ -207,8 +211,8 @@ Round RoundPlayer::StoredGames(PlayBlock& why_none) {
     maker.AddReanalysis(*program, std::move(position.trajectory));
   }
   if (maker.tasks().empty()) {
-    why_none = {
-        .on = PlayBlock::On::kReplay, .why = "no games of older weights", .flow_control = true};
+    why_none = NoOlderGamesBlock();
+    draw_pause_.Begin(inputs_, SteadyNow());
   }
   return {.tasks = std::move(maker).Take(), .shards = std::move(shards)};
 }

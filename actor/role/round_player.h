@@ -18,6 +18,7 @@
 #include "actor/role/actor_state.h"
 #include "actor/role/assigned_programs.h"
 #include "actor/role/candidate_games.h"
+#include "actor/role/draw_pause.h"
 #include "actor/role/incumbent_games.h"
 #include "actor/role/play_block.h"
 #include "actor/self_play.h"
@@ -89,7 +90,7 @@ class RoundPlayer {
   Round NewGames();
   Round EvaluationGames(const CandidateRound& round);
   // Draws stored games that were searched with older weights than the current ones, each at most
-  // once. If there are none, `why_none` says why.
+  // once. If there are none, `why_none` says why, and draw_pause_ begins.
   Round StoredGames(PlayBlock& why_none);
   absl::Status PlayRound(const Round& round, const absl::Notification& stop);
 
@@ -105,6 +106,8 @@ class RoundPlayer {
   // The inputs of the last round and the player made for them.
   RoundInputs inputs_;
   std::unique_ptr<SelfPlay> play_;
+
+  DrawPause draw_pause_;
 };
 
 }  // namespace mallocmuzero
