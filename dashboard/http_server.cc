@@ -90,11 +90,12 @@ void AddRoutes(const HttpOptions& options, bool loopback, absl::Span<const PageF
       [loopback](const httplib::Request& request, httplib::Response& response) {
         IgnoreRanges(request);
         for (const auto& [name, value] : kHeaders) response.set_header(name, value);
-        if (!loopback || NamesLoopback(request)) {
-          return httplib::Server::HandlerResponse::Unhandled;
+        if (loopback && !NamesLoopback(request)) {
+          SetError(421, "the Host header must name this machine, such as localhost", response);
+          return httplib::Server::HandlerResponse::Handled;
         }
-        SetError(421, "the Host header must name this machine, such as localhost", response);
-        return httplib::Server::HandlerResponse::Handled;
+        return RefuseOtherMethods(request, response) ? httplib::Server::HandlerResponse::Handled
+                                                     : httplib::Server::HandlerResponse::Unhandled;
       });
   for (const PageFile& file : page) {
     // The path of a page has no characters that a regular expression treats specially but the dot,

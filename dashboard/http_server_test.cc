@@ -3,6 +3,7 @@
 #include <httplib.h>
 #include <sys/socket.h>
 
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,8 @@ namespace mallocmuzero {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr PageFile kTestPage[] = {{"/", "text/html", "<p>page</p>"},
                                   {"/code.js", "text/javascript", "1"}};
@@ -152,6 +155,53 @@ TEST_F(HttpServerTest, AnswersToNoOtherMethod) {
   const httplib::Result result = client_->Post("/api/echo", "{}", "application/json");
   ASSERT_TRUE(result);
   EXPECT_EQ(result->status, 404);
+  EXPECT_EQ(result->body, R"({"error":"no such page"})");
+  EXPECT_EQ(Get("/").status, 200);
+}
+
+// What the server sends for these bytes until it closes the connection. The client keeps its side
+// open.
+std::string AnswersTo(const std::string& address, const std::string& bytes) {
+  testing::TcpSocket client;
+  EXPECT_TRUE(client.Connect(address));
+  EXPECT_EQ(send(client.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL), std::ssize(bytes));
+  std::string answers;
+  char buffer[4096];
+  while (true) {
+    const ssize_t size = recv(client.fd(), buffer, sizeof(buffer), 0);
+    if (size <= 0) return answers;
+    answers.append(buffer, size);
+  }
+}
+
+// A compressed body of a few kilobytes would otherwise fill the memory without a token. The body is
+// missing, so that a server that reads it answers 400 after its time to read.
+TEST_F(HttpServerTest, ReadsNoBody) {
+  Start("secret");
+  for (const char* method : {"POST", "PUT", "PATCH", "DELETE", "PRI"}) {
+    for (const char* encoding : {"gzip", "br"}) {
+      const std::string answers = AnswersTo(
+          server_->address(),
+          absl::StrCat(method, " /api/echo HTTP/1.1\r\nHost: localhost\r\n",
+                       "Content-Encoding: ", encoding, "\r\nContent-Length: 10000\r\n\r\n"));
+      EXPECT_THAT(answers, StartsWith("HTTP/1.1 404 ")) << method;
+      EXPECT_THAT(answers, HasSubstr("Connection: close\r\n")) << method;
+    }
+  }
+}
+
+TEST_F(HttpServerTest, TakesNoBodyForTheNextRequest) {
+  Start();
+  const std::string next = "GET /code.js HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  for (const char* method : {"GET", "HEAD", "POST"}) {
+    const std::string answers = AnswersTo(
+        server_->address(),
+        absl::StrCat(method, " /nothing HTTP/1.1\r\nHost: localhost\r\n",
+                     "Connection: keep-alive\r\nContent-Length: ", next.size(), "\r\n\r\n", next));
+    EXPECT_THAT(answers, StartsWith("HTTP/1.1 404 ")) << method;
+    EXPECT_THAT(answers, HasSubstr("Connection: close\r\n")) << method;
+    EXPECT_THAT(answers, Not(HasSubstr("HTTP/1.1 200 "))) << method;
+  }
 }
 
 TEST(HttpServer, NeedsATokenWhereOthersCanReachIt) {

@@ -2,20 +2,23 @@
 
 #include <httplib.h>
 #include <prometheus/counter.h>
+#include <sys/socket.h>
 
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/testing/tcp_socket.h"
 
 namespace mallocmuzero {
 namespace {
 
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::unique_ptr<MetricsServer> Listen(const std::shared_ptr<prometheus::Registry>& registry) {
   absl::StatusOr<std::unique_ptr<MetricsServer>> server =
@@ -63,6 +66,21 @@ TEST(MetricsServer, AnswersInWholeWhereRangesAreAskedFor) {
   ASSERT_TRUE(result);
   EXPECT_EQ(result->status, 200);
   EXPECT_EQ(result->body, "ok\n");
+}
+
+// A server that reads the body, which is missing here, answers 400 after its time to read. A
+// compressed body could fill its memory.
+TEST(MetricsServer, ReadsNoBody) {
+  const std::unique_ptr<MetricsServer> server = Listen(std::make_shared<prometheus::Registry>());
+  ASSERT_NE(server, nullptr);
+  testing::TcpSocket client;
+  ASSERT_TRUE(client.Connect(server->address()));
+  const std::string request =
+      "POST /metrics HTTP/1.1\r\nContent-Encoding: br\r\nContent-Length: 10000\r\n\r\n";
+  ASSERT_EQ(send(client.fd(), request.data(), request.size(), MSG_NOSIGNAL), std::ssize(request));
+  char start[12] = {};
+  ASSERT_EQ(recv(client.fd(), start, sizeof(start), MSG_WAITALL), std::ssize(start));
+  EXPECT_EQ(std::string(start, sizeof(start)), "HTTP/1.1 404");
 }
 
 TEST(MetricsServer, SaysWhyItIsNotWell) {

@@ -23,6 +23,20 @@ using Clock = std::chrono::steady_clock;
 // The largest request with its headers: browsers and scrapers need a few kilobytes.
 constexpr size_t kMostRequestBytes = 64 << 10;
 
+// After an answer that ends a connection, the client's other bytes are taken for this time. A
+// socket that is closed before would drop the answer.
+constexpr std::chrono::seconds kLingerTime(1);
+
+bool IsRead(const httplib::Request& request) {
+  return request.method == "GET" || request.method == "HEAD";
+}
+
+// Whether bytes may follow the headers that are not the next request.
+bool MayHaveBody(const httplib::Request& request) {
+  return !IsRead(request) || request.has_header("Content-Length") ||
+         request.has_header("Transfer-Encoding");
+}
+
 // Returns false if the socket has none of the events until then.
 bool WaitFor(socket_t socket, int16_t events, Clock::time_point until) {
   while (true) {
@@ -44,6 +58,17 @@ class RequestStream : public httplib::Stream {
 
   // True if the request was too long or too slow, or its client has left.
   bool has_failed() const { return has_failed_; }
+
+  // True if the client has sent more than the request, and the buffer has a part of it.
+  bool has_rest() const { return begin_ < end_; }
+
+  // Takes what the client still sends until it closes the connection, and keeps nothing of it. Ends
+  // earlier at the bound of a request, or after `time`.
+  void Discard(std::chrono::seconds time) {
+    read_until_ = std::min(read_until_, Clock::now() + time);
+    while (Receive() > 0) {
+    }
+  }
 
   bool is_readable() const override {
     return begin_ < end_ || WaitFor(socket_, POLLIN, read_until_);
@@ -91,7 +116,7 @@ class RequestStream : public httplib::Stream {
   }
 
   const socket_t socket_;
-  const Clock::time_point read_until_;
+  Clock::time_point read_until_;
   const std::chrono::seconds write_time_;
   bool has_failed_ = false;
   size_t left_ = kMostRequestBytes;  // how many bytes the client may still send
@@ -111,8 +136,23 @@ class BoundedServer : public httplib::Server {
       RequestStream stream(socket, std::chrono::seconds(read_timeout_sec_),
                            std::chrono::seconds(write_timeout_sec_));
       bool is_last = false;
-      answered = process_request(stream, /*close_connection=*/left == 1, is_last, nullptr);
-      if (!answered || is_last || stream.has_failed()) break;
+      bool is_whole = false;  // nothing of the request is left in the connection
+      const auto look = [&is_whole](httplib::Request& request) {
+        is_whole = !MayHaveBody(request);
+        if (is_whole) return;
+        // The library repeats this header in its answer.
+        request.headers.erase("Connection");
+        request.set_header("Connection", "close");
+      };
+      answered = process_request(stream, /*close_connection=*/left == 1, is_last, look);
+      if (!answered || stream.has_failed()) break;
+      // What is left of this request must not be taken for the next one.
+      if (!is_whole || stream.has_rest()) {
+        shutdown(socket, SHUT_WR);
+        stream.Discard(kLingerTime);
+        break;
+      }
+      if (is_last) break;
     }
     shutdown(socket, SHUT_RDWR);
     close(socket);
@@ -127,10 +167,17 @@ void IgnoreRanges(const httplib::Request& request) {
   const_cast<httplib::Request&>(request).ranges.clear();
 }
 
+bool RefuseOtherMethods(const httplib::Request& request, httplib::Response& response) {
+  if (IsRead(request)) return false;
+  response.status = 404;
+  return true;
+}
+
 HttpListener::HttpListener() : http_(std::make_unique<BoundedServer>()) {
-  http_->set_pre_routing_handler([](const httplib::Request& request, httplib::Response&) {
+  http_->set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
     IgnoreRanges(request);
-    return httplib::Server::HandlerResponse::Unhandled;
+    return RefuseOtherMethods(request, response) ? httplib::Server::HandlerResponse::Handled
+                                                 : httplib::Server::HandlerResponse::Unhandled;
   });
 }
 

@@ -13,6 +13,7 @@
 namespace httplib {
 class Server;
 struct Request;
+struct Response;
 }  // namespace httplib
 
 namespace mallocmuzero {
@@ -21,8 +22,14 @@ namespace mallocmuzero {
 // of ranges would otherwise get thousands of copies of the answer, all of them in memory.
 void IgnoreRanges(const httplib::Request& request);
 
-// Serves on threads of its own from Listen on. A request has at most 64 KiB, with its headers, and
-// arrives within the server's time to read.
+// Answers `request`, of a handler before routing, with 404 and returns true if its method is
+// neither GET nor HEAD. The handler then returns Handled. Otherwise the server would read the body
+// before it looks for a route, and a compressed body takes thousands of times its size in memory.
+bool RefuseOtherMethods(const httplib::Request& request, httplib::Response& response);
+
+// Serves GET and HEAD on threads of its own from Listen on. A request has at most 64 KiB, with its
+// headers, and arrives within the server's time to read. No body is read: a request that may have
+// one is the last of its connection.
 class HttpListener {
  public:
   HttpListener();
@@ -32,8 +39,8 @@ class HttpListener {
   HttpListener(const HttpListener&) = delete;
   HttpListener& operator=(const HttpListener&) = delete;
 
-  // The server, whose routes and limits must be set before Listen. It has a handler before routing,
-  // IgnoreRanges; another one in its place calls that.
+  // The server, whose routes and limits must be set before Listen. It has a handler before routing
+  // of IgnoreRanges and RefuseOtherMethods; another one in its place calls both.
   httplib::Server& http() { return *http_; }
 
   // Begins to serve; call it once. Replaces port 0 of `address` by the port that the system chose.
