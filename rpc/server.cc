@@ -46,6 +46,12 @@ void EnableHealthAndReflection() {
 void SetLimits(int most_request_bytes, grpc::ServerBuilder& builder) {
   builder.SetMaxReceiveMessageSize(most_request_bytes);
   builder.SetMaxSendMessageSize(kMaxMessageBytes);
+  // gRPC would decompress a message before it looks at its size, and before a service checks the
+  // caller. Clients of ours compress no messages. The second setting gives others a clear error.
+  builder.AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+  for (const grpc_compression_algorithm algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
+    builder.SetCompressionAlgorithmSupportStatus(algorithm, /*enabled=*/false);
+  }
   // These bounds hold before any message is decoded. A channel of ours has a connection of its own
   // and a few streams.
   grpc::ResourceQuota quota("server");

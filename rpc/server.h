@@ -35,9 +35,9 @@ struct RpcServerOptions {
 };
 
 // Answers health checks and reflection besides its services, without a token. Closes connections
-// whose peer no longer answers pings and refuses messages above most_request_bytes. Bounds the
-// memory of its connections (1 GiB), and the streams (1,000) and the metadata (8 KiB a call) of
-// each.
+// whose peer no longer answers pings. Refuses messages above most_request_bytes, and those that
+// gRPC has compressed. Bounds the memory of its connections (1 GiB), and the streams (1,000) and
+// the metadata (8 KiB a call) of each.
 class RpcServer {
  public:
   // Starts to listen. InvalidArgument names the address if the server cannot or may not listen on

@@ -323,5 +323,23 @@ TEST_F(RpcServerTest, RefusesAMessageAboveTheLimit) {
   EXPECT_TRUE(Call(Security()).ok());
 }
 
+// The message has 60 KB as it is sent and 32 MiB after that. A server that decompresses it does so
+// before it checks the caller.
+TEST_F(RpcServerTest, DecompressesNoMessage) {
+  StartServer(std::make_shared<Security>());
+  grpc::ClientContext context;
+  PrepareCall(context, Security(), absl::Seconds(20));
+  context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
+  v1::GetStatusRequest request;
+  request.GetReflection()->MutableUnknownFields(&request)->AddLengthDelimited(
+      1000, std::string(32 << 20, '\0'));
+  v1::RoleStatus response;
+  const auto stub = v1::Status::NewStub(MakeChannel(server_->address(), Security()));
+  const grpc::Status status = stub->GetStatus(&context, request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNIMPLEMENTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("gzip"));
+  EXPECT_TRUE(Call(Security()).ok());
+}
+
 }  // namespace
 }  // namespace mallocmuzero
