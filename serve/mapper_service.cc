@@ -1,5 +1,8 @@
 #include "serve/mapper_service.h"
 
+#include <google/protobuf/message_lite.h>
+#include <grpcpp/support/slice.h>
+
 #include <chrono>
 #include <cstddef>
 #include <optional>
@@ -16,7 +19,10 @@
 #include "base/utf8.h"
 #include "env/program_rules.h"
 #include "metrics/process_usage.h"
+#include "rpc/answer.h"
+#include "rpc/request_bytes.h"
 #include "rpc/status.h"
+#include "serve/request_program.h"
 
 namespace mallocmuzero {
 namespace {
@@ -62,6 +68,11 @@ grpc::Status StatusOfEnd(const absl::Status& status) {
   return ToGrpc(absl::Status(status.code(), Abridge(status.message(), kMostMessageBytes)));
 }
 
+grpc::ByteBuffer AnswerBytes(const google::protobuf::MessageLite& answer) {
+  const grpc::Slice bytes(answer.SerializeAsString());
+  return grpc::ByteBuffer(&bytes, 1);
+}
+
 absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
 
 // The deadline of a call by SteadyNow. gRPC has it by the wall clock.
@@ -73,28 +84,29 @@ absl::Time DeadlineOf(const grpc::CallbackServerContext& context) {
 
 }  // namespace
 
-// One FindMapping call. It lives until the search has ended and gRPC is done with it: only then is
-// the request's memory free. Deletes itself.
+// One FindMapping call. It lives until the search has ended and gRPC is done with it. Deletes
+// itself.
 //
 //   gRPC's thread    Admit ..................... OnWriteDone ......... OnWriteDone  OnDone
 //   queue's thread          Run: Send, Send .... Send, End
 //
 // OnCancel comes at any time from one of gRPC's threads: the client cancelled, died, or its
 // deadline passed.
-class MapperService::Call final : public grpc::ServerWriteReactor<v1::FindMappingResponse>,
-                                  public Work {
+class MapperService::Call final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, public Work {
  public:
-  Call(MapperService& service, const grpc::CallbackServerContext& context,
-       const v1::FindMappingRequest& request)
+  Call(MapperService& service, const grpc::CallbackServerContext& context)
       : service_(service),
         options_(service.options_),
-        request_(request),
         arrived_(SteadyNow()),
         deadline_(DeadlineOf(context)) {}
 
-  // Puts the request into the queue, or ends the call with the reason why not.
-  void Admit(const grpc::Status& allowed) {
+  // Puts the request into the queue, or ends the call with the reason why not. Needs the bytes only
+  // until it returns.
+  void Admit(const grpc::Status& allowed, const grpc::ByteBuffer& bytes) {
     absl::Status status = FromGrpc(allowed);
+    if (status.ok()) status = CheckRequestBytes(bytes.Length(), options_.settings.limits);
+    if (status.ok()) status = FromGrpc(ParseRequest(bytes, request_));
+    request_.DiscardUnknownFields();
     if (status.ok()) status = CheckRequest(request_, options_.settings.limits);
     if (status.ok()) status = service_.queue_.Push(this);
     if (!status.ok()) End(status);
@@ -136,7 +148,7 @@ class MapperService::Call final : public grpc::ServerWriteReactor<v1::FindMappin
     {
       const absl::MutexLock lock(&mutex_);
       writing_ = false;
-      was_better = ok && sending_.has_better();
+      was_better = ok && sends_better_;
       if (!ok) broken_ = true;
       next = ChooseNext();
     }
@@ -170,7 +182,8 @@ class MapperService::Call final : public grpc::ServerWriteReactor<v1::FindMappin
     if (writing_ || finished_) return Next::kNothing;
     if (!broken_) {
       if (std::optional<v1::FindMappingResponse> response = outbox_.Take()) {
-        sending_ = *std::move(response);
+        sends_better_ = response->has_better();
+        sending_ = AnswerBytes(*response);
         writing_ = true;
         return Next::kWrite;
       }
@@ -195,7 +208,7 @@ class MapperService::Call final : public grpc::ServerWriteReactor<v1::FindMappin
 
   MapperService& service_;
   const MapperOptions& options_;
-  const v1::FindMappingRequest& request_;
+  v1::FindMappingRequest request_;
   const absl::Time arrived_;
   const absl::Time deadline_;
   std::atomic<bool> cancelled_ = false;
@@ -207,7 +220,8 @@ class MapperService::Call final : public grpc::ServerWriteReactor<v1::FindMappin
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;     // no further answers come
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;  // Finish was called
   grpc::Status status_ ABSL_GUARDED_BY(mutex_);
-  v1::FindMappingResponse sending_;  // belongs to gRPC while writing_
+  bool sends_better_ ABSL_GUARDED_BY(mutex_) = false;  // sending_ is a better mapping
+  grpc::ByteBuffer sending_;                           // belongs to gRPC while writing_
 };
 
 MapperService::MapperService(const MapperOptions& options)
@@ -235,36 +249,39 @@ void MapperService::NoteEnd(const absl::Status& search) {
   status_.Update(search);
 }
 
-grpc::ServerWriteReactor<v1::FindMappingResponse>* MapperService::FindMapping(
-    grpc::CallbackServerContext* context, const v1::FindMappingRequest* request) {
-  auto* call = new Call(*this, *context, *request);
-  call->Admit(options_.security->CheckCaller(*context));
+grpc::ServerWriteReactor<grpc::ByteBuffer>* MapperService::FindMapping(
+    grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) {
+  auto* call = new Call(*this, *context);
+  call->Admit(options_.security->CheckCaller(*context), *request);
   return call;
 }
 
-grpc::ServerUnaryReactor* MapperService::GetServerInfo(grpc::CallbackServerContext* context,
-                                                       const v1::GetServerInfoRequest* /*request*/,
-                                                       v1::ServerInfo* response) {
-  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const grpc::Status allowed = options_.security->CheckCaller(*context);
-  if (allowed.ok()) {
-    response->set_version(std::string(BuildVersion()));
-    response->set_rules_version(kGameRulesVersion);
-    response->set_max_program_bytes(options_.settings.limits.max_program_bytes);
-    response->set_max_budget_seconds(options_.settings.limits.max_budget_seconds);
-    response->set_threads_per_search(options_.settings.threads);
-    response->set_searches(options_.searches);
-    response->set_waiting(options_.waiting);
-    response->set_running_now(running());
-    response->set_waiting_now(waiting());
-    if (options_.networks != nullptr) {
-      response->set_has_network(true);
-      response->set_network_step(options_.networks->current()->step);
-      response->set_reloads(options_.networks->reloads());
-    }
+v1::ServerInfo MapperService::Info() const {
+  v1::ServerInfo info;
+  info.set_version(std::string(BuildVersion()));
+  info.set_rules_version(kGameRulesVersion);
+  info.set_max_program_bytes(options_.settings.limits.max_program_bytes);
+  info.set_max_budget_seconds(options_.settings.limits.max_budget_seconds);
+  info.set_threads_per_search(options_.settings.threads);
+  info.set_searches(options_.searches);
+  info.set_waiting(options_.waiting);
+  info.set_running_now(running());
+  info.set_waiting_now(waiting());
+  if (options_.networks != nullptr) {
+    info.set_has_network(true);
+    info.set_network_step(options_.networks->current()->step);
+    info.set_reloads(options_.networks->reloads());
   }
-  reactor->Finish(allowed);
-  return reactor;
+  return info;
+}
+
+grpc::ServerUnaryReactor* MapperService::GetServerInfo(grpc::CallbackServerContext* context,
+                                                       const grpc::ByteBuffer* request,
+                                                       grpc::ByteBuffer* response) {
+  grpc::Status status = options_.security->CheckCaller(*context);
+  if (status.ok()) status = CheckSmall(*request);
+  if (status.ok()) *response = AnswerBytes(Info());
+  return Answer(context, status);
 }
 
 }  // namespace mallocmuzero

@@ -3,6 +3,9 @@
 #ifndef MALLOCMUZERO_SERVE_MAPPER_SERVICE_H_
 #define MALLOCMUZERO_SERVE_MAPPER_SERVICE_H_
 
+#include <grpcpp/support/byte_buffer.h>
+#include <grpcpp/support/server_callback.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -11,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "mallocmuzero/v1/serve.grpc.pb.h"
+#include "mallocmuzero/v1/serve.pb.h"
 #include "rpc/security.h"
 #include "serve/mapping_search.h"
 #include "serve/metrics.h"
@@ -30,9 +34,14 @@ struct MapperOptions {
   ServeMetrics* metrics = nullptr;
 };
 
+// Both calls get and send raw bytes, to check the caller and the size of a request before it
+// becomes a message.
+using MapperServiceBase = v1::Mapper::WithRawCallbackMethod_FindMapping<
+    v1::Mapper::WithRawCallbackMethod_GetServerInfo<v1::Mapper::Service>>;
+
 // A request runs on one of `searches` threads from its admission to its end. gRPC's threads only
 // admit requests and send answers. Thread-safe.
-class MapperService final : public v1::Mapper::CallbackService {
+class MapperService final : public MapperServiceBase {
  public:
   explicit MapperService(const MapperOptions& options);
 
@@ -51,15 +60,16 @@ class MapperService final : public v1::Mapper::CallbackService {
   uint32_t waiting() const { return queue_.waiting(); }
 
   // The calls of the service Mapper; see serve.proto.
-  grpc::ServerWriteReactor<v1::FindMappingResponse>* FindMapping(
-      grpc::CallbackServerContext* context, const v1::FindMappingRequest* request) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* FindMapping(grpc::CallbackServerContext* context,
+                                                          const grpc::ByteBuffer* request) override;
   grpc::ServerUnaryReactor* GetServerInfo(grpc::CallbackServerContext* context,
-                                          const v1::GetServerInfoRequest* request,
-                                          v1::ServerInfo* response) override;
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
 
  private:
   class Call;
 
+  v1::ServerInfo Info() const;
   void NoteEnd(const absl::Status& search) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const MapperOptions options_;

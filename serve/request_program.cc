@@ -32,6 +32,9 @@ constexpr double kLeastBudgetSeconds = 1e-6;
 // A name is for people; it goes into every message about the program.
 constexpr size_t kMostNameBytes = 200;
 
+// The other fields of a request have a few hundred bytes.
+constexpr uint64_t kMostOtherBytes = 4 << 10;
+
 // Modules that are samples or placed. Each takes memory also if it has few bytes.
 constexpr int kMostModules = 1000;
 
@@ -168,6 +171,11 @@ uint64_t InputBytes(const v1::FindMappingRequest& request) {
 }
 
 }  // namespace
+
+absl::Status CheckRequestBytes(uint64_t bytes, const RequestLimits& limits) {
+  if (bytes <= limits.max_program_bytes + kMostOtherBytes) return absl::OkStatus();
+  return TooLarge(bytes, limits.max_program_bytes);
+}
 
 absl::Status CheckRequest(const v1::FindMappingRequest& request, const RequestLimits& limits) {
   if (request.input_case() == v1::FindMappingRequest::INPUT_NOT_SET) {

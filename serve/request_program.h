@@ -19,6 +19,10 @@ struct RequestLimits {
   double max_budget_seconds = 0;
 };
 
+// Checks the size of a whole request before it becomes a message: fields that this version does not
+// know have no bound of their own. InvalidArgument names the limit.
+absl::Status CheckRequestBytes(uint64_t bytes, const RequestLimits& limits);
+
 // Checks the fields and the size without reading the program. InvalidArgument names the field or
 // the limit.
 absl::Status CheckRequest(const v1::FindMappingRequest& request, const RequestLimits& limits);

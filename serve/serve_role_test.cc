@@ -3,6 +3,8 @@
 #include "serve/serve_role.h"
 
 #include <grpcpp/client_context.h>
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/support/byte_buffer.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
@@ -14,11 +16,13 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -305,6 +309,60 @@ TEST_F(ServeRoleTest, NeedsTheCertificatesAndTheToken) {
   FindMappingOptions options;
   options.timeout = absl::Seconds(2);
   EXPECT_FALSE(FindMapping(*plain, insecure, LayersRequest(5, 0.1), options).ok());
+}
+
+TEST_F(ServeRoleTest, AnUnknownFieldCountsAsTheProgram) {
+  config_.set_max_program_bytes(100'000);
+  Start();
+  v1::FindMappingRequest request = LayersRequest(5, 0.1);
+  auto& unknown = *request.GetReflection()->MutableUnknownFields(&request);
+  unknown.AddLengthDelimited(1000, std::string(1000, 'x'));
+  EXPECT_TRUE(Ask(request).ok());
+  unknown.AddLengthDelimited(1000, std::string(110'000, 'x'));
+  const auto refused = Ask(request);
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.status().message()),
+              HasSubstr("this server takes at most 100000 (max_program_bytes)"));
+}
+
+// Calls a method with these bytes in place of a request.
+grpc::Status CallWithBytes(const std::string& address, const Security& security,
+                           const std::string& method, const std::string& bytes) {
+  grpc::ClientContext context;
+  PrepareCall(context, security, absl::Seconds(30));
+  const grpc::Slice slice(bytes);
+  const grpc::ByteBuffer request(&slice, 1);
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  absl::Notification done;
+  grpc::GenericStub(MakeChannel(address, security))
+      .UnaryCall(&context, "/mallocmuzero.v1.Mapper/" + method, {}, &request, &response,
+                 [&](grpc::Status ended) {
+                   status = std::move(ended);
+                   done.Notify();
+                 });
+  done.WaitForNotification();
+  return status;
+}
+
+TEST_F(ServeRoleTest, LooksAtTheTokenBeforeTheRequest) {
+  std::ofstream(folder_ + "/token") << "a token of the test\n";
+  v1::Security files;
+  files.set_token_file("token");
+  security_ = *Security::Load(files, folder_);
+  Start();
+  const std::string no_message = "\xff\xff";
+  for (const char* method : {"FindMapping", "GetServerInfo"}) {
+    EXPECT_EQ(CallWithBytes(role_->address(), Security(), method, no_message).error_code(),
+              grpc::StatusCode::UNAUTHENTICATED);
+  }
+  const grpc::Status status =
+      CallWithBytes(role_->address(), *security_, "FindMapping", no_message);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "not a FindMappingRequest");
+  EXPECT_EQ(CallWithBytes(role_->address(), *security_, "GetServerInfo", std::string(5000, 'x'))
+                .error_code(),
+            grpc::StatusCode::RESOURCE_EXHAUSTED);
 }
 
 }  // namespace
