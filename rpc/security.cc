@@ -8,8 +8,6 @@
 #include <grpcpp/support/status.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +20,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "base/file_io.h"
 #include "mallocmuzero/v1/cluster.pb.h"
 #include "rpc/host_port.h"
 #include "rpc/protocol.h"
@@ -39,9 +38,8 @@ constexpr unsigned int kRefreshSeconds = 2;
 absl::StatusOr<std::string> ReadSecret(absl::string_view field, const std::string& folder,
                                        const std::string& name) {
   const std::string path = (std::filesystem::path(folder) / name).string();
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file || text.empty()) {
+  absl::StatusOr<std::string> text = ReadFile(path);
+  if (!text.ok() || text->empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("security.", field, ": '", path, "' cannot be read or is empty"));
   }

@@ -144,5 +144,22 @@ TEST_F(SecurityTest, NamesTheFileThatIsNotWhatItShouldBe) {
   EXPECT_THAT(ErrorOf(config), AllOf(HasSubstr("key_file"), HasSubstr("absent.pem")));
 }
 
+TEST_F(SecurityTest, NamesAFolderInPlaceOfAFile) {
+  std::filesystem::create_directories(folder_ + "/secrets");
+  v1::Security config;
+  config.set_token_file("secrets");
+  EXPECT_THAT(ErrorOf(config),
+              AllOf(HasSubstr("security.token_file: '"), HasSubstr("/secrets' cannot be read")));
+  config.clear_token_file();
+  const TestCertificates certificates = MakeTestCertificates();
+  Write("cert.pem", certificates.certificate);
+  Write("key.pem", certificates.key);
+  config.set_ca_file("secrets");
+  config.set_certificate_file("cert.pem");
+  config.set_key_file("key.pem");
+  EXPECT_THAT(ErrorOf(config),
+              AllOf(HasSubstr("security.ca_file: '"), HasSubstr("/secrets' cannot be read")));
+}
+
 }  // namespace
 }  // namespace mallocmuzero

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "base/file_io.h"
 
 namespace mallocmuzero {
 namespace {
@@ -43,14 +42,14 @@ absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(absl::string_view fie
 }
 
 absl::StatusOr<std::vector<std::string>> TokenFile::Read() const {
-  std::ifstream file(path_, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file || text.empty()) {
+  // A token does not begin with zstd's magic number.
+  const absl::StatusOr<std::string> text = ReadFile(path_);
+  if (!text.ok() || text->empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("security.", field_, ": '", path_, "' cannot be read or is empty"));
   }
   std::vector<std::string> tokens;
-  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  const std::vector<absl::string_view> lines = absl::StrSplit(*text, '\n');
   for (size_t i = 0; i < std::min(lines.size(), kMostTokens); ++i) {
     const absl::string_view token = absl::StripAsciiWhitespace(lines[i]);
     // The second line may be missing.

@@ -18,6 +18,7 @@
 namespace mallocmuzero {
 namespace {
 
+using ::testing::AllOf;
 using testing::Await;
 using ::testing::HasSubstr;
 
@@ -83,6 +84,24 @@ TEST_F(TokenFileTest, AFileThatCannotBeReadYetHoldsUpOneCallerOnly) {
   close(writer);
   held_up.join();
   EXPECT_EQ(other.get(), "first-token-0001");
+}
+
+TEST_F(TokenFileTest, RefusesAFolder) {
+  const std::string error(TokenFile::Open("token_file", ::testing::TempDir()).status().message());
+  EXPECT_THAT(error, AllOf(HasSubstr("security.token_file: '"), HasSubstr("cannot be read")));
+}
+
+TEST_F(TokenFileTest, KeepsItsTokensWhenTheFileBecomesAFolder) {
+  Write("first-token-0001\n");
+  const std::unique_ptr<TokenFile> file = Open();
+  ASSERT_NE(file, nullptr);
+  ASSERT_EQ(unlink(path_.c_str()), 0);
+  ASSERT_EQ(mkdir(path_.c_str(), 0700), 0);
+  const auto accepts = [&] { return file->Accepts("", "first-token-0001"); };
+  EXPECT_FALSE(Await([&] { return !accepts(); }, absl::Seconds(2)));
+  ASSERT_EQ(rmdir(path_.c_str()), 0);
+  Write("second-token-002\n");
+  EXPECT_TRUE(Await([&] { return !accepts(); }));
 }
 
 TEST_F(TokenFileTest, RefusesAShortTokenWithoutShowingIt) {
