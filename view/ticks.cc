@@ -20,6 +20,7 @@ double NiceStep(double range, int parts) {
   const double least = range / parts;
   if (!(least > 0) || !std::isfinite(least)) return 1;
   const double magnitude = std::pow(10, std::floor(std::log10(least)));
+  if (!(magnitude > 0)) return 1;  // the range is as good as none
   for (const double factor : {1, 2, 5}) {
     if (factor * magnitude >= least) return factor * magnitude;
   }

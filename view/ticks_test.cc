@@ -23,6 +23,12 @@ TEST(NiceStep, IsOneForNoRange) {
   EXPECT_EQ(NiceStep(std::numeric_limits<double>::infinity(), 5), 1);
 }
 
+// The power of ten below 5e-324, the least positive number, is 0.
+TEST(NiceStep, IsAboveZeroForTheLeastRange) {
+  EXPECT_GT(NiceStep(5e-323, 10), 0);
+  EXPECT_GT(NiceStep(std::numeric_limits<double>::denorm_min(), 1), 0);
+}
+
 TEST(NiceScale, RoundsOutwardToTicks) {
   const Scale scale = NiceScale(8.48, 9.58, 5);  // 1.1 / 5 = 0.22 gives steps of 0.5
   EXPECT_DOUBLE_EQ(scale.step, 0.5);
