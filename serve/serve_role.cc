@@ -100,12 +100,13 @@ class ServeRole::Impl {
     const absl::MutexLock lock(&stop_mutex_);
     if (stopped_.HasBeenNotified()) return;
     stopped_.Notify();
-    if (watcher_.joinable()) watcher_.join();
     const absl::Time end = SteadyNow() + grace;
     if (service_ != nullptr) service_->Stop();
     if (server_ != nullptr) {
       server_->Shutdown(std::max(absl::ZeroDuration(), end - SteadyNow()));
     }
+    // Comes last, because the watcher may load a large checkpoint.
+    if (watcher_.joinable()) watcher_.join();
   }
 
  private:

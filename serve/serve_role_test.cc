@@ -2,14 +2,17 @@
 
 #include "serve/serve_role.h"
 
+#include <fcntl.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -95,6 +98,7 @@ class ServeRoleTest : public ::testing::Test {
   struct Client {
     std::atomic<bool> begun = false;
     std::atomic<bool> cancel = false;
+    std::atomic<bool> ended = false;
     absl::StatusOr<v1::FoundMapping> found = absl::UnknownError("not asked");
     std::thread thread;
   };
@@ -105,6 +109,7 @@ class ServeRoleTest : public ::testing::Test {
       options.started = [c](const v1::SearchStarted&) { c->begun = true; };
       options.stop = [c] { return c->cancel.load(); };
       c->found = Ask(LayersRequest(60, kLongBudget), options);
+      c->ended = true;
     });
     return client;
   }
@@ -268,6 +273,32 @@ TEST_F(ServeRoleTest, AStoppingServerSendsTheBestSoFar) {
   ASSERT_TRUE(running->found.ok()) << running->found.status();
   EXPECT_TRUE(running->found->interrupted());
   EXPECT_EQ(waiting->found.status().code(), absl::StatusCode::kUnavailable);
+}
+
+// A lease on the new checkpoint stands for a large file on a slow disk: the server cannot open the
+// file until the lease is given up.
+TEST_F(ServeRoleTest, AStoppingServerWaitsForNoCheckpointBeforeItAnswers) {
+  AddNetwork();
+  const std::string other = folder_ + "/other";
+  std::filesystem::copy_file(folder_ + "/network", other);
+  const int file = open(other.c_str(), O_RDWR | O_CLOEXEC);
+  // The signal that somebody wants to open the file; by default it would end the process.
+  if (fcntl(file, F_SETSIG, SIGURG) != 0 || fcntl(file, F_SETLEASE, F_WRLCK) != 0) {
+    close(file);
+    GTEST_SKIP() << "this file system has no leases";
+  }
+  config_.set_reload_seconds(0.01);
+  Start();
+  const auto running = LongSearch();
+  EXPECT_TRUE(Await([&] { return running->begun.load(); }));
+  std::filesystem::rename(other, folder_ + "/network");
+  EXPECT_TRUE(Await([&] { return fcntl(file, F_GETLEASE) != F_WRLCK; }));
+  std::thread stop([this] { role_->Stop(absl::Minutes(1)); });
+  EXPECT_TRUE(Await([&] { return running->ended.load(); }, absl::Seconds(20)));
+  close(file);
+  stop.join();
+  running->thread.join();
+  EXPECT_TRUE(running->found.ok()) << running->found.status();
 }
 
 TEST_F(ServeRoleTest, SeveralThreadsMayStopIt) {
