@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <utility>
@@ -236,20 +237,32 @@ absl::StatusOr<Solution> Search(const MapFlags& flags, const AgentPlayer* agent,
                                 const PlayedProgram& played, absl::Duration budget,
                                 absl::Time start) {
   const Baseline* baseline = played.program().baseline();
-  SolveProgressBar bar(start, budget, baseline != nullptr ? baseline->compiled_cycles : 0);
+  auto bar = std::make_unique<SolveProgressBar>(
+      start, budget, baseline != nullptr ? baseline->compiled_cycles : 0);
   SolveOptions options;
   options.deadline = start + budget;
   options.threads = ThreadCount(flags.threads);
   options.seed = flags.seed;
   options.stop = InterruptGuard::interrupted;
-  options.progress = [&bar](const SolveProgress& progress) { bar.Show(progress); };
+  options.progress = [&bar](const SolveProgress& progress) { bar->Show(progress); };
   if (flags.server.empty()) return SolveHere(flags, agent, played, options);
-  return agent->ask_server({.address = flags.server,
-                            .security_file = flags.server_security,
-                            .solver = flags.solver,
-                            .budget = budget,
-                            .threads = flags.threads},
-                           played.program(), options);
+  absl::Status cut_short;
+  absl::StatusOr<Solution> solution =
+      agent->ask_server({.address = flags.server,
+                         .security_file = flags.server_security,
+                         .solver = flags.solver,
+                         .budget = budget,
+                         .threads = flags.threads,
+                         .cut_short = [&cut_short](const absl::Status& why) { cut_short = why; }},
+                        played.program(), options);
+  bar = nullptr;  // ends its line before the next one
+  if (!cut_short.ok()) {
+    std::fputs(
+        absl::StrCat("mallocmuzero: ", cut_short.message(), "; the best mapping so far is kept\n")
+            .c_str(),
+        stderr);
+  }
+  return solution;
 }
 
 // `agent` may be null if no network plays and no server is asked.

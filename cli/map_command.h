@@ -4,10 +4,12 @@
 #define MALLOCMUZERO_CLI_MAP_COMMAND_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "cli/command.h"
@@ -25,6 +27,9 @@ struct ServerSearch {
   std::string solver;
   absl::Duration budget;
   uint32_t threads = 0;  // 0: as many as the server allows
+
+  // Takes the error of a search that ended early with a mapping; it names the server. May be empty.
+  std::function<void(const absl::Status&)> cut_short;
 };
 
 // How `map` plays networks and asks servers. The functions are in cli/agent/agent_player.h and

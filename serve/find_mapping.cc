@@ -47,6 +47,12 @@ class Canceller {
   std::thread thread_;
 };
 
+// Whether the end of a call says nothing against the mappings that came before.
+bool IsCutShort(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsInternal(status) ||
+         absl::IsResourceExhausted(status) || absl::IsDeadlineExceeded(status);
+}
+
 }  // namespace
 
 absl::StatusOr<v1::FoundMapping> FindMapping(v1::Mapper::StubInterface& server,
@@ -72,14 +78,16 @@ absl::StatusOr<v1::FoundMapping> FindMapping(v1::Mapper::StubInterface& server,
       is_result = true;
     }
   }
-  const grpc::Status status = reader->Finish();
+  absl::Status status = FromGrpc(reader->Finish());
   if (is_result && status.ok()) return *std::move(best);
-  if (canceller.cancelled() && best.has_value()) {
-    best->set_interrupted(true);
-    return *std::move(best);
+  if (status.ok()) status = absl::InternalError("the server sent no result");
+  if (!best.has_value()) return status;
+  if (!canceller.cancelled()) {
+    if (!options.cut_short || !IsCutShort(status)) return status;
+    options.cut_short(status);
   }
-  if (status.ok()) return absl::InternalError("the server sent no result");
-  return FromGrpc(status);
+  best->set_interrupted(true);
+  return *std::move(best);
 }
 
 }  // namespace mallocmuzero

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "mallocmuzero/v1/serve.grpc.pb.h"
@@ -23,11 +24,15 @@ struct FindMappingOptions {
   // Take the first answer and the better mappings, on the calling thread. May be empty.
   std::function<void(const v1::SearchStarted&)> started;
   std::function<void(const v1::FoundMapping&)> better;
+
+  // Takes the error of a call that the server, the connection or the timeout has ended after a
+  // mapping came, on the calling thread. That mapping is then the answer. Empty: the error is.
+  std::function<void(const absl::Status&)> cut_short;
 };
 
 // Asks a server for a mapping and blocks until the search ends. Errors are those of the service.
-// If `stop` cancels the call, the answer is the best mapping that came before, marked as
-// interrupted; Cancelled if none came.
+// If `stop` cancels the call, or it is cut short, the answer is the best mapping that came before,
+// marked as interrupted. If none came, it is Cancelled or the error.
 absl::StatusOr<v1::FoundMapping> FindMapping(v1::Mapper::StubInterface& server,
                                              const Security& security,
                                              const v1::FindMappingRequest& request,

@@ -66,6 +66,9 @@ absl::StatusOr<Solution> AskServer(const ServerSearch& search, const Program& pr
   asking.better = [&options](const v1::FoundMapping& better) {
     if (options.progress) options.progress({.best_cycles = better.cycles(), .games = 0});
   };
+  asking.cut_short = [&search](const absl::Status& why) {
+    if (search.cut_short) search.cut_short(ServerError(search.address, why));
+  };
   const auto stub = v1::Mapper::NewStub(MakeChannel(search.address, **security));
   const absl::StatusOr<v1::FoundMapping> found = FindMapping(*stub, **security, request, asking);
   if (!found.ok()) return ServerError(search.address, found.status());

@@ -29,8 +29,8 @@ absl::Status CheckServerAddress(const std::string& address);
 // The error `status` of a call to the server at this address, which the message names.
 absl::Status ServerError(const std::string& address, const absl::Status& status);
 
-// See AgentPlayer::ask_server. If `stop` ends the search, the answer is the best mapping that came
-// before. Errors name the server.
+// See AgentPlayer::ask_server. If `stop`, the server or the connection ends the search, the answer
+// is the best mapping that came before. Errors name the server.
 absl::StatusOr<Solution> AskServer(const ServerSearch& search, const Program& program,
                                    const SolveOptions& options);
 

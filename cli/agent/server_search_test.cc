@@ -58,10 +58,12 @@ TEST(LoadServerSecurity, NamesAFileThatIsMissing) {
 
 TEST(LoadServerSecurity, NoFileStandsForNoSecurity) { EXPECT_TRUE(LoadServerSecurity("").ok()); }
 
-// Answers each request with one result.
+// Answers each request with one result. With an `end` that is an error, it is a better mapping that
+// comes before the error.
 class ScriptedMapper final : public v1::Mapper::Service {
  public:
-  explicit ScriptedMapper(v1::FoundMapping result) : result_(std::move(result)) {
+  explicit ScriptedMapper(v1::FoundMapping result, grpc::Status end = grpc::Status::OK)
+      : result_(std::move(result)), end_(std::move(end)) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port_);
     builder.RegisterService(this);
@@ -75,13 +77,16 @@ class ScriptedMapper final : public v1::Mapper::Service {
                            const v1::FindMappingRequest* /*request*/,
                            grpc::ServerWriter<v1::FindMappingResponse>* writer) override {
     v1::FindMappingResponse response;
-    *response.mutable_result() = result_;
+    response.mutable_started();
     writer->Write(response);
-    return grpc::Status::OK;
+    *(end_.ok() ? response.mutable_result() : response.mutable_better()) = result_;
+    writer->Write(response);
+    return end_;
   }
 
  private:
   const v1::FoundMapping result_;
+  const grpc::Status end_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -109,6 +114,35 @@ TEST(AskServer, TakesTheMappingOfTheServer) {
   ASSERT_TRUE(solution.ok()) << solution.status();
   EXPECT_EQ(solution->solver, "greedy");
   EXPECT_EQ(solution->cycles, 10);
+}
+
+TEST(AskServer, KeepsTheBestMappingOfAServerThatGoesAway) {
+  const Program program = SmallProgram();
+  v1::FoundMapping better;
+  *better.mutable_mapping() = MappingToProto(AllHbmMapping(program), program);
+  better.set_solver("greedy");
+  better.set_cycles(10);
+  for (const grpc::StatusCode code :
+       {grpc::StatusCode::UNAVAILABLE, grpc::StatusCode::INTERNAL,
+        grpc::StatusCode::RESOURCE_EXHAUSTED, grpc::StatusCode::DEADLINE_EXCEEDED}) {
+    const ScriptedMapper server(better, {code, "the server is away"});
+    absl::Status why;
+    const absl::StatusOr<Solution> solution =
+        AskServer({.address = server.address(),
+                   .budget = absl::Seconds(1),
+                   .cut_short = [&why](const absl::Status& status) { why = status; }},
+                  program, {});
+    ASSERT_TRUE(solution.ok()) << solution.status();
+    EXPECT_TRUE(solution->interrupted);
+    EXPECT_EQ(solution->cycles, 10);
+    EXPECT_EQ(why.code(), static_cast<absl::StatusCode>(code));
+    EXPECT_THAT(std::string(why.message()), HasSubstr("--server 127.0.0.1:"));
+  }
+  const ScriptedMapper refusing(better, {grpc::StatusCode::INVALID_ARGUMENT, "seed"});
+  EXPECT_EQ(AskServer({.address = refusing.address(), .budget = absl::Seconds(1)}, program, {})
+                .status()
+                .code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST(AskServer, NamesTheServerOfAMappingThatIsNotOfTheProgram) {
