@@ -106,17 +106,29 @@ absl::StatusOr<std::string> JobId(const std::string& printed) {
       return std::string(id);
     }
   }
-  return absl::UnavailableError(absl::StrCat("sbatch: a job's id expected, found '", printed, "'"));
+  return absl::UnavailableError(
+      absl::StrCat("sbatch: a job's id expected, found '", printed,
+                   "'; a job may be queued, which squeue shows and scancel ends"));
 }
 
-// Submits one script and writes the job's id to `file`.
+// Ends a job that this command would forget, because of `error`, and returns the error.
+absl::Status CancelForgotten(const std::string& job, const absl::Status& error) {
+  const bool ended = RunSlurm({"scancel", job}).ok();
+  return absl::Status(error.code(),
+                      absl::StrCat(error.message(), "; job ", job,
+                                   ended ? " was cancelled" : " may be queued: scancel it"));
+}
+
+// Submits one script and writes the job's id to `file`. If it cannot write there, it cancels the
+// job.
 absl::StatusOr<std::string> Submit(const std::vector<std::string>& command,
                                    const std::string& file) {
   const absl::StatusOr<std::string> printed = RunSlurm(command);
   if (!printed.ok()) return printed.status();
   absl::StatusOr<std::string> id = JobId(*printed);
   if (!id.ok()) return id;
-  MMZ_RETURN_IF_ERROR(WriteFileAtomically(file, absl::StrCat(*id, "\n")));
+  const absl::Status written = WriteFileAtomically(file, absl::StrCat(*id, "\n"));
+  if (!written.ok()) return CancelForgotten(*id, written);
   return id;
 }
 

@@ -88,6 +88,26 @@ TEST_F(LaunchSlurm, AsksForTheIdIfSbatchSaysNone) {
   const RunResult result = Launch();
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("a job's id expected, found 'sbatch: nothing was submitted"));
+  EXPECT_THAT(result.err, HasSubstr("'; a job may be queued"));
+}
+
+// The next launch would not know the job, and a second learner would start in its folder.
+TEST_F(LaunchSlurm, CancelsAJobWhoseIdItCannotWrite) {
+  Replace("sbatch", absl::StrCat("mkdir -p ", folder_.Path("slurm/launch/servers.job/folder"),
+                                 "; echo 4711"));
+  Replace("scancel", absl::StrCat("echo \"$@\" >>", folder_.Path("cancelled")));
+  const RunResult cancelled = Launch();
+  EXPECT_NE(cancelled.exit_code, 0);
+  EXPECT_THAT(cancelled.err, HasSubstr("servers.job: "));
+  EXPECT_THAT(cancelled.err, HasSubstr("; job 4711 was cancelled"));
+  EXPECT_EQ(ReadAll(folder_.Path("cancelled")), "4711\n");
+}
+
+TEST_F(LaunchSlurm, NamesAJobThatItCanNeitherRememberNorCancel) {
+  Replace("sbatch", absl::StrCat("mkdir -p ", folder_.Path("slurm/launch/servers.job/folder"),
+                                 "; echo 4711"));
+  Replace("scancel", "exit 1");
+  EXPECT_THAT(Launch().err, HasSubstr("; job 4711 may be queued: scancel it"));
 }
 
 TEST_F(LaunchSlurm, RefusesAFolderWhoseJobsAreQueuedOnly) {
