@@ -1,7 +1,11 @@
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,6 +22,8 @@
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
 #include "base/stop_signal.h"
+#include "base/sync_folder.h"
+#include "base/temporary_file.h"
 #include "base/thread_count.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
@@ -212,20 +218,37 @@ std::string ReportText(const v1::OptimizeReport& report, const OptimizeFlags& fl
                       RoundTable(report), Notes(report), "\nwrote ", flags.output, "\n");
 }
 
-// Writes the files of the result, and removes those of an earlier search, which may be another
-// program's.
+// Writes the whole file, which has not replaced `path` yet, to the disk.
+absl::Status FillFile(const TemporaryFile& file, const std::string& path, absl::string_view bytes) {
+  if (file.error() != 0) return ErrnoStatus(path, "cannot create", file.error());
+  MMZ_RETURN_IF_ERROR(WriteBytes(file.descriptor(), path, bytes));
+  if (fsync(file.descriptor()) == 0) return absl::OkStatus();
+  return ErrnoStatus(path, "cannot write to disk", errno);
+}
+
+// Replaces the files of an earlier search, which may be another program's. They stay as they are
+// until both new ones are on the disk, and are removed if there is no result.
 absl::Status WriteResult(const OptimizeFlags& flags, const PlacedSearchResult& result) {
-  for (const char* name : {kModuleFile, kExecutableFile}) {
+  const std::string module = absl::StrCat(flags.output, "/", kModuleFile);
+  const std::string executable = absl::StrCat(flags.output, "/", kExecutableFile);
+  if (result.module.empty()) {
     std::error_code error;
-    std::filesystem::remove(std::filesystem::path(flags.output) / name, error);
+    std::filesystem::remove(module, error);
+    std::filesystem::remove(executable, error);
+    return absl::OkStatus();
   }
-  if (result.module.empty()) return absl::OkStatus();
-  const std::pair<const char*, const std::string&> files[] = {{kModuleFile, result.module},
-                                                              {kExecutableFile, result.executable}};
-  for (const auto& [name, bytes] : files) {
-    const absl::Status written = WriteFileAtomically(absl::StrCat(flags.output, "/", name), bytes);
-    if (!written.ok()) return OutputError(written);
+  TemporaryFile module_file(module);
+  TemporaryFile executable_file(executable);
+  absl::Status written = FillFile(module_file, module, result.module);
+  if (written.ok()) written = FillFile(executable_file, executable, result.executable);
+  if (written.ok() && !executable_file.Replace()) {
+    written = ErrnoStatus(executable, "cannot replace", errno);
   }
+  if (written.ok() && !module_file.Replace()) {
+    written = ErrnoStatus(module, "cannot replace", errno);
+  }
+  if (!written.ok()) return OutputError(written);
+  SyncFolder(flags.output).IgnoreError();  // some file systems cannot
   return absl::OkStatus();
 }
 

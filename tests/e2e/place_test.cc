@@ -197,6 +197,20 @@ TEST_F(Placed, OptimizeLeavesNoResultOfAnEarlierSearch) {
   EXPECT_FALSE(std::filesystem::exists(folder_.Path("found/executable.bin")));
 }
 
+// The folder stands for a disk that is full after the first file.
+TEST_F(Placed, OptimizeKeepsTheEarlierResultIfItCannotWriteBothFiles) {
+  std::filesystem::create_directories(folder_.Path("found/executable.bin/folder"));
+  folder_.Write("found/module.pb", "earlier");
+  setenv("FAKE_PJRT", "needs_assignment", 1);
+  const RunResult result =
+      RunMallocmuzero({"optimize", "--hlo", all_hbm_, "--chip", "tpu_v6e", "--libtpu", kFake,
+                       "--output", folder_.Path("found"), "--rounds", "2", "--solve", "100ms"});
+  unsetenv("FAKE_PJRT");
+  EXPECT_NE(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("found/executable.bin: cannot replace"));
+  EXPECT_EQ(ReadAll(folder_.Path("found/module.pb")), "earlier");
+}
+
 TEST_F(Placed, OptimizeSaysThatNothingWasCompiledAndNoDefaultGiven) {
   const RunResult result =
       RunMallocmuzero({"optimize", "--all-hbm", all_hbm_, "--chip", "tpu_v6e", "--libtpu", kFake,
