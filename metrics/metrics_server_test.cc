@@ -1,10 +1,12 @@
 #include "metrics/metrics_server.h"
 
 #include <httplib.h>
+#include <netinet/in.h>
 #include <prometheus/counter.h>
 #include <sys/socket.h>
 
 #include <atomic>
+#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <string>
@@ -12,6 +14,8 @@
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/host_port.h"
+#include "rpc/testing/await.h"
 #include "rpc/testing/tcp_socket.h"
 
 namespace mallocmuzero {
@@ -133,6 +137,43 @@ TEST(MetricsServer, KeepsNoConnectionThatItWouldHaveToWaitFor) {
   const httplib::Result result = scraper.Get("/metrics");
   ASSERT_TRUE(result);
   EXPECT_EQ(result->get_header_value("Connection"), "close");
+}
+
+// The descriptor of this process that listens on the port; -1 if there is none.
+int ListeningSocket(uint16_t port) {
+  constexpr int kMostDescriptors = 1024;
+  for (int fd = 0; fd < kMostDescriptors; ++fd) {
+    int listens = 0;
+    socklen_t size = sizeof(listens);
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 || listens == 0) continue;
+    sockaddr_in own = {};
+    size = sizeof(own);
+    getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size);
+    if (own.sin_family == AF_INET && ntohs(own.sin_port) == port) return fd;
+  }
+  return -1;
+}
+
+// The system may fail to take a connection, such as for lack of memory.
+TEST(MetricsServer, ListensAgainAfterAFailure) {
+  const std::unique_ptr<MetricsServer> server = Listen(std::make_shared<prometheus::Registry>());
+  ASSERT_NE(server, nullptr);
+  const int listening = ListeningSocket(ParseHostPort(server->address())->port);
+  ASSERT_GE(listening, 0);
+  ASSERT_EQ(shutdown(listening, SHUT_RDWR), 0);
+  EXPECT_TRUE(testing::Await([&] {
+    const httplib::Result result = httplib::Client("http://" + server->address()).Get("/healthz");
+    return result && result->status == 200;
+  }));
+}
+
+TEST(MetricsServer, EndsWhileItDoesNotListen) {
+  std::unique_ptr<MetricsServer> server = Listen(std::make_shared<prometheus::Registry>());
+  ASSERT_NE(server, nullptr);
+  const int listening = ListeningSocket(ParseHostPort(server->address())->port);
+  ASSERT_GE(listening, 0);
+  ASSERT_EQ(shutdown(listening, SHUT_RDWR), 0);
+  server = nullptr;
 }
 
 TEST(MetricsServer, ListensOnIpv6) {

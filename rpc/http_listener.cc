@@ -14,9 +14,13 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "base/log.h"
 
 namespace mallocmuzero {
 namespace {
+
+constexpr char kHttpLogName[] = "http";
 
 using Clock = std::chrono::steady_clock;
 
@@ -26,6 +30,9 @@ constexpr size_t kMostRequestBytes = 64 << 10;
 // After an answer that ends a connection, the client's other bytes are taken for this time. A
 // socket that is closed before would drop the answer.
 constexpr std::chrono::seconds kLingerTime(1);
+
+// The time between two tries to listen again.
+constexpr absl::Duration kListenAgain = absl::Seconds(1);
 
 bool IsRead(const httplib::Request& request) {
   return request.method == "GET" || request.method == "HEAD";
@@ -182,8 +189,25 @@ HttpListener::HttpListener() : http_(std::make_unique<BoundedServer>()) {
 }
 
 HttpListener::~HttpListener() {
+  if (!thread_.joinable()) return;
+  stopping_.Notify();
+  // stop() has no effect while the server does not run.
+  while (!http_->is_running() && !ended_.HasBeenNotified()) std::this_thread::yield();
   http_->stop();
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
+}
+
+void HttpListener::Serve(const HostPort& address) {
+  // Returns true at the end of the server, and false if the system takes no more connections.
+  while (!http_->listen_after_bind() && !stopping_.HasBeenNotified()) {
+    Log(LogLevel::kError, kHttpLogName,
+        absl::StrCat(ToString(address), ": takes no more connections; listens again"));
+    do {
+      if (stopping_.WaitForNotificationWithTimeout(kListenAgain)) break;
+    } while (!http_->bind_to_port(address.host, address.port));
+    if (stopping_.HasBeenNotified()) break;
+  }
+  ended_.Notify();
 }
 
 absl::Status HttpListener::Listen(const std::string& given, HostPort& address) {
@@ -201,7 +225,7 @@ absl::Status HttpListener::Listen(const std::string& given, HostPort& address) {
         absl::StrCat(given, ": cannot listen on this address; is it in use?"));
   }
   address.port = bound;
-  thread_ = std::thread([this] { http_->listen_after_bind(); });
+  thread_ = std::thread([this, address] { Serve(address); });
   // Waits until the server runs, since stop() has no effect before. This is short: the address is
   // bound already.
   while (!http_->is_running()) std::this_thread::yield();

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "absl/status/status.h"
+#include "absl/synchronization/notification.h"
 #include "rpc/host_port.h"
 
 namespace httplib {
@@ -28,8 +29,9 @@ void IgnoreRanges(const httplib::Request& request);
 bool RefuseOtherMethods(const httplib::Request& request, httplib::Response& response);
 
 // Serves GET and HEAD on threads of its own from Listen on. A request has at most 64 KiB, with its
-// headers, and arrives within the server's time to read. No body is read: a request that may have
-// one is the last of its connection.
+// headers, and arrives within the server's time to read. The client takes the whole answer within
+// 30 seconds. No body is read: a request that may have one is the last of its connection. If the
+// system fails to take a connection, the listener logs this and listens again after a second.
 class HttpListener {
  public:
   HttpListener();
@@ -49,7 +51,12 @@ class HttpListener {
   absl::Status Listen(const std::string& given, HostPort& address);
 
  private:
+  // The body of the thread: serves until the end, and listens again after a failure of the system.
+  void Serve(const HostPort& address);
+
   std::unique_ptr<httplib::Server> http_;
+  absl::Notification stopping_;
+  absl::Notification ended_;  // Serve is about to return
   std::thread thread_;
 };
 
