@@ -31,6 +31,10 @@ constexpr size_t kMostRequestBytes = 64 << 10;
 // socket that is closed before would drop the answer.
 constexpr std::chrono::seconds kLingerTime(1);
 
+// A client that takes a little again and again would otherwise hold its thread, and the end of the
+// server, for hours.
+constexpr std::chrono::seconds kAnswerTime(30);
+
 // The time between two tries to listen again.
 constexpr absl::Duration kListenAgain = absl::Seconds(1);
 
@@ -59,7 +63,8 @@ bool WaitFor(socket_t socket, int16_t events, Clock::time_point until) {
 // number of headers, so that a client could fill the memory before it shows its token.
 class RequestStream : public httplib::Stream {
  public:
-  // A client has `read_time` for its whole request, and `write_time` for each part of the answer.
+  // A client has `read_time` for its whole request, `write_time` for each part of the answer, and
+  // kAnswerTime for the whole answer.
   RequestStream(socket_t socket, std::chrono::seconds read_time, std::chrono::seconds write_time)
       : socket_(socket), read_until_(Clock::now() + read_time), write_time_(write_time) {}
 
@@ -81,7 +86,7 @@ class RequestStream : public httplib::Stream {
     return begin_ < end_ || WaitFor(socket_, POLLIN, read_until_);
   }
   bool is_writable() const override {
-    return WaitFor(socket_, POLLOUT, Clock::now() + write_time_);
+    return WaitFor(socket_, POLLOUT, std::min(write_until_, Clock::now() + write_time_));
   }
 
   ssize_t read(char* to, size_t size) override {
@@ -99,11 +104,12 @@ class RequestStream : public httplib::Stream {
   }
 
   ssize_t write(const char* from, size_t size) override {
-    if (!is_writable()) return -1;
-    while (true) {
-      const ssize_t written = send(socket_, from, size, MSG_NOSIGNAL);
-      if (written >= 0 || errno != EINTR) return written;
+    if (write_until_ == Clock::time_point::max()) write_until_ = Clock::now() + kAnswerTime;
+    while (is_writable() && Clock::now() < write_until_) {
+      const ssize_t written = send(socket_, from, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (written >= 0 || (errno != EINTR && errno != EAGAIN)) return written;
     }
+    return -1;
   }
 
   // Nobody asks for the addresses.
@@ -125,6 +131,8 @@ class RequestStream : public httplib::Stream {
   const socket_t socket_;
   Clock::time_point read_until_;
   const std::chrono::seconds write_time_;
+  Clock::time_point write_until_ =
+      Clock::time_point::max();  // from the first byte of the answer on
   bool has_failed_ = false;
   size_t left_ = kMostRequestBytes;  // how many bytes the client may still send
   char buffer_[4096] = {};
