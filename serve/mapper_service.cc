@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -73,6 +75,9 @@ grpc::ByteBuffer AnswerBytes(const google::protobuf::MessageLite& answer) {
   return grpc::ByteBuffer(&bytes, 1);
 }
 
+// Calls whose search has ended and whose clients have not taken all answers yet.
+constexpr uint32_t kMostUntaken = 64;
+
 absl::Status Stopping() { return absl::UnavailableError("the server is stopping"); }
 
 // The deadline of a call by SteadyNow. gRPC has it by the wall clock.
@@ -99,11 +104,18 @@ class MapperService::Call final : public grpc::ServerWriteReactor<grpc::ByteBuff
         options_(service.options_),
         arrived_(SteadyNow()),
         deadline_(DeadlineOf(context)) {}
+  ~Call() override {
+    if (is_counted_) --service_.open_calls_;
+  }
 
   // Puts the request into the queue, or ends the call with the reason why not. Needs the bytes only
   // until it returns.
   void Admit(const grpc::Status& allowed, const grpc::ByteBuffer& bytes) {
     absl::Status status = FromGrpc(allowed);
+    if (status.ok()) {
+      is_counted_ = true;
+      status = service_.CountOpenCall();
+    }
     if (status.ok()) status = CheckRequestBytes(bytes.Length(), options_.settings.limits);
     if (status.ok()) status = FromGrpc(ParseRequest(bytes, request_));
     request_.DiscardUnknownFields();
@@ -208,6 +220,7 @@ class MapperService::Call final : public grpc::ServerWriteReactor<grpc::ByteBuff
 
   MapperService& service_;
   const MapperOptions& options_;
+  bool is_counted_ = false;  // among the open calls
   v1::FindMappingRequest request_;
   const absl::Time arrived_;
   const absl::Time deadline_;
@@ -240,6 +253,14 @@ void MapperService::Stop() {
 absl::Status MapperService::status() const {
   const absl::MutexLock lock(&mutex_);
   return status_;
+}
+
+// A call keeps its request until its client has taken the answers.
+absl::Status MapperService::CountOpenCall() {
+  const uint32_t most = options_.searches + options_.waiting + kMostUntaken;
+  if (++open_calls_ <= most) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "more than ", most, " calls are open; clients take no answers; try again later"));
 }
 
 // Only OnDevice returns Internal. A lack of memory may pass.

@@ -40,7 +40,8 @@ using MapperServiceBase = v1::Mapper::WithRawCallbackMethod_FindMapping<
     v1::Mapper::WithRawCallbackMethod_GetServerInfo<v1::Mapper::Service>>;
 
 // A request runs on one of `searches` threads from its admission to its end. gRPC's threads only
-// admit requests and send answers. Thread-safe.
+// admit requests and send answers. At most `searches` + `waiting` + 64 calls are open; others get
+// RESOURCE_EXHAUSTED. Thread-safe.
 class MapperService final : public MapperServiceBase {
  public:
   explicit MapperService(const MapperOptions& options);
@@ -70,10 +71,14 @@ class MapperService final : public MapperServiceBase {
   class Call;
 
   v1::ServerInfo Info() const;
+
+  // Counts a call that the caller may make. ResourceExhausted if there are too many.
+  absl::Status CountOpenCall();
   void NoteEnd(const absl::Status& search) ABSL_LOCKS_EXCLUDED(mutex_);
 
   const MapperOptions options_;
   std::atomic<bool> stopping_ = false;
+  std::atomic<uint32_t> open_calls_ = 0;  // of callers with the token
   mutable absl::Mutex mutex_;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   WorkQueue queue_;
