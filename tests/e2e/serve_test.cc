@@ -172,9 +172,8 @@ TEST_F(Serve, SurvivesBrokenRequests) {
   const auto report = nlohmann::json::parse(load.out);
   EXPECT_EQ(NumberOf(report["requests"]), 3000);
   EXPECT_GT(NumberOf(report["codes"]["OK"]), 500);
-  EXPECT_GT(NumberOf(report["codes"]["INVALID_ARGUMENT"]), 10);
-  // gRPC's answer to bytes that are no message.
-  EXPECT_GT(NumberOf(report["codes"]["UNIMPLEMENTED"]), 500);
+  // Most of them are bytes that are no message.
+  EXPECT_GT(NumberOf(report["codes"]["INVALID_ARGUMENT"]), 500);
   EXPECT_LT(NumberOf(report["last_server_bytes"]), 1.2 * NumberOf(report["first_server_bytes"]));
   EXPECT_EQ(RunMallocmuzero(Map("20ms", "m.mapping")).exit_code, 0);
 }
