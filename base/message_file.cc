@@ -219,7 +219,7 @@ absl::Status WriteMessageFrom(const std::string& path, const Message& message) {
   filled->CopyFrom(message);
   FillHeader(*filled);
   MMZ_RETURN_IF_ERROR(StatusAt(path, CheckUtf8(*filled)));
-  // Of a larger message protobuf writes nothing in binary.
+  // Protobuf writes nothing of a larger message in binary.
   if (const size_t size = filled->ByteSizeLong(); size > std::numeric_limits<int>::max()) {
     return absl::OutOfRangeError(absl::StrCat(path, ": ", size, " bytes, a message has at most ",
                                               std::numeric_limits<int>::max()));

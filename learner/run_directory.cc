@@ -203,7 +203,7 @@ absl::Status RunDirectory::WriteGames(uint64_t iteration, absl::Span<const Share
   FillHeader(segment);
   const std::string path = GamesPath(iteration);
   const uint64_t bytes = segment.ByteSizeLong();
-  // Of a larger message protobuf writes nothing.
+  // Protobuf writes nothing of a larger message.
   if (bytes > most_bytes) {
     return absl::OutOfRangeError(
         absl::StrCat(path, ": the stored games take ", bytes, " bytes, at most ", most_bytes,

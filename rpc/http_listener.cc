@@ -161,7 +161,7 @@ class BoundedServer : public httplib::Server {
       };
       answered = process_request(stream, /*close_connection=*/left == 1, is_last, look);
       if (!answered || stream.has_failed()) break;
-      // What is left of this request must not be taken for the next one.
+      // The rest of this request must not be taken for the next one.
       if (!is_whole || stream.has_rest()) {
         shutdown(socket, SHUT_WR);
         stream.Discard(kLingerTime);

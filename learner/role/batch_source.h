@@ -40,9 +40,9 @@ struct BatchSourceOptions {
   uint32_t threads = 1;
 
   // The number of best games of a program that each shard keeps. With 1, only a single best game of
-  // each program is imitated, however many shards there are. Then rows of best games that the
-  // learner refuses, as of programs that it no longer trains on, are not drawn again: rows of the
-  // other programs' best games take their places.
+  // each program is imitated, however many shards there are. The learner refuses rows of programs
+  // that it no longer trains on. With 1, these are not drawn again: rows of the other programs'
+  // best games take their places.
   uint32_t best_games = 0;
 };
 

@@ -126,7 +126,7 @@ class GameBook {
   GameBook(const ProgramSet& programs, ProgramRecords records, bool follows);
 
   bool IsKnown(const Id& id, size_t hash) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
-  // Whether the baseline does not have the game yet. That of a restored program has all games of
+  // Whether the baseline does not have the game yet. A restored program's baseline has all games of
   // networks from before Notes::counted_before updates.
   bool AddsToBaseline(const v1::Trajectory& game) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   void RefreshRecord(size_t p) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
