@@ -189,9 +189,7 @@ class Registry:
         with another value of an option that jax.jit sets is passed over.
         """
         found, _ = self.fitting(lowered)
-        with_options = [each for each in found if each.compiler_options]
-        if not with_options:
-            return {}
-        own = jit_compiler_options(lowered)
-        fitting = (each.compiler_options for each in with_options if not clash_of(each, own))
-        return dict(next(fitting, {}))
+        for each in found:
+            if each.compiler_options and not clash_of(each, jit_compiler_options(lowered)):
+                return dict(each.compiler_options)
+        return {}

@@ -283,24 +283,25 @@ def write_atomically(path: pathlib.Path, content: bytes) -> None:
 
 def write_together(contents: Mapping[pathlib.Path, bytes]) -> None:
     """Writes files as `write_atomically` does. If one has no room, all stay as they are."""
-    partials: dict[pathlib.Path, pathlib.Path] = {}
+    partials: dict[pathlib.Path, tuple[pathlib.Path, pathlib.Path]] = {}  # and their targets
     path = None
     try:
         for path, content in contents.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             if not takes_bytes_only(path):
                 target = behind_links(path)
-                # Nobody can foresee the name, and "x" follows no link: others may write here, too.
+                # Others may write here, too: nobody can foresee the name, and "x" follows no link.
                 partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-                partials[path] = partial
+                partials[path] = partial, target
                 _write_to_disk(partial, content)
         for path, content in contents.items():
             if path in partials:
-                partials[path].replace(behind_links(path))
+                partial, target = partials[path]
+                partial.replace(target)
             else:
                 path.write_bytes(content)
     except BaseException as error:
-        for partial in partials.values():
+        for partial, _ in partials.values():
             partial.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None:
             raise type(error)(error.errno, error.strerror, str(path)) from error  # not of a partial

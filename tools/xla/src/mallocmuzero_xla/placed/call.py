@@ -75,7 +75,7 @@ class PlacedCall:
         self._static = loaded.static if loaded else {}
         self._loaded = loaded
         self._weak = loaded.weak if loaded else ()
-        # The weak types of results, by those of arguments; None if the program is another one.
+        # The weak types of results, by those of arguments. The value is None for another program.
         self._weak_results: dict[tuple[bool, ...], tuple[bool, ...] | None] = {}
         self._executables: dict[tuple[bool, tuple[bool, ...] | None], Any] = {}
         self._parameters = {parameter: index for index, parameter in enumerate(parameters)}
@@ -92,17 +92,19 @@ class PlacedCall:
             return self._jitted(*args, **kwargs)
         if self._jitted is not None and self._other_settings():
             return self._jitted(*args, **kwargs)
-        stays = _has_committed((args, kwargs))
-        if self._jitted is not None and not stays and (other := self._belongs_elsewhere()):
-            self.fall_back(f"called under another {other} than it was placed for")
-            return self._jitted(*args, **kwargs)
         try:
             dynamic = self._dynamic(args, kwargs) if kwargs or self._static else args
-            return self._executable(stays, self._weak_types(dynamic))(*dynamic)
+            leaves = _leaves(dynamic)
+            stays = _has_committed(leaves)
+            other = "" if stays or self._jitted is None else self._belongs_elsewhere()
+            if not other:
+                return self._executable(stays, self._weak_types(leaves))(*dynamic)
+            reason = f"called under another {other} than it was placed for"
         except (TypeError, ValueError, _OtherArgumentsError) as error:
             # jax raises this before it runs anything, so no argument has been donated.
-            reason = " ".join(str(error).split())[:500]
-        self.fall_back(f"called with what it was not placed for: {reason}")
+            words = " ".join(str(error).split())[:500]
+            reason = f"called with what it was not placed for: {words}"
+        self.fall_back(reason)
         assert self._jitted is not None
         return self._jitted(*args, **kwargs)
 
@@ -114,7 +116,8 @@ class PlacedCall:
         if self.compiled is None or self.reason is not None:
             return functools.partial(self, *args)
         dynamic = self._dynamic(tuple(args), {}) if self._static else args
-        executable = self._executable(_has_committed(args), self._weak_types(dynamic))
+        leaves = _leaves(dynamic)
+        executable = self._executable(_has_committed(leaves), self._weak_types(leaves))
         return functools.partial(executable, *dynamic)
 
     def compiled_for(self, lowered: Any) -> Any:
@@ -196,7 +199,7 @@ class PlacedCall:
         message = f"{self.__name__}: {reason}; runs as jax.jit compiles it"
         warnings.warn(message, FallbackWarning, stacklevel=depth + 1)
 
-    def _weak_types(self, dynamic: Sequence[Any]) -> tuple[bool, ...] | None:
+    def _weak_types(self, leaves: Sequence[Any]) -> tuple[bool, ...] | None:
         """Returns of each result whether jax.jit would give it a weak type; None as compiled.
 
         Raises _OtherArgumentsError if the weak types of the arguments make another program. The
@@ -205,7 +208,7 @@ class PlacedCall:
         """
         if self._jitted is None:
             return None
-        found = tuple(_is_weak(leaf) for leaf in _leaves(dynamic))
+        found = tuple(_is_weak(leaf) for leaf in leaves)
         if found == self._weak or len(found) != len(self._weak):
             return None
         if found not in self._weak_results:
@@ -271,11 +274,11 @@ def _settings() -> tuple[Any, ...]:
     return tuple(getattr(jax.config, name, None) for name in _SETTINGS)
 
 
-def _has_committed(arguments: Any) -> bool:
+def _has_committed(leaves: Sequence[Any]) -> bool:
     """Whether one of the arrays is committed to its device: jax must not move it to another."""
     import jax
 
-    arrays = [leaf for leaf in _leaves(arguments) if isinstance(leaf, jax.Array)]
+    arrays = [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
     return any(not isinstance(each, jax.core.Tracer) and each.committed for each in arrays)
 
 
