@@ -1,11 +1,14 @@
 // Requests that a service gets as bytes, so that it checks the caller and their size before it
 // makes a message of them. Unknown fields of two bytes each take many times their size in memory.
+// Such a service also answers with bytes.
 
 #ifndef MALLOCMUZERO_RPC_REQUEST_BYTES_H_
 #define MALLOCMUZERO_RPC_REQUEST_BYTES_H_
 
+#include <google/protobuf/message_lite.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/proto_buffer_reader.h>
+#include <grpcpp/support/slice.h>
 #include <grpcpp/support/status.h>
 
 #include <cstddef>
@@ -38,6 +41,12 @@ grpc::Status ParseRequest(const grpc::ByteBuffer& request, Message& message) {
   if (reader.status().ok() && message.ParseFromZeroCopyStream(&reader)) return grpc::Status::OK;
   return {grpc::StatusCode::INVALID_ARGUMENT,
           absl::StrCat("not a ", message.GetDescriptor()->name())};
+}
+
+// Serializes a small message; the bytes are copied.
+inline grpc::ByteBuffer ToByteBuffer(const google::protobuf::MessageLite& message) {
+  const grpc::Slice bytes(message.SerializeAsString());
+  return grpc::ByteBuffer(&bytes, 1);
 }
 
 }  // namespace mallocmuzero

@@ -1,5 +1,6 @@
 #include "rpc/request_bytes.h"
 
+#include <grpcpp/impl/codegen/proto_utils.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 #include <grpcpp/support/status.h>
@@ -42,6 +43,16 @@ TEST(RequestBytes, AMessageIsParsedAsItWasSent) {
   const grpc::Status status = ParseRequest(BufferOf("\x7f"), limit);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(status.error_message(), "not a RateLimit");
+}
+
+TEST(ToByteBuffer, WritesWhatProtobufReads) {
+  v1::UpdatePrioritiesResponse message;
+  message.set_updated(12);
+  grpc::ByteBuffer buffer = ToByteBuffer(message);
+  v1::UpdatePrioritiesResponse read;
+  ASSERT_TRUE(
+      grpc::SerializationTraits<v1::UpdatePrioritiesResponse>::Deserialize(&buffer, &read).ok());
+  EXPECT_EQ(read.updated(), 12);
 }
 
 }  // namespace

@@ -1,8 +1,5 @@
 #include "serve/mapper_service.h"
 
-#include <google/protobuf/message_lite.h>
-#include <grpcpp/support/slice.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -68,11 +65,6 @@ constexpr size_t kMostMessageBytes = 2000;
 
 grpc::Status StatusOfEnd(const absl::Status& status) {
   return ToGrpc(absl::Status(status.code(), Abridge(status.message(), kMostMessageBytes)));
-}
-
-grpc::ByteBuffer AnswerBytes(const google::protobuf::MessageLite& answer) {
-  const grpc::Slice bytes(answer.SerializeAsString());
-  return grpc::ByteBuffer(&bytes, 1);
 }
 
 // Calls whose search has ended and whose clients have not taken all answers yet.
@@ -195,7 +187,7 @@ class MapperService::Call final : public grpc::ServerWriteReactor<grpc::ByteBuff
     if (!broken_) {
       if (std::optional<v1::FindMappingResponse> response = outbox_.Take()) {
         sends_better_ = response->has_better();
-        sending_ = AnswerBytes(*response);
+        sending_ = ToByteBuffer(*response);
         writing_ = true;
         return Next::kWrite;
       }
@@ -301,7 +293,7 @@ grpc::ServerUnaryReactor* MapperService::GetServerInfo(grpc::CallbackServerConte
                                                        grpc::ByteBuffer* response) {
   grpc::Status status = options_.security->CheckCaller(*context);
   if (status.ok()) status = CheckSmall(*request);
-  if (status.ok()) *response = AnswerBytes(Info());
+  if (status.ok()) *response = ToByteBuffer(Info());
   return Answer(context, status);
 }
 

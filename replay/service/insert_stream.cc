@@ -16,6 +16,7 @@
 #include "replay/service/insert_queue.h"
 #include "replay/wire/item.h"
 #include "replay/wire/wire.h"
+#include "rpc/request_bytes.h"
 #include "rpc/status.h"
 
 namespace mallocmuzero {

@@ -1,7 +1,6 @@
 #include "replay/wire/wire.h"
 
 #include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/message_lite.h>
 #include <google/protobuf/wire_format_lite.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/proto_buffer_reader.h>
@@ -301,11 +300,6 @@ absl::StatusOr<v1::UpdatePrioritiesRequest> ReadUpdatePrioritiesRequest(
   };
   MMZ_RETURN_IF_ERROR(ReadRequest(message, NoUpdate(), read));
   return request;
-}
-
-grpc::ByteBuffer ToByteBuffer(const google::protobuf::MessageLite& message) {
-  const grpc::Slice bytes(message.SerializeAsString());
-  return grpc::ByteBuffer(&bytes, 1);
 }
 
 void SampleResponseWriter::AddItem(const grpc::Slice& wire,

@@ -4,7 +4,6 @@
 #ifndef MALLOCMUZERO_REPLAY_WIRE_WIRE_H_
 #define MALLOCMUZERO_REPLAY_WIRE_WIRE_H_
 
-#include <google/protobuf/message_lite.h>
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/slice.h>
 
@@ -58,9 +57,6 @@ absl::StatusOr<InsertMessage> ReadInsertRequest(const grpc::ByteBuffer& message)
 // 65,536 updates. Leaves out unknown fields. Does not change `message`.
 absl::StatusOr<v1::UpdatePrioritiesRequest> ReadUpdatePrioritiesRequest(
     const grpc::ByteBuffer& message);
-
-// Serializes a small message; the bytes are copied.
-grpc::ByteBuffer ToByteBuffer(const google::protobuf::MessageLite& message);
 
 // Writes a SampleResponse: call AddItem any number of times, then Finish once. Not thread-safe.
 class SampleResponseWriter {

@@ -207,16 +207,6 @@ TEST(ReadUpdatePrioritiesRequest, BytesThatAreNoRequestAreAnError) {
   EXPECT_FALSE(ReadUpdatePrioritiesRequest(Pieces("\x0a\x02\x0a\x7f", 16)).ok());
 }
 
-TEST(ToByteBuffer, WritesWhatProtobufReads) {
-  v1::UpdatePrioritiesResponse message;
-  message.set_updated(12);
-  grpc::ByteBuffer buffer = ToByteBuffer(message);
-  v1::UpdatePrioritiesResponse read;
-  ASSERT_TRUE(
-      grpc::SerializationTraits<v1::UpdatePrioritiesResponse>::Deserialize(&buffer, &read).ok());
-  EXPECT_EQ(read.updated(), 12);
-}
-
 TEST(ReadItem, RefusesBytesBehindTheItem) {
   const std::string item = MakeReplayItem(1, 1).SerializeAsString();
   EXPECT_TRUE(ReadItem(item).ok());
