@@ -11,9 +11,12 @@
 #include <filesystem>
 #include <memory>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "base/compression.h"
 #include "base/status_macros.h"
 #include "base/sync_folder.h"
@@ -127,15 +130,34 @@ absl::Status WriteFileAtomically(const std::string& path, absl::string_view byte
     compressed = *std::move(result);
     bytes = compressed;
   }
-  if (TakesBytesOnly(path)) return WriteInto(path, bytes);
-  const absl::StatusOr<std::string> target = FollowLinks(path);
-  if (!target.ok()) return target.status();
-  TemporaryFile temporary(*target);
-  if (temporary.error() != 0) return ErrnoStatus(path, "cannot create", temporary.error());
-  MMZ_RETURN_IF_ERROR(WriteBytes(temporary.descriptor(), path, bytes));
-  if (fsync(temporary.descriptor()) != 0) return ErrnoStatus(path, "cannot write to disk", errno);
-  if (!temporary.Replace()) return ErrnoStatus(path, "cannot replace", errno);
-  SyncFolderOf(*target);
+  const FileContent file = {.path = path, .bytes = bytes};
+  return WriteFilesTogether(absl::MakeConstSpan(&file, 1));
+}
+
+absl::Status WriteFilesTogether(absl::Span<const FileContent> files) {
+  std::vector<std::string> targets(files.size());
+  std::vector<std::unique_ptr<TemporaryFile>> temporaries(files.size());
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto& [path, bytes] = files[i];
+    if (TakesBytesOnly(path)) continue;
+    absl::StatusOr<std::string> target = FollowLinks(path);
+    if (!target.ok()) return target.status();
+    targets[i] = *std::move(target);
+    temporaries[i] = std::make_unique<TemporaryFile>(targets[i]);
+    const TemporaryFile& temporary = *temporaries[i];
+    if (temporary.error() != 0) return ErrnoStatus(path, "cannot create", temporary.error());
+    MMZ_RETURN_IF_ERROR(WriteBytes(temporary.descriptor(), path, bytes));
+    if (fsync(temporary.descriptor()) != 0) return ErrnoStatus(path, "cannot write to disk", errno);
+  }
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto& [path, bytes] = files[i];
+    if (temporaries[i] == nullptr) {
+      MMZ_RETURN_IF_ERROR(WriteInto(path, bytes));
+      continue;
+    }
+    if (!temporaries[i]->Replace()) return ErrnoStatus(path, "cannot replace", errno);
+    SyncFolderOf(targets[i]);
+  }
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 namespace mallocmuzero {
 
@@ -45,6 +46,15 @@ absl::Status CheckCanWrite(const std::string& path);
 // if there is no such folder, else InvalidArgument.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes,
                                  bool compress = false);
+
+struct FileContent {
+  std::string path;
+  absl::string_view bytes;  // not owned
+};
+
+// Replaces files as WriteFileAtomically does, in this order, and compresses none. All are on the
+// disk before the first one is replaced: if one has no room, all stay as they are.
+absl::Status WriteFilesTogether(absl::Span<const FileContent> files);
 
 }  // namespace mallocmuzero
 

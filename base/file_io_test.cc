@@ -238,6 +238,18 @@ TEST(FileIo, LinksInACircleAreAnError) {
             TemporaryPath("circle") + ": cannot create: Too many levels of symbolic links");
 }
 
+TEST(FileIo, FilesThatAreWrittenTogetherStayIfOneCannotBeWritten) {
+  const std::string one = TemporaryPath("one_of_two");
+  const std::string other = TemporaryPath("other_of_two");
+  const FileContent files[] = {{.path = one, .bytes = "1"}, {.path = other, .bytes = "2"}};
+  ASSERT_TRUE(WriteFilesTogether(files).ok());
+  EXPECT_EQ(ReadRaw(one) + ReadRaw(other), "12");
+  const FileContent no_folder[] = {{.path = one, .bytes = "3"},
+                                   {.path = TemporaryPath("no_folder/file"), .bytes = "4"}};
+  EXPECT_EQ(WriteFilesTogether(no_folder).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(ReadRaw(one), "1");
+}
+
 TEST(FileIo, ZstSuffixCompresses) {
   ASSERT_TRUE(WriteFileAtomically(TemporaryPath("out.zst"), std::string(100000, 'z')).ok());
   EXPECT_LT(ReadRaw(TemporaryPath("out.zst")).size(), 1000);

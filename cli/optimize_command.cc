@@ -1,6 +1,3 @@
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -22,8 +19,6 @@
 #include "base/status_macros.h"
 #include "base/steady_clock.h"
 #include "base/stop_signal.h"
-#include "base/sync_folder.h"
-#include "base/temporary_file.h"
 #include "base/thread_count.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
@@ -218,14 +213,6 @@ std::string ReportText(const v1::OptimizeReport& report, const OptimizeFlags& fl
                       RoundTable(report), Notes(report), "\nwrote ", flags.output, "\n");
 }
 
-// Writes the whole file, which has not replaced `path` yet, to the disk.
-absl::Status FillFile(const TemporaryFile& file, const std::string& path, absl::string_view bytes) {
-  if (file.error() != 0) return ErrnoStatus(path, "cannot create", file.error());
-  MMZ_RETURN_IF_ERROR(WriteBytes(file.descriptor(), path, bytes));
-  if (fsync(file.descriptor()) == 0) return absl::OkStatus();
-  return ErrnoStatus(path, "cannot write to disk", errno);
-}
-
 // Replaces the files of an earlier search, which may be another program's. They stay as they are
 // until both new ones are on the disk, and are removed if there is no result.
 absl::Status WriteResult(const OptimizeFlags& flags, const PlacedSearchResult& result) {
@@ -237,19 +224,10 @@ absl::Status WriteResult(const OptimizeFlags& flags, const PlacedSearchResult& r
     std::filesystem::remove(executable, error);
     return absl::OkStatus();
   }
-  TemporaryFile module_file(module);
-  TemporaryFile executable_file(executable);
-  absl::Status written = FillFile(module_file, module, result.module);
-  if (written.ok()) written = FillFile(executable_file, executable, result.executable);
-  if (written.ok() && !executable_file.Replace()) {
-    written = ErrnoStatus(executable, "cannot replace", errno);
-  }
-  if (written.ok() && !module_file.Replace()) {
-    written = ErrnoStatus(module, "cannot replace", errno);
-  }
-  if (!written.ok()) return OutputError(written);
-  SyncFolder(flags.output).IgnoreError();  // some file systems cannot
-  return absl::OkStatus();
+  const FileContent files[] = {{.path = executable, .bytes = result.executable},
+                               {.path = module, .bytes = result.module}};
+  const absl::Status written = WriteFilesTogether(files);
+  return written.ok() ? absl::OkStatus() : OutputError(written);
 }
 
 absl::StatusOr<ExitCode> RunOptimize(const OptimizeFlags& flags) {
