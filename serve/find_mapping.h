@@ -26,7 +26,7 @@ struct FindMappingOptions {
   std::function<void(const v1::FoundMapping&)> better;
 
   // Takes the error of a call that the server, the connection or the timeout has ended after a
-  // mapping came, on the calling thread. That mapping is then the answer. Empty: the error is.
+  // mapping came, on the calling thread. The answer is that mapping. If this is empty, it is the error.
   std::function<void(const absl::Status&)> cut_short;
 };
 
