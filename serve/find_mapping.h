@@ -26,7 +26,8 @@ struct FindMappingOptions {
   std::function<void(const v1::FoundMapping&)> better;
 
   // Takes the error of a call that the server, the connection or the timeout has ended after a
-  // mapping came, on the calling thread. The answer is that mapping. If this is empty, it is the error.
+  // mapping came, on the calling thread. The answer is that mapping. Without this function, it is
+  // the error.
   std::function<void(const absl::Status&)> cut_short;
 };
 
