@@ -94,14 +94,17 @@ void DescribeLoops(const Program& program, v1::DashboardProgram& to) {
 void AddSteps(const Program& program, const Trace& trace, const view::Timeline& timeline,
               v1::DashboardMap::Steps& to) {
   const double rate = program.hardware().hbm_bytes_per_cycle();
+  std::array<double, 2> moved = {0, 0};
   for (const InstructionIndex i : trace.steps.indices()) {
     const TraceStep& step = trace.steps[i];
     to.add_reached(Position(timeline.Reached(i)));
     to.add_running(Position(timeline.Running(i)));
+    to.add_wait_cycles(Position(step.WaitCycles()));
+    to.add_wait_copy_share(Share(view::CopiesDuringWait(moved, step, rate)));
+    moved = step.moved;
     if (!program.instructions().contains(i)) break;
     const view::BandwidthUse use = view::UseWhileRunning(step, rate);
     to.add_cycles(Position(step.cycles));
-    to.add_wait_cycles(Position(step.WaitCycles()));
     to.add_own_share(Share(use.own));
     to.add_copy_share(Share(use.copies));
   }

@@ -75,6 +75,32 @@ TEST(MemoryMap, PlacesStaysAndCopiesOnTheAxisOfCycles) {
   EXPECT_TRUE(map.reasons().empty());
 }
 
+TEST(MemoryMap, ShowsNoCopiesDuringAWaitForACollective) {
+  ProgramBuilder builder;
+  builder.AddInstruction(10);
+  builder.AddInstruction(5);
+  builder.AddCollective(0, 1, 50);  // 10 cycles of it are hidden
+  const Mapping in_hbm;
+  const v1::DashboardMap map = MakeMap(builder.Build(), {.mapping = in_hbm}, view::Axis::kCycles);
+  EXPECT_THAT(map.steps().wait_cycles(), ElementsAre(0, 40, 0));
+  EXPECT_THAT(map.steps().wait_copy_share(), ElementsAre(0, 0, 0));
+}
+
+TEST(MemoryMap, ShowsTheWaitAtTheEndOfTheProgram) {
+  ProgramBuilder builder;
+  const BufferIndex made = builder.AddBuffer(1000, {.live_out = true});
+  builder.AddInstruction(10, {Write(made)});
+  builder.AddInstruction(5);
+  Mapping mapping;
+  mapping.in_fast_memory = {1};
+  // HBM moves 50 of the 1000 bytes while the second instruction runs.
+  mapping.intervals = {
+      {.buffer = made, .first = 0, .last = 0, .copy_out_start = 1, .copy_out_done = 2}};
+  const v1::DashboardMap map = MakeMap(builder.Build(), {.mapping = mapping}, view::Axis::kCycles);
+  EXPECT_THAT(map.steps().wait_cycles(), ElementsAre(0, 0, 95));
+  EXPECT_THAT(map.steps().wait_copy_share(), ElementsAre(0, 0, 1));
+}
+
 TEST(MemoryMap, GivesEachInstructionTheSameWidth) {
   const Mapping mapping = WithPrefetch();
   const v1::DashboardMap map = MakeMap(TwoSteps(), {.mapping = mapping}, view::Axis::kInstructions);

@@ -77,4 +77,13 @@ double CopiesDuringCollectives(const std::array<double, 2>& moved_before, const 
   return std::min(1.0, (after[0] - moved_before[0] + after[1] - moved_before[1]) / bytes);
 }
 
+double CopiesDuringWait(const std::array<double, 2>& moved_before, const TraceStep& step,
+                        double hbm_bytes_per_cycle) {
+  const double wait = step.WaitCycles();
+  if (wait <= 0) return 0;
+  const double collectives = step.wait_for_collectives;
+  const double share = CopiesDuringCollectives(moved_before, step, hbm_bytes_per_cycle);
+  return (wait - collectives + collectives * share) / wait;
+}
+
 }  // namespace mallocmuzero::view

@@ -55,6 +55,11 @@ BandwidthUse UseWhileRunning(const TraceStep& step, double hbm_bytes_per_cycle);
 double CopiesDuringCollectives(const std::array<double, 2>& moved_before, const TraceStep& step,
                                double hbm_bytes_per_cycle);
 
+// The mean share during all waits at the beginning of `step`; 0 if there are none. A wait for a
+// copy leaves it the whole bandwidth.
+double CopiesDuringWait(const std::array<double, 2>& moved_before, const TraceStep& step,
+                        double hbm_bytes_per_cycle);
+
 }  // namespace mallocmuzero::view
 
 #endif  // MALLOCMUZERO_VIEW_LANES_H_

@@ -45,8 +45,23 @@ TEST(CopiesDuringCollectives, AreWhatIsLeftOfTheCopies) {
   const Trace trace = SimulateTrace(program, {{copied}, {1}, "test"});
   EXPECT_EQ(trace.steps[1].wait_for_collectives, 40);
   EXPECT_DOUBLE_EQ(CopiesDuringCollectives(trace.steps[0].moved, trace.steps[1], 10), 0.5);
+  EXPECT_DOUBLE_EQ(CopiesDuringWait(trace.steps[0].moved, trace.steps[1], 10), 0.5);
   // without a wait
   EXPECT_EQ(CopiesDuringCollectives({0, 0}, trace.steps[0], 10), 0);
+  EXPECT_EQ(CopiesDuringWait({0, 0}, trace.steps[0], 10), 0);
+}
+
+TEST(CopiesDuringWait, HaveTheWholeBandwidthInAWaitForACopy) {
+  ProgramBuilder builder;
+  const BufferIndex weights = builder.AddBuffer(300, {.live_in = true});
+  builder.AddInstruction(10);
+  builder.AddInstruction(5, {Read(weights)});
+  const Program program = builder.Build();
+  const Interval copied = {
+      .buffer = weights, .first = 0, .last = 1, .copy_in_start = 0, .copy_in_done = 1};
+  const Trace trace = SimulateTrace(program, {{copied}, {1}, "test"});
+  EXPECT_EQ(trace.steps[1].WaitCycles(), 20);
+  EXPECT_EQ(CopiesDuringWait(trace.steps[0].moved, trace.steps[1], 10), 1);
 }
 
 }  // namespace

@@ -316,7 +316,7 @@ export class MapPainter {
   // Steps that are narrower than a pixel are drawn as their mean.
   private paintBandwidth(): void {
     const { context, layout, palette, model } = this;
-    const { reached, running, own_share: own, copy_share: copy } = model.map.steps;
+    const { reached, running, wait_copy_share: waitCopy, own_share: own, copy_share: copy } = model.map.steps;
     const { top, height } = layout.lanes.hbm;
     let x = layout.left;
     let weight = 0;
@@ -342,9 +342,9 @@ export class MapPainter {
       copySum += width * copyShare;
       if (this.x(end) - x >= 1) flush(Math.min(this.x(end), layout.width));
     };
-    for (let i = this.firstStep(); i < own.length && reached[i]! <= this.view.x1; ++i) {
-      add(Math.max(reached[i]!, this.view.x0), running[i]!, 0, 1);
-      add(Math.max(running[i]!, this.view.x0), reached[i + 1]!, own[i]!, copy[i]!);
+    for (let i = this.firstStep(); i < reached.length && reached[i]! <= this.view.x1; ++i) {
+      add(Math.max(reached[i]!, this.view.x0), running[i]!, 0, waitCopy[i]!);
+      if (i < own.length) add(Math.max(running[i]!, this.view.x0), reached[i + 1]!, own[i]!, copy[i]!);
     }
     flush(Math.min(layout.width, x + 1));
   }
