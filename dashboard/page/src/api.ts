@@ -128,8 +128,9 @@ export interface MemoryMap {
   steps: {
     reached: number[];
     running: number[];
-    cycles: number[];
     wait_cycles: number[];
+    wait_copy_share: number[];
+    cycles: number[];
     own_share: number[];
     copy_share: number[];
   };
@@ -164,6 +165,9 @@ export class TokenNeeded extends Error {}
 
 const kTokenKey = "mallocmuzero-token";
 
+// A tunnel that has died accepts connections and never answers.
+const kAnswerMs = 30_000;
+
 // Takes the token from the address, where it is behind #, and hides it there. The part behind # is
 // never sent to a server.
 export function takeTokenFromAddress(): void {
@@ -192,6 +196,7 @@ export async function ask<T>(question: string, parameters: Record<string, string
   const token = sessionStorage.getItem(kTokenKey);
   const response = await fetch(`/api/${question}${query === "" ? "" : `?${query}`}`, {
     headers: token === null ? {} : { Authorization: `Bearer ${token}` },
+    signal: AbortSignal.timeout(kAnswerMs),
   });
   if (response.status === 401) throw new TokenNeeded("this dashboard needs a token");
   const body: unknown = await response.json();
