@@ -8,13 +8,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "base/message_file.h"
 #include "base/message_json.h"
 #include "dashboard/testing/demo_run.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "learner/run_directory.h"
 #include "mallocmuzero/v1/dashboard.pb.h"
+#include "mallocmuzero/v1/program.pb.h"
 #include "rpc/testing/await.h"
+#include "simulator/core/fingerprint.h"
 
 namespace mallocmuzero {
 namespace {
@@ -178,6 +181,20 @@ TEST(Dashboard, TakesProgramsOfFiles) {
   for (const v1::DashboardProgramRow& row : run.programs()) {
     EXPECT_EQ(row.no_map().empty(), row.name() == kLargeProgram);
   }
+}
+
+// The corpus may have been imported anew since the run.
+TEST(Dashboard, PrefersTheProgramOfTheRunToAFile) {
+  auto other =
+      ReadMessage<v1::Program>(RunDirectory::Open(DemoRun())->ProgramPath("small", kLargeProgram));
+  ASSERT_TRUE(other.ok()) << other.status();
+  other->mutable_instructions(0)->set_op_name("another");
+  SealProgram(*other);
+  const std::string file = NewFolder("another") + ".program";
+  ASSERT_TRUE(WriteMessage(file, *other).ok());
+  const auto dashboard = OpenDashboard({.run = DemoRun(), .programs = {file}});
+  const auto program = Ask<v1::DashboardProgram>(*dashboard, About("program", kLargeProgram));
+  EXPECT_EQ(program.versions_size(), 5);
 }
 
 TEST(Dashboard, ShowsTheBestMappingOfARunWithoutHistory) {

@@ -91,9 +91,9 @@ absl::StatusOr<RunPrograms> RunPrograms::Create(RunDirectory directory,
 absl::StatusOr<std::shared_ptr<const Program>> RunPrograms::Find(const std::string& chip,
                                                                  const std::string& name) {
   const Key key = {chip, name};
-  const auto given = given_.find(key);
-  if (given != given_.end()) return given->second;
   const std::string path = directory_.ProgramPath(chip, name);
+  const auto given = given_.find(key);
+  if (given != given_.end() && !Exists(path)) return given->second;
   const std::filesystem::file_time_type written = WriteTime(path);
   const auto loaded = loaded_.find(key);
   if (loaded != loaded_.end() && loaded->second.written == written) return loaded->second.value;

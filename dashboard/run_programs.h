@@ -32,13 +32,13 @@ struct NamedMapping {
 // has changed, as when another run begins in the same folder. Thread-compatible.
 class RunPrograms {
  public:
-  // Looks for a program among the files `paths` first, then in the run's folder. Errors are those
-  // of LoadProgram.
+  // Looks for a program in the run's folder first, because the run's mappings belong to it, then
+  // among the files `paths`. Errors are those of LoadProgram.
   static absl::StatusOr<RunPrograms> Create(RunDirectory directory,
                                             absl::Span<const std::string> paths);
 
-  // The program lives as long as this object's copies of it. NotFound if neither the files nor the
-  // folder have it.
+  // The program lives as long as this object's copies of it. NotFound if neither the folder nor the
+  // files have it.
   absl::StatusOr<std::shared_ptr<const Program>> Find(const std::string& chip,
                                                       const std::string& name);
 
