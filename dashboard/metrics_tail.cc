@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,9 @@ namespace mallocmuzero {
 namespace {
 
 constexpr size_t kChunkBytes = size_t{1} << 20;
+
+// Enough of a line for its numbers to differ from those of another run.
+constexpr size_t kLastBytes = 256;
 
 absl::Status CannotRead(const std::string& path) {
   return absl::InternalError(absl::StrCat(path, ": cannot read: ", std::strerror(errno)));
@@ -38,7 +42,10 @@ absl::Status MetricsTail::Refresh() {
     status = CannotRead(path_);
   } else {
     const uint64_t size = found.st_size;
-    if (found.st_dev != device_ || found.st_ino != inode_ || size < read_bytes_) Forget();
+    if (found.st_dev != device_ || found.st_ino != inode_ || size < read_bytes_ ||
+        !HasLastBytes(file)) {
+      Forget();
+    }
     device_ = found.st_dev;
     inode_ = found.st_ino;
     changed_ = absl::TimeFromTimespec(found.st_mtim);
@@ -58,9 +65,17 @@ absl::Status MetricsTail::ReadNewLines(int file, uint64_t size) {
     if (count == 0) break;  // the file was cut short meanwhile
     read_bytes_ += count;
     rest_.append(chunk, 0, count);
+    last_.append(chunk, 0, count);
+    last_.erase(0, last_.size() - std::min(last_.size(), kLastBytes));
     TakeLines();
   }
   return absl::OkStatus();
+}
+
+bool MetricsTail::HasLastBytes(int file) const {
+  std::string found(last_.size(), '\0');
+  const auto begin = static_cast<off_t>(read_bytes_ - last_.size());
+  return pread(file, found.data(), found.size(), begin) == std::ssize(found) && found == last_;
 }
 
 void MetricsTail::TakeLines() {
@@ -82,6 +97,7 @@ void MetricsTail::Forget() {
   damaged_lines_ = 0;
   read_bytes_ = 0;
   rest_.clear();
+  last_.clear();
 }
 
 }  // namespace mallocmuzero

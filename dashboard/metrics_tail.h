@@ -31,6 +31,8 @@ class MetricsTail {
 
  private:
   absl::Status ReadNewLines(int file, uint64_t size);
+  // False for a new file that has the number of a removed one.
+  bool HasLastBytes(int file) const;
   void TakeLines();
   void Forget();
 
@@ -39,11 +41,13 @@ class MetricsTail {
   uint32_t damaged_lines_ = 0;
   absl::Time changed_ = absl::InfinitePast();
 
-  // The file that was read, the bytes that were read, and those of them behind the last newline.
+  // The file that was read, the bytes that were read, those of them behind the last newline, and
+  // the last ones.
   uint64_t device_ = 0;
   uint64_t inode_ = 0;
   uint64_t read_bytes_ = 0;
   std::string rest_;
+  std::string last_;
 };
 
 }  // namespace mallocmuzero

@@ -80,6 +80,19 @@ TEST(MetricsTail, StartsAnewWhenTheFileIsReplaced) {
   EXPECT_TRUE(tail.iterations().empty());
 }
 
+// A file system may give the number of a removed file to the next one.
+TEST(MetricsTail, StartsAnewWhenALongerFileHasTheSameNumber) {
+  const std::string path = NewFile("same_number");
+  MetricsTail tail(path);
+  Append(path, "{\"iteration\": 1}\n{\"iteration\": 2}\n");
+  ASSERT_EQ(tail.Refresh(), absl::OkStatus());
+  std::ofstream(path) << "{\"iteration\": 10}\n{\"iteration\": 20}\n{\"iteration\": 30}\n";
+  ASSERT_EQ(tail.Refresh(), absl::OkStatus());
+  ASSERT_EQ(tail.iterations().size(), 3);
+  EXPECT_EQ(tail.iterations()[0].iteration(), 10);
+  EXPECT_EQ(tail.damaged_lines(), 0);
+}
+
 TEST(MetricsTail, NamesAFileThatItCannotRead) {
   MetricsTail tail(absl::StrCat(::testing::TempDir(), "/metrics_tail_test_folder"));
   std::filesystem::create_directories(::testing::TempDir() + "/metrics_tail_test_folder");
