@@ -56,13 +56,6 @@ v1::DashboardGains GainsOver(Iterations iterations,
   return result;
 }
 
-// Names the placement that the cycles of programs are compared with.
-const char* ReferenceName(int programs, int with_default) {
-  return with_default == programs ? "default"
-         : with_default == 0      ? "all in HBM"
-                                  : "default or all in HBM";
-}
-
 // Means of the known values in the second half of the column: of its earlier and its later part.
 struct Halves {
   double before = 0;
@@ -249,7 +242,7 @@ v1::DashboardGains MakeGains(Iterations iterations, absl::string_view chip,
   v1::DashboardGains gains = GainsOver(iterations, [&](const v1::TrainMetrics& metrics) {
     return view::GainsOf(view::FindProgram(metrics, wanted));
   });
-  gains.set_reference(ReferenceName(1, last->has_default_return() ? 1 : 0));
+  gains.set_reference(view::ReferenceName(*last));
   return gains;
 }
 
@@ -260,10 +253,7 @@ v1::DashboardGains MakeMeanGains(Iterations iterations) {
   v1::DashboardGains gains = GainsOver(iterations, [&](const v1::TrainMetrics& metrics) {
     return view::MeanGains(metrics, last, self_play);
   });
-  const auto with_default =
-      std::count_if(last.programs().begin(), last.programs().end(),
-                    [](const v1::TrainMetrics::Program& p) { return p.has_default_return(); });
-  gains.set_reference(ReferenceName(last.programs_size(), with_default));
+  gains.set_reference(view::ReferenceName(last));
   return gains;
 }
 

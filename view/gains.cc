@@ -58,6 +58,19 @@ const ProgramMetrics* FindProgram(const v1::TrainMetrics& metrics, const Program
   return nullptr;
 }
 
+const char* ReferenceName(const v1::TrainMetrics& metrics) {
+  const auto with_default =
+      std::count_if(metrics.programs().begin(), metrics.programs().end(),
+                    [](const ProgramMetrics& program) { return program.has_default_return(); });
+  return with_default == metrics.programs_size() ? "default"
+         : with_default == 0                     ? "all in HBM"
+                                                 : "default or all in HBM";
+}
+
+const char* ReferenceName(const ProgramMetrics& program) {
+  return program.has_default_return() ? "default" : "all in HBM";
+}
+
 std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics) {
   std::vector<int> order(metrics.programs_size());
   std::iota(order.begin(), order.end(), 0);

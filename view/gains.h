@@ -42,6 +42,10 @@ Gains GainsOf(const v1::TrainMetrics::Program* found);
 Gains MeanGains(const v1::TrainMetrics& metrics, const v1::TrainMetrics& last,
                 std::vector<double>& self_play);
 
+// Names the placement that the gains of these programs are compared with, such as "default".
+const char* ReferenceName(const v1::TrainMetrics& metrics);
+const char* ReferenceName(const v1::TrainMetrics::Program& program);
+
 // Indices of the programs of an iteration, sorted by the share that their best games save, largest
 // first. Programs without a game are last.
 std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics);

@@ -88,6 +88,12 @@ double ShortestInterval(Iterations iterations) {
   return 0.75 * Percentile(std::move(seconds), 0.5);
 }
 
+// Whether all programs of an iteration have a default.
+bool HaveDefaults(const v1::TrainMetrics& metrics) {
+  return std::all_of(metrics.programs().begin(), metrics.programs().end(),
+                     [](const ProgramMetrics& program) { return program.has_default_return(); });
+}
+
 // The last two folders of the run's path, because a longer path does not fit on the page.
 std::string TitleOf(absl::string_view run, absl::string_view what) {
   std::vector<absl::string_view> parts = absl::StrSplit(run, '/', absl::SkipEmpty());
@@ -108,9 +114,9 @@ std::string ReturnsSvg(absl::string_view run, Iterations iterations) {
   if (!iterations.empty()) order = ProgramsByGain(iterations.back());
   if (order.size() > 1) {
     std::vector<double> self_play;
-    charts.push_back(
-        ReturnsChart(absl::StrCat("mean of ", order.size(), " programs"), "default", iterations,
-                     [&](const auto& m) { return MeanGains(m, iterations.back(), self_play); }));
+    charts.push_back(ReturnsChart(
+        absl::StrCat("mean of ", order.size(), " programs"), ReferenceName(iterations.back()),
+        iterations, [&](const auto& m) { return MeanGains(m, iterations.back(), self_play); }));
   }
   if (order.size() > kMostProgramsDrawn) {
     absl::StrAppend(&facts, "; ", kMostProgramsDrawn, " of ", order.size(), " programs are drawn");
@@ -119,14 +125,16 @@ std::string ReturnsSvg(absl::string_view run, Iterations iterations) {
   for (const int p : order) {
     const ProgramMetrics& program = iterations.back().programs(p);
     charts.push_back(ReturnsChart(NameOnChip(program.name(), program.hardware()),
-                                  program.has_default_return() ? "default" : "all in HBM",
-                                  iterations,
+                                  ReferenceName(program), iterations,
                                   [&](const auto& m) { return GainsOf(FindProgram(m, program)); }));
   }
   if (charts.empty()) {
     charts.push_back(ReturnsChart("", "default", {}, [](const auto&) { return Gains{}; }));
   }
-  return ChartsSvg(TitleOf(run, "cycles saved against the default"), facts, charts);
+  // The legends name what programs without a default are compared with.
+  const bool have_defaults = iterations.empty() || HaveDefaults(iterations.back());
+  const char* title = have_defaults ? "cycles saved against the default" : "cycles saved";
+  return ChartsSvg(TitleOf(run, title), facts, charts);
 }
 
 std::string LossesSvg(absl::string_view run, Iterations iterations) {

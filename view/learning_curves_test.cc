@@ -178,6 +178,16 @@ TEST(ReturnsSvg, NamesWhatAProgramWithoutDefaultIsComparedWith) {
   EXPECT_THAT(Texts(Parsed(ReturnsSvg("run", run))), Contains(HasSubstr("all in HBM")));
 }
 
+TEST(ReturnsSvg, NamesNoDefaultWhereNoProgramHasOne) {
+  std::vector<v1::TrainMetrics> run = MakeRun(2, 2);
+  for (v1::TrainMetrics& metrics : run) {
+    for (Program& program : *metrics.mutable_programs()) program.clear_default_return();
+  }
+  const std::vector<std::string> texts = Texts(Parsed(ReturnsSvg("run", run)));
+  EXPECT_THAT(texts, Contains("run: cycles saved"));
+  EXPECT_THAT(texts, Not(Contains(HasSubstr("default"))));
+}
+
 TEST(ReturnsSvg, FollowsAProgramThroughOtherListsOfPrograms) {
   // At first there is only p0; then a new program comes before it.
   std::vector<v1::TrainMetrics> run = MakeRun(4, 1);
