@@ -37,10 +37,12 @@ struct ImportFlags {
   bool json = false;
 };
 
-// "gpt_b16" for "runs/gpt_b16.program" and "gpt_b16.program.zst".
+// "gpt3.5_b16" for "runs/gpt3.5_b16.program" and "gpt3.5_b16.program.zst", as `--split` names it.
+// Other files are named up to their first dot.
 std::string ProgramNameOf(const std::string& output) {
   const std::string name = std::filesystem::path(output).filename().string();
-  return name.substr(0, name.find('.', 1));
+  const size_t suffix = name.find(".program", 1);
+  return name.substr(0, suffix == std::string::npos ? name.find('.', 1) : suffix);
 }
 
 void AddDefaultViolation(const Program& program, v1::ImportReport& report) {

@@ -195,6 +195,15 @@ TEST(HumanOutput, ShowsCalibrationAndTheCostliestInstructions) {
   EXPECT_THAT(validated.out, HasSubstr("valid: "));
 }
 
+TEST(Import, NamesAProgramByItsFileUpToTheSuffix) {
+  const TemporaryFolder folder;
+  for (const char* name : {"gpt3.5_b16.program", "gpt3.5_b16.program.zst"}) {
+    const RunResult imported = RunMallocmuzero(ImportArguments("gpt_b16", folder.Path(name)));
+    EXPECT_EQ(imported.exit_code, 0) << imported.err;
+    EXPECT_THAT(imported.out, HasSubstr("gpt3.5_b16 for tpu_v4i"));
+  }
+}
+
 TEST(Import, TakesWhatTheCompilerHadForTensors) {
   const TemporaryFolder folder;
   const std::string path = folder.Path("p.program");
