@@ -13,11 +13,11 @@
 namespace mallocmuzero {
 
 // Paths of every .program and .program.zst below `folder`, sorted, without hidden files and folders
-// (".NAME"). NotFound if there is no folder.
+// (".NAME"). Follows links to folders. NotFound if a folder cannot be read, with its path.
 absl::StatusOr<std::vector<std::string>> FindPrograms(const std::string& folder);
 
-// The programs of these files and of all files below these folders. Errors name the file, or say
-// what is wrong with the set.
+// The programs of these files and of all files below these folders. Errors name the file, or the
+// folder that has none, or say what is wrong with the set.
 absl::StatusOr<ProgramSet> LoadPrograms(absl::Span<const std::string> files_or_folders);
 
 }  // namespace mallocmuzero

@@ -52,6 +52,41 @@ TEST(ProgramFiles, FindsEachFileOfAKubernetesVolumeOnce) {
   EXPECT_THAT(*FindPrograms(folder), ElementsAre(folder + "/a.program"));
 }
 
+TEST(ProgramFiles, FindsTheFoldersOfAKubernetesVolume) {
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/program_files_projected_test");
+  std::filesystem::remove_all(folder);
+  WriteProgram(folder + "/..2026_11_24/chip/a.program", "a", 1);
+  std::filesystem::create_directory_symlink("..2026_11_24", folder + "/..data");
+  std::filesystem::create_directory_symlink("..data/chip", folder + "/chip");
+  EXPECT_THAT(*FindPrograms(folder), ElementsAre(folder + "/chip/a.program"));
+}
+
+TEST(ProgramFiles, ReadsAFolderOnceThatHasSeveralLinks) {
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/program_files_links_test");
+  std::filesystem::remove_all(folder);
+  WriteProgram(folder + "/own/a.program", "a", 1);
+  std::filesystem::create_directory_symlink("own", folder + "/another");
+  std::filesystem::create_directory_symlink("..", folder + "/own/circle");
+  std::filesystem::create_directory_symlink("nowhere", folder + "/dangling");
+  EXPECT_THAT(*FindPrograms(folder), ElementsAre(folder + "/own/a.program"));
+}
+
+TEST(ProgramFiles, LeavesOutWhatOnlyRootMayReadOnADisk) {
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/program_files_disk_test");
+  std::filesystem::remove_all(folder);
+  WriteProgram(folder + "/lost+found/a.program", "a", 1);
+  EXPECT_TRUE(FindPrograms(folder)->empty());
+}
+
+TEST(ProgramFiles, NamesAFolderWithoutPrograms) {
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/program_files_empty_test");
+  std::filesystem::remove_all(folder);
+  WriteProgram(folder + "/full/a.program", "a", 1);
+  std::filesystem::create_directories(folder + "/empty");
+  EXPECT_THAT(LoadPrograms({folder + "/full", folder + "/empty"}).status().message(),
+              HasSubstr("/empty: no .program file"));
+}
+
 TEST(ProgramFiles, NamesWhatIsNotThere) {
   EXPECT_THAT(FindPrograms("/no/such/folder").status().message(), HasSubstr("/no/such/folder"));
   EXPECT_THAT(LoadPrograms({"/no/such.program"}).status().message(), HasSubstr("/no/such.program"));
