@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 #include "gmock/gmock.h"
+#include "google/protobuf/struct.pb.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "nlohmann/json.hpp"
@@ -31,6 +32,18 @@ TEST(MessageToJson, PrintsZerosButNotAbsentOptionalFields) {
   EXPECT_EQ(parsed["copies"], 0);
   EXPECT_EQ(parsed["estimated_cycles"], 0.0);
   EXPECT_FALSE(parsed.contains("default_cycles"));
+}
+
+TEST(MessageToJson, SortsTheEntriesOfMaps) {
+  google::protobuf::Struct message;
+  for (const char* key : {"m", "b", "x", "d", "a", "k", "c", "z", "e", "t"}) {
+    (*message.mutable_fields())[key].set_bool_value(true);
+  }
+  const auto json = MessageToJson(message);
+  ASSERT_TRUE(json.ok()) << json.status();
+  EXPECT_EQ(*json,
+            "{\"a\":true,\"b\":true,\"c\":true,\"d\":true,\"e\":true,\"k\":true,\"m\":true,"
+            "\"t\":true,\"x\":true,\"z\":true}");
 }
 
 TEST(MessageToJson, IsOneLine) {
