@@ -32,6 +32,7 @@
 #include "model/export/samples.h"
 #include "model/export/staged_folder.h"
 #include "model/export/torch_script.h"
+#include "model/on_device.h"
 #include "model/value_codec.h"
 
 namespace mallocmuzero {
@@ -119,7 +120,10 @@ absl::Status WriteSamples(const Network& network, const ExportOptions& options,
   manifest.set_sample_count(options.samples);
   const RecordedDecisions decisions =
       RecordDecisions(*options.programs, options.samples, options.seed);
-  for (const NamedTensor& tensor : EvaluateDecisions(network, decisions)) {
+  std::vector<NamedTensor> tensors;
+  MMZ_RETURN_IF_ERROR(OnDevice(absl::StrCat("the outputs of ", options.samples, " decisions"),
+                               [&] { tensors = EvaluateDecisions(network, decisions); }));
+  for (const NamedTensor& tensor : tensors) {
     Manifest::Sample& sample = *manifest.add_samples();
     sample.set_tensor(tensor.name);
     sample.set_file(absl::StrCat("samples/", tensor.name, ".npy"));

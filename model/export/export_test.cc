@@ -16,6 +16,7 @@
 #include "mallocmuzero/v1/train_state.pb.h"
 #include "model/checkpoint.h"
 #include "model/network_config.h"
+#include "model/testing/failing_memory.h"
 #include "model/testing/random_network.h"
 
 namespace mallocmuzero {
@@ -101,6 +102,22 @@ TEST_F(ExportTest, ListsEveryFileWithItsHash) {
     EXPECT_EQ(manifest.samples().size(), 9);
     fs::remove_all(Path("out"));
   }
+}
+
+TEST_F(ExportTest, SaysSoIfThereIsTooLittleMemoryForSamples) {
+  const ProgramSet programs = testing::RandomProgramSet(1, 5);
+  options_.programs = &programs;
+  options_.samples = 5;
+  constexpr int64_t kPlenty = 1 << 20;
+  int64_t needed = 0;
+  {
+    const testing::ShortMemory memory(kPlenty);
+    Export();
+    needed = kPlenty - memory.left();
+  }
+  fs::remove_all(Path("out"));
+  const testing::ShortMemory memory(needed - 1);  // the samples come last
+  EXPECT_THAT(Error(), HasSubstr("the outputs of 5 decisions"));
 }
 
 TEST_F(ExportTest, TheManifestDescribesTheNetworks) {

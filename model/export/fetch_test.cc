@@ -116,6 +116,16 @@ TEST_F(CheckExportTest, FetchTakesAFileThatIsListedTwiceOnce) {
   EXPECT_TRUE(report.ok()) << report.status();
 }
 
+// rclone would take "2026-11-28T14:22.mmz-XXXXXX" for a path on a remote named "2026-11-28T14".
+TEST_F(CheckExportTest, FetchTakesAFolderWithAColonInItsName) {
+  PlaceRclone(absl::StrCat("case \"$3\" in /*) cp -r ", folder_, "/. \"$3\";; *) exit 1;; esac\n"));
+  const fs::path present = fs::current_path();
+  fs::current_path(root_);
+  const auto report = FetchExport("s3://bucket/name", "2026-11-28T14:22");
+  fs::current_path(present);
+  EXPECT_TRUE(report.ok()) << report.status();
+}
+
 TEST_F(CheckExportTest, FetchSaysWhatRcloneSaidLast) {
   PlaceRclone(
       "echo '2026/11/26 21:45:53 ERROR : Attempt 3/3 failed' >&2\n"

@@ -154,7 +154,10 @@ absl::Status UploadFolder(const std::string& folder, absl::string_view last,
 
 absl::Status DownloadFolder(const std::string& url, const std::string& folder) {
   MMZ_RETURN_IF_ERROR(CheckUrl(url));
-  return RunRclone({"copy", RemoteOf(url), folder}, url);
+  // For rclone a name with a colon before its first slash begins with the name of a remote.
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::absolute(folder, error);
+  return RunRclone({"copy", RemoteOf(url), error ? folder : whole.string()}, url);
 }
 
 absl::Status DownloadFile(const std::string& url, const std::string& file) {

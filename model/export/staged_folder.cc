@@ -38,7 +38,13 @@ absl::Status CheckNewFolder(const std::string& target) {
   if (!fs::is_directory(parent, error)) {
     return FolderError(target, absl::StrCat("there is no folder ", parent.string()));
   }
-  if (!fs::exists(fs::symlink_status(path, error))) return absl::OkStatus();
+  if (path.filename() == "." || path.filename() == "..") {
+    return FolderError(target, "name a new folder");
+  }
+  const fs::file_status found = fs::symlink_status(path, error);
+  if (!fs::exists(found)) return absl::OkStatus();
+  // A folder cannot take the place of a link.
+  if (fs::is_symlink(found)) return FolderError(target, "is a link; name a new folder");
   if (!fs::is_directory(path, error)) return FolderError(target, "exists and is no folder");
   if (!fs::is_empty(path, error)) {
     return FolderError(target, "the folder exists and is not empty; name a new one");

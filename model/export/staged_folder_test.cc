@@ -58,6 +58,16 @@ TEST_F(StagedFolderTest, TakesThePlaceOfAnEmptyFolderOnly) {
   EXPECT_TRUE(CheckNewFolder("not_yet_there").ok());
 }
 
+TEST_F(StagedFolderTest, RefusesAPlaceThatNoFolderCanTake) {
+  fs::create_directory(Path("empty"));
+  fs::create_directory_symlink("empty", Path("link"));
+  EXPECT_THAT(std::string(CheckNewFolder(Path("link")).message()), HasSubstr("is a link"));
+  EXPECT_THAT(std::string(CheckNewFolder(Path("link/")).message()), HasSubstr("is a link"));
+  for (const char* present : {".", "./", "..", "/"}) {
+    EXPECT_FALSE(CheckNewFolder(present).ok()) << present;
+  }
+}
+
 TEST_F(StagedFolderTest, SaysWhyNothingCanBeWritten) {
   const absl::Status status = StagedFolder::Create("/proc/export").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
