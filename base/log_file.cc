@@ -64,7 +64,10 @@ void LogFile::Append(absl::string_view text) {
 
 void LogFile::AppendPart(absl::string_view text) {
   if (size_ > 0 && size_ + text.size() > most_bytes_) {
-    std::rename(path_.c_str(), absl::StrCat(path_, ".1").c_str());
+    // If the file cannot be kept, it is emptied. It must not grow without end.
+    if (std::rename(path_.c_str(), absl::StrCat(path_, ".1").c_str()) != 0 && fd_ >= 0) {
+      [[maybe_unused]] const int dropped = ftruncate(fd_, 0);
+    }
     Reopen();
   }
   if (fd_ < 0) return;

@@ -1,6 +1,7 @@
 #include "base/log_file.h"
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
@@ -36,6 +37,14 @@ TEST_F(LogFileTest, TheFileBeforeIsKept) {
   file->Append("cccc\n");
   EXPECT_EQ(ContentOf(path_), "cccc\n");
   EXPECT_EQ(ContentOf(path_ + ".1"), "aaaa\nbbbb\n");
+}
+
+TEST_F(LogFileTest, TheFileHasABoundIfTheOneBeforeCannotBeKept) {
+  std::filesystem::create_directory(path_ + ".1");
+  auto file = LogFile::Open(path_, 10);
+  ASSERT_TRUE(file.ok()) << file.status();
+  for (const char* text : {"aaaa\n", "bbbb\n", "cccc\n"}) file->Append(text);
+  EXPECT_EQ(ContentOf(path_), "cccc\n");
 }
 
 TEST_F(LogFileTest, ATextThatIsLongerThanAFileIsCutBetweenLines) {
