@@ -113,6 +113,12 @@ absl::Status AppendLine(const std::string& path, absl::string_view line) {
 
 absl::StatusOr<RunDirectory> RunDirectory::Create(const std::string& path,
                                                   const v1::TrainConfig& config) {
+  absl::StatusOr<RunDirectory> directory = Prepare(path);
+  if (directory.ok()) MMZ_RETURN_IF_ERROR(directory->WriteConfig(config));
+  return directory;
+}
+
+absl::StatusOr<RunDirectory> RunDirectory::Prepare(const std::string& path) {
   if (Exists(path + kConfigFile)) {
     return absl::FailedPreconditionError(
         absl::StrCat(path, ": there is a run in this folder already; --resume goes on with it"));
@@ -120,8 +126,11 @@ absl::StatusOr<RunDirectory> RunDirectory::Create(const std::string& path,
   for (const char* folder : {"", "/checkpoints", kGamesFolder, "/best"}) {
     MMZ_RETURN_IF_ERROR(MakeFolder(absl::StrCat(path, folder)));
   }
-  MMZ_RETURN_IF_ERROR(WriteMessage(path + kConfigFile, config));
   return RunDirectory(path);
+}
+
+absl::Status RunDirectory::WriteConfig(const v1::TrainConfig& config) const {
+  return WriteMessage(path_ + kConfigFile, config);
 }
 
 absl::StatusOr<RunDirectory> RunDirectory::Open(const std::string& path) {

@@ -37,6 +37,11 @@ class RunDirectory {
   static absl::StatusOr<RunDirectory> Create(const std::string& path,
                                              const v1::TrainConfig& config);
 
+  // The same without a config. Until WriteConfig the folder has no run, so another Prepare or
+  // Create may take it.
+  static absl::StatusOr<RunDirectory> Prepare(const std::string& path);
+  absl::Status WriteConfig(const v1::TrainConfig& config) const;
+
   // NotFound if there is no run.
   static absl::StatusOr<RunDirectory> Open(const std::string& path);
 

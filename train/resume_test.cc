@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "base/file_io.h"
 #include "base/message_file.h"
+#include "base/testing/resource_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/train_state.pb.h"
@@ -100,6 +101,59 @@ TEST(Resume, StoppedAtOnceItKeepsTheCheckpointBefore) {
   std::filesystem::copy_file(folder + "/checkpoints/previous", folder + "/checkpoints/latest",
                              std::filesystem::copy_options::overwrite_existing);
   EXPECT_EQ(ResumeRun(folder)->iteration(), 2);
+}
+
+TEST(Resume, StoppedAtOnceItKeepsTheGamesOfItsCheckpoint) {
+  const std::string folder = NewFolder("fewer_games");
+  v1::TrainConfig config = SmallConfig();
+  ASSERT_TRUE(StartRun(folder, config)->Run({.iterations = 2}, nullptr).ok());
+  const std::string games = *ReadFile(folder + "/replay/2.games");
+  config.mutable_replay()->set_max_decisions(60);
+  ASSERT_TRUE(WriteMessage(folder + "/config.textproto", config).ok());
+  ASSERT_TRUE(ResumeRun(folder)->Run({.stop = [] { return true; }}, nullptr).ok());
+  EXPECT_TRUE(*ReadFile(folder + "/replay/2.games") == games);
+  EXPECT_EQ(ResumeRun(folder)->iteration(), 2);
+}
+
+TEST(Resume, FindsTheLastFinishedIterationAfterAnError) {
+  const std::string folder = NewFolder("failed");
+  v1::TrainConfig config = SmallConfig();
+  config.set_checkpoint_iterations(10);
+  const std::string metrics = folder + "/metrics.jsonl";
+  const absl::Status status =
+      StartRun(folder, config)->Run({.iterations = 3}, [&](const v1::TrainMetrics&) {
+        std::filesystem::remove(metrics);
+        std::filesystem::create_directory(metrics);
+      });
+  EXPECT_THAT(status.message(), HasSubstr("metrics.jsonl"));
+  std::filesystem::remove(metrics);
+  EXPECT_EQ(ResumeRun(folder)->iteration(), 1);
+}
+
+TEST(Resume, RemovesNothingIfItCannotGoOn) {
+  const std::string folder = NewFolder("cannot");
+  ASSERT_TRUE(StartRun(folder, SmallConfig())->Run({.iterations = 1}, nullptr).ok());
+  const std::string later = folder + "/replay/99.games";
+  std::ofstream(later) << "games";
+  {
+    const FileSizeLimit full(200);
+    EXPECT_THAT(TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status().message(),
+                HasSubstr("metrics.jsonl"));
+  }
+  EXPECT_TRUE(std::filesystem::exists(later));
+}
+
+TEST(Start, LeavesNoRunIfItsFirstCheckpointFindsNoRoom) {
+  const std::string folder = NewFolder("no_room");
+  {
+    const FileSizeLimit full(uint64_t{16} << 10);
+    EXPECT_THAT(
+        TrainingRun::Start(folder, SmallConfig(), SomePrograms(), Device::kCpu).status().message(),
+        HasSubstr("checkpoints/latest"));
+  }
+  EXPECT_EQ(TrainingRun::Resume(folder, SomePrograms(), Device::kCpu).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(StartRun(folder, SmallConfig())->iteration(), 0);
 }
 
 TEST(Resume, TheProcessThatAnotherOneHasReplacedWritesNothingMore) {

@@ -64,28 +64,37 @@ bool TrainingRun::IsEvaluation() const {
 absl::Status TrainingRun::Run(const RunLimits& limits,
                               const std::function<void(const v1::TrainMetrics&)>& on_iteration) {
   if (state_.iteration() == 0) MMZ_RETURN_IF_ERROR(Demonstrate(limits));
-  absl::StatusOr<Saved> last = Capture();
-  if (!last.ok()) return last.status();
+  absl::StatusOr<Saved> captured = Capture();
+  if (!captured.ok()) return captured.status();
+  Saved last = *std::move(captured);
   bool written = false;
+  // The last finished iteration is kept, whatever fails after it.
+  const auto save_after = [&](const absl::Status& error) {
+    if (!written) Save(last).IgnoreError();
+    return error;
+  };
   while (state_.iteration() < limits.iterations && !IsOver(limits)) {
     v1::TrainMetrics metrics;
     const absl::Time start = SteadyNow();
     const absl::StatusOr<bool> finished = Iterate(limits, metrics);
-    if (!finished.ok()) return finished.status();
+    if (!finished.ok()) return save_after(finished.status());
     if (!*finished) break;
     state_.set_seconds(state_.seconds() + absl::ToDoubleSeconds(SteadyNow() - start));
     state_.set_iteration(state_.iteration() + 1);
     DescribeTotals(state_, trained_.step(), metrics);
     MMZ_RETURN_IF_ERROR(lock_.Check());
-    MMZ_RETURN_IF_ERROR(directory_.AppendMetrics(metrics));
-    last = Capture();
-    if (!last.ok()) return last.status();
+    if (const absl::Status appended = directory_.AppendMetrics(metrics); !appended.ok()) {
+      return save_after(appended);
+    }
+    captured = Capture();
+    if (!captured.ok()) return save_after(captured.status());
+    last = *std::move(captured);
     written = state_.iteration() % config_.checkpoint_iterations() == 0;
-    if (written) MMZ_RETURN_IF_ERROR(Save(*last));
+    if (written) MMZ_RETURN_IF_ERROR(Save(last));
     if (on_iteration) on_iteration(metrics);
   }
-  saved_updates_ = last->checkpoint.step;
-  return written ? absl::OkStatus() : Save(*last);
+  saved_updates_ = last.checkpoint.step;
+  return written ? absl::OkStatus() : Save(last);
 }
 
 absl::Status TrainingRun::Demonstrate(const RunLimits& limits) {

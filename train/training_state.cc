@@ -65,16 +65,17 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> TrainingRun::Start(const std::strin
   // one may find it empty.
   absl::StatusOr<RunLock> lock = RunLock::Acquire(folder);
   if (!lock.ok()) return lock.status();
-  absl::StatusOr<RunDirectory> directory = RunDirectory::Create(folder, config);
+  absl::StatusOr<RunDirectory> directory = RunDirectory::Prepare(folder);
   if (!directory.ok()) return directory.status();
   std::unique_ptr<TrainingRun> run(new TrainingRun(*std::move(lock), *std::move(directory), config,
                                                    std::move(programs), *std::move(trained)));
   MMZ_RETURN_IF_ERROR(run->SetUp());
-  // A Resume before the first iteration must find the weights of `from`. And because every run has
-  // a checkpoint from the start, a run without one must have lost it.
   const absl::StatusOr<Saved> first = run->Capture();
   if (!first.ok()) return first.status();
-  MMZ_RETURN_IF_ERROR(SaveLatest(run->directory_, first->checkpoint));
+  MMZ_RETURN_IF_ERROR(SaveCheckpoint(run->directory_.checkpoint_path(), first->checkpoint));
+  // The config makes the folder a run. It comes after the checkpoint, so that a Resume before the
+  // first iteration finds the weights of `from`.
+  MMZ_RETURN_IF_ERROR(run->directory_.WriteConfig(config));
   return run;
 }
 
@@ -137,15 +138,19 @@ absl::StatusOr<TrainingRun::Saved> TrainingRun::Capture() const {
 
 absl::Status TrainingRun::Save(const Saved& saved) {
   MMZ_RETURN_IF_ERROR(lock_.Check());
-  MMZ_RETURN_IF_ERROR(directory_.WriteGames(saved.iteration, saved.games));
-  // A second checkpoint of the same iteration does not replace the previous one: two equal
-  // checkpoints are no better than one.
-  MMZ_RETURN_IF_ERROR(saved.iteration == saved_iteration_
-                          ? SaveCheckpoint(directory_.checkpoint_path(), saved.checkpoint)
-                          : SaveLatest(directory_, saved.checkpoint));
-  saved_iteration_ = saved.iteration;
-  // The older games are not needed any more.
-  directory_.RemoveOtherGames(saved.iteration);
+  const bool is_new = saved.iteration != saved_iteration_;
+  // The games and the checkpoint of an iteration cannot be replaced in one step, so those on the
+  // disk stay. Only demonstrations change an iteration that has been saved, the iteration 0.
+  if (is_new || saved.iteration == 0) {
+    MMZ_RETURN_IF_ERROR(directory_.WriteGames(saved.iteration, saved.games));
+    // A second checkpoint of the same iteration does not replace the previous one: two equal
+    // checkpoints are no better than one.
+    MMZ_RETURN_IF_ERROR(is_new ? SaveLatest(directory_, saved.checkpoint)
+                               : SaveCheckpoint(directory_.checkpoint_path(), saved.checkpoint));
+    saved_iteration_ = saved.iteration;
+    // The older games are not needed any more.
+    directory_.RemoveOtherGames(saved.iteration);
+  }
   // Only the programs with a better game: in a run of hundreds of programs these are few.
   std::vector<ImprovedProgram> improved = records_->TakeImproved();
   const absl::Status status = WriteBestMappings(directory_, improved);
@@ -174,10 +179,11 @@ absl::Status TrainingRun::Restore(const Checkpoint& checkpoint) {
   MMZ_RETURN_IF_ERROR(CheckGames(*games));
   MMZ_RETURN_IF_ERROR(StatusAt(path, replay_.Restore(state_.replay(), *games)));
   saved_iteration_ = state_.iteration();
+  MMZ_RETURN_IF_ERROR(directory_.TruncateMetrics(state_.iteration()));
   // Games of a later checkpoint must go: they would be taken for those of the checkpoint before the
   // next one.
   directory_.RemoveOtherGames(state_.iteration());
-  return directory_.TruncateMetrics(state_.iteration());
+  return absl::OkStatus();
 }
 
 absl::Status TrainingRun::CheckGames(absl::Span<const SharedTrajectory> games) const {
