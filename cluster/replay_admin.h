@@ -16,9 +16,9 @@ namespace mallocmuzero {
 
 class Security;  // rpc/security.h
 
-// Every function blocks for one call with a deadline: 10 s, and 5 minutes for ListIds and
-// Checkpoint. Errors are the shard's own, with its address in front; Unavailable if the shard
-// cannot be reached. Thread-safe.
+// Every function blocks for one call. The deadline is 10 s, and 5 minutes for ListIds, Checkpoint,
+// Retire and TakeOver; Export has none. Errors are the shard's own, with its address in front;
+// Unavailable if the shard cannot be reached. Thread-safe.
 class ReplayAdmin {
  public:
   // `address` is host:port. Does not connect yet.

@@ -222,8 +222,10 @@ void Supervisor::Poll(int stop_fd, absl::Time deadline, bool stopping) {
     watch(*slot, Source::kReady, slot->child->ready_fd());
     watch(*slot, Source::kEnd, slot->child->exit_fd());
   }
-  const absl::Duration wait = std::clamp(std::min(deadline, NextEvent()) - SteadyNow(),
-                                         absl::ZeroDuration(), absl::Seconds(60));
+  // While all processes stop, nothing else is due.
+  const absl::Time next = stopping ? deadline : std::min(deadline, NextEvent());
+  const absl::Duration wait =
+      std::clamp(next - SteadyNow(), absl::ZeroDuration(), absl::Seconds(60));
   // Rounded up, so that the loop does not spin during the last millisecond.
   const int milliseconds = absl::ToInt64Milliseconds(absl::Ceil(wait, absl::Milliseconds(1)));
   if (poll(entries.data(), entries.size(), milliseconds) <= 0) return;

@@ -178,6 +178,25 @@ TEST_F(SupervisorTest, KillsWhatDoesNotStop) {
   EXPECT_THAT(events_.back(), HasSubstr("a: killed by signal 9 (Killed)"));
 }
 
+// Processor time of this process, in seconds.
+double ProcessorSeconds() {
+  rusage usage = {};
+  getrusage(RUSAGE_SELF, &usage);
+  return absl::ToDoubleSeconds(absl::DurationFromTimeval(usage.ru_utime) +
+                               absl::DurationFromTimeval(usage.ru_stime));
+}
+
+TEST_F(SupervisorTest, SleepsWhileProcessesStop) {
+  // The next stage would be due while the supervisor waits for the end of this one.
+  options_.ready_timeout = absl::Milliseconds(500);
+  options_.grace = absl::Milliseconds(1500);
+  Add("early", "trap '' TERM; echo stop; while :; do sleep 0.05; done", 0);
+  Add("late", "exec sleep 60", 1);
+  const double before = ProcessorSeconds();
+  EXPECT_TRUE(RunAll().ok());
+  EXPECT_LT(ProcessorSeconds() - before, 0.5);
+}
+
 TEST_F(SupervisorTest, StopsAProcessThatIsSuspended) {
   Add("a", absl::StrCat("trap 'echo end; exit 0' TERM; ", SuspendAndWrite("stop"), "sleep 60"));
   EXPECT_TRUE(RunAll().ok());
