@@ -15,6 +15,7 @@ set -u
 
 readonly role=$1
 readonly poll_seconds=1 run_lock_seconds=120
+readonly srun_tries=30 srun_retry_seconds=10
 readonly node=${SLURMD_NODENAME:-$(hostname)}
 trap 'tell_job "$role" $?' EXIT
 scratch=$(local_folder) || exit 2  # it has a variable that nothing sets
@@ -151,16 +152,28 @@ bring_home() {
 # Runs `role.sh rescue` on the node $2, if it is another one as soon as Slurm has the node again.
 fetch_from_node() {
   local from=$2 command=("$shared/launch/role.sh" rescue "$1" "$3")
+  local code tries=0 end=$((SECONDS + lost_node_seconds))
   if [ "$from" = "$node" ]; then
     "${command[@]}" &
-  else
-    say "$1: its data are on the disk of $from; waits up to $lost_node_seconds s for that node"
+    await_child $!
+    return
+  fi
+  say "$1: its data are on the disk of $from; waits up to $lost_node_seconds s for that node"
+  while :; do
     # The job that is asked for must not be a step of this one, so it gets none of Slurm's variables.
     env -i PATH="$PATH" HOME="${HOME:-/}" ${SLURM_CONF:+SLURM_CONF="$SLURM_CONF"} \
-      timeout "$lost_node_seconds" srun "${rescue_options[@]}" --job-name="$cluster-rescue" \
+      timeout "$((end - SECONDS))" srun "${rescue_options[@]}" --job-name="$cluster-rescue" \
       --nodelist="$from" --ntasks=1 --chdir=/ "${command[@]}" &
-  fi
-  await_child $!
+    await_child $!
+    code=$?
+    # Other codes are those of srun, for example while Slurm's controller is away, or of timeout.
+    case "$code" in 0 | 3 | 4) return "$code" ;; esac
+    [ -z "$stopping" ] && ((++tries < srun_tries && SECONDS + 2 * srun_retry_seconds < end)) ||
+      return "$code"
+    say "$1: srun ended with code $code; asks for $from again in $srun_retry_seconds s"
+    sleep "$srun_retry_seconds" &
+    await_child $!
+  done
 }
 
 # Brings the newest data of the shard to $data.
@@ -367,6 +380,8 @@ describe_role() {
 }
 
 if [ "$role" = rescue ]; then
+  # The disk has been lost, or its folder has ended with the job.
+  [ -d "${3%/*}" ] || exit 3
   exec 9>"$3.lock"
   # A process of the lost job may still run until Slurm has ended it.
   flock --timeout 60 9 || exit 4

@@ -82,6 +82,7 @@ class Node:
         folder: pathlib.Path,
         copy_seconds: int = 0,
         settings: dict[str, str] | None = None,
+        environment: dict[str, str] | None = None,
     ) -> None:
         self.shared = folder / "shared"
         self.run_dir = folder / "run"
@@ -112,6 +113,7 @@ class Node:
             "SLURM_PROCID": "0",
             "SLURM_ARRAY_TASK_ID": "0",
             "SLURMD_NODENAME": "node-1",
+            **(environment or {}),
         }
         launch = self.shared / "launch"
         shutil.copy(SCRIPTS / "role.sh", launch)
@@ -142,8 +144,8 @@ class Node:
             text = re.sub(r"@(\w+)@", lambda mark: values.get(mark[1], "''"), text)
             (launch / name).write_text(text)
 
-    def start(self, role: str) -> subprocess.Popen[str]:
-        return self._start(str(self.shared / "launch/role.sh"), role)
+    def start(self, role: str, *arguments: str) -> subprocess.Popen[str]:
+        return self._start(str(self.shared / "launch/role.sh"), role, *arguments)
 
     def start_servers(self) -> subprocess.Popen[str]:
         return self._start("bash", str(self.shared / "launch/servers.sbatch"))

@@ -38,8 +38,9 @@ def kill_actor_node(run: Run) -> None:
 
 
 def requeue_actor(run: Run) -> None:
-    job = f"{run.actors}_0"
-    before = run.restarts(job)
+    """Requeues the last actor, whose job has the number of the array. The others stay."""
+    job, other = f"{run.actors}_{ACTORS - 1}", f"{run.actors}_0"
+    before, before_of_other = run.restarts(job), run.restarts(other)
     run.slurm.run("scontrol", "requeue", job)
     run.wait_until(
         "the actor runs again",
@@ -48,6 +49,8 @@ def requeue_actor(run: Run) -> None:
             and [state for state, _ in run.slurm.states(run.actors)] == ["RUNNING"] * ACTORS
         ),
     )
+    if run.restarts(other) != before_of_other:
+        raise RuntimeError("the requeue of an actor has requeued another one")
     run.learns_on("the requeue of an actor")
 
 

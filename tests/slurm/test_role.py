@@ -80,6 +80,17 @@ def test_an_actor_that_cannot_take_its_spool_is_queued_again(
     assert (node.scratch / "asked").read_text() == "show job 7\nrequeue 7\n"
 
 
+def test_the_last_element_of_an_array_queues_only_itself_again(tmp_path: pathlib.Path) -> None:
+    # Its job has the number of the array, with which scontrol would requeue all elements.
+    node = Node(tmp_path, environment={"SLURM_ARRAY_JOB_ID": "7"})
+    scontrol = tmp_path / "bin/scontrol"
+    scontrol.write_text('#!/bin/bash\necho "$@" >>"$LOCAL/asked"\necho JobState=RUNNING\n')
+    (node.shared / "spool/0").mkdir()
+    (node.scratch / "cut").touch()
+    node.start("actor").communicate(timeout=PATIENCE_SECONDS)
+    assert (node.scratch / "asked").read_text() == "show job 7_0\nrequeue 7_0\n"
+
+
 @pytest.mark.parametrize(("role", "name"), [("actor", "actor.0"), ("replay", "a")])
 def test_the_configuration_of_every_role_names_a_spool(node: Node, role: str, name: str) -> None:
     node.run(role)

@@ -68,6 +68,36 @@ def test_a_shard_does_not_give_up_data_that_the_shared_folder_does_not_take(node
     assert (node.shared / "shards/a" / copy / "games").read_text() == "earlier\nstored\n"
 
 
+def test_a_node_without_the_folder_of_a_shard_says_that_its_data_are_lost(node: Node) -> None:
+    # Such as one that has come back with an empty disk.
+    process = node.start("rescue", "a", f"{node.scratch}/gone/shards/a")
+    process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == 3
+
+
+def test_a_shard_asks_again_for_its_data_if_srun_fails(tmp_path: pathlib.Path) -> None:
+    node = Node(tmp_path, settings={"LOST_NODE_SECONDS": "60"})
+    elsewhere = tmp_path / "disk of node-2/shards/a"
+    elsewhere.mkdir(parents=True)
+    (elsewhere / "games").write_text("earlier\n")
+    (node.shared / "shards/a").mkdir()
+    (node.shared / "shards/a/home").write_text(f"node node-2 {elsewhere}\n")
+    srun = tmp_path / "bin/srun"
+    # Its own options come before the command. It gets nothing of the environment.
+    srun.write_text(
+        f"""#!/bin/bash
+[ -e {tmp_path}/asked ] || {{ touch {tmp_path}/asked; exit 1; }}
+while [[ "$1" == --* ]]; do shift; done
+LOCAL={node.scratch} SLURMD_NODENAME=node-2 exec "$@"
+"""
+    )
+    srun.chmod(0o755)
+    log = node.run("replay")
+    assert "a: srun ended with code 1; asks for node-2 again" in log
+    copy = (node.shared / "shards/a/copy").read_text().strip()
+    assert (node.shared / "shards/a" / copy / "games").read_text() == "earlier\nstored\n"
+
+
 def test_a_copy_that_a_node_has_taken_in_part_is_not_a_shards_data(node: Node) -> None:
     state = node.shared / "shards/a"
     (state / "data.1").mkdir(parents=True)
