@@ -22,8 +22,9 @@ def build(
         each.mkdir(parents=True, exist_ok=True)
     for file in (executables / "mallocmuzero-agent", executables / "mallocmuzero"):
         file.write_text(f"#!/bin/sh\necho '{version}'\n")
+    # mmdebstrap reads its sources from the standard input.
     for file in (tools / "mmdebstrap", tools / "umoci"):
-        file.write_text("#!/bin/sh\necho no Debian >&2\nexit 1\n")
+        file.write_text("#!/bin/sh\ncat >&2\necho no Debian >&2\nexit 1\n")
     for file in (*tools.iterdir(), *executables.iterdir()):
         file.chmod(0o755)
     return subprocess.run(
@@ -53,6 +54,16 @@ def test_executables_that_do_not_say_their_commit_make_no_image(tmp_path: pathli
     done = build(tmp_path, tmp_path / "layout", version="mallocmuzero 0")
     assert done.returncode == 1
     assert "its executables do not say their commit" in done.stderr
+
+
+def test_packages_of_a_snapshot_are_taken_though_its_lists_have_expired(
+    tmp_path: pathlib.Path,
+) -> None:
+    sources = build(tmp_path, tmp_path / "layout").stderr
+    assert "deb http://deb.debian.org/debian bookworm main" in sources
+    assert "check-valid-until" not in sources
+    sources = build(tmp_path, tmp_path / "layout", "--snapshot", "20261124T000000Z").stderr
+    assert sources.count("deb [check-valid-until=no] http://snapshot.debian.org/") == 3
 
 
 def test_arguments_that_are_wrong_are_named(tmp_path: pathlib.Path) -> None:
