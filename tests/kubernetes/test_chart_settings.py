@@ -367,6 +367,13 @@ def notes(values: list[str], folder: pathlib.Path) -> str:
     return str(yaml.safe_load(done.stdout)["text"])
 
 
+def test_notes_say_which_volumes_stay(tmp_path: pathlib.Path) -> None:
+    assert "Volumes stay when" in notes([], tmp_path / "kept")
+    deleted = notes(["replay.storage.retention.whenDeleted=Delete"], tmp_path / "deleted")
+    assert "Volumes stay when" not in deleted
+    assert "volumes of the shards are deleted" in deleted
+
+
 @pytest.mark.parametrize("values", VALUE_SETS.values(), ids=VALUE_SETS)
 def test_commands_after_an_installation_are_for_pods_that_exist(
     values: list[str], tmp_path: pathlib.Path
