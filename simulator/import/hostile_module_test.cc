@@ -305,22 +305,26 @@ TEST(HostileModule, ACopyOutBeforeTheLastPieceOfTheCopyIn) {
   Pipeline::Import(*all_hbm, *other);
 }
 
-// A copy in of two pieces, one of which has no bytes.
+// A copy in of three pieces, one of which has no bytes. It starts before the others or with them.
 TEST(HostileModule, APieceOfNoBytes) {
-  const std::string use = absl::StrCat(" negate(%w)", testing::Cycles(20));
-  const auto all_hbm = MustAnalyze(hlo::EntryModule(
-      absl::StrCat("%w = f32[8] parameter(0)\n%k = f32[8]", use, "\nROOT %r = f32[8]", use)));
-  const auto other = MustAnalyze(hlo::EntryModule(absl::StrCat(
-      "%w = f32[8] parameter(0)\n"
-      "%s0 = ((f32[8]), f32[8]{0:S(3)}, s32[]{:S(2)}) slice-start(%w), slice={[0:8]}\n"
-      "%s1 = ((f32[8]), f32[0]{0:S(3)}, s32[]{:S(2)}) slice-start(%w), slice={[8:8]}\n"
-      "%k = f32[8]",
-      use,
-      "\n%d0 = f32[8]{0:S(3)} slice-done(%s0)\n%d1 = f32[0]{0:S(3)} slice-done(%s1)\n"
-      "%cc = f32[8]{0:S(3)} custom-call(%d0, %d1), custom_call_target=\"ConcatBitcast\"\n"
-      "ROOT %r = f32[8] negate(%cc)",
-      testing::Cycles(10))));
-  Pipeline::Import(*all_hbm, *other);
+  const std::string use = absl::StrCat(" negate(%w)", testing::Cycles(20), "\n");
+  const auto all_hbm = MustAnalyze(hlo::EntryModule(absl::StrCat(
+      "%w = f32[8] parameter(0)\n%k = f32[8]", use, "%j = f32[8]", use, "ROOT %r = f32[8]", use)));
+  const std::string empty =
+      "%s0 = ((f32[8]), f32[0]{0:S(3)}, s32[]{:S(2)}) slice-start(%w), slice={[0:0]}\n";
+  for (const bool early : {true, false}) {
+    const auto other = MustAnalyze(hlo::EntryModule(absl::StrCat(
+        "%w = f32[8] parameter(0)\n", early ? empty : "", "%k = f32[8]", use, early ? "" : empty,
+        "%s1 = ((f32[8]), f32[4]{0:S(3)}, s32[]{:S(2)}) slice-start(%w), slice={[0:4]}\n"
+        "%s2 = ((f32[8]), f32[4]{0:S(3)}, s32[]{:S(2)}) slice-start(%w), slice={[4:8]}\n"
+        "%j = f32[8]",
+        use,
+        "%d0 = f32[0]{0:S(3)} slice-done(%s0)\n%d1 = f32[4]{0:S(3)} slice-done(%s1)\n"
+        "%d2 = f32[4]{0:S(3)} slice-done(%s2)\n%cc = f32[8]{0:S(3)} custom-call(%d0, %d1, %d2), "
+        "custom_call_target=\"ConcatBitcast\"\nROOT %r = f32[8] negate(%cc)",
+        testing::Cycles(10))));
+    Pipeline::Import(*all_hbm, *other);
+  }
 }
 
 // An instruction with so many operands and results that time in their square would be minutes.

@@ -9,6 +9,8 @@
 #include "gtest/gtest.h"
 #include "simulator/core/testing/program_builder.h"
 #include "simulator/import/analysis/price_module.h"
+#include "simulator/import/baseline/baseline.h"
+#include "simulator/import/matching/match.h"
 #include "simulator/import/structure/assemble.h"
 #include "simulator/import/testing/modules.h"
 
@@ -95,6 +97,43 @@ TEST(LinearTime, ListedAliasesAreReadOnceForAllInlinedCopies) {
   ASSERT_EQ(program.source().instructions_size(), kTimes * kTimes);
   EXPECT_EQ(program.source().instructions(0).aliases_size(), 1);
   EXPECT_EQ(program.source().instructions(kTimes * kTimes - 1).aliases_size(), 1);
+}
+
+// The baseline of a program and its default. Both call `%inner`, which `lines` defines, `kCopies *
+// kCopies` times with the same array.
+constexpr int kCopies = 400;
+v1::Baseline BaselineOfCopies(absl::string_view lines, absl::string_view lines_of_default) {
+  const auto analyzed = [](absl::string_view inner) {
+    return MustAnalyze(hlo::EntryModule(
+        "%p = f32[8] parameter(0)\nROOT %r = f32[8] call(%p), to_apply=%outer",
+        absl::StrCat("%inner {\n%p = f32[8] parameter(0)\n", inner, "}\n",
+                     Caller("middle", "inner", kCopies), Caller("outer", "middle", kCopies))));
+  };
+  const auto all_hbm = analyzed(lines);
+  const auto other = analyzed(lines_of_default);
+  const v1::Program program = Assemble(*all_hbm, SmallHardware()).program;
+  return MakeBaseline(program, *other, MatchModule(program, *other));
+}
+
+// Each copy of the computation has a stay of the same array, which is copied in and out.
+TEST(LinearTime, ManyStaysOfOneArrayAreCopiedOut) {
+  const v1::Baseline baseline =
+      BaselineOfCopies("ROOT %x = f32[8] negate(%p)\n",
+                       "%s = (f32[8]{0:S(3)}, f32[8], u32[]{:S(2)}) copy-start(%p)\n"
+                       "%d = f32[8]{0:S(3)} copy-done(%s)\n"
+                       "%t = (f32[8], f32[8]{0:S(3)}, u32[]{:S(2)}) copy-start(%d)\n"
+                       "%e = f32[8] copy-done(%t)\nROOT %x = f32[8] negate(%d)\n");
+  EXPECT_EQ(baseline.mapping().intervals_size(), kCopies * kCopies);
+}
+
+// The default lacks an instruction of each copy, and has as many stays of the array.
+TEST(LinearTime, ManyInstructionsThatTheDefaultLacksReadOneArray) {
+  const v1::Baseline baseline =
+      BaselineOfCopies("%u = f32[8] negate(%p)\nROOT %x = f32[8] negate(%p)\n",
+                       "%s = (f32[8]{0:S(3)}, f32[8], u32[]{:S(2)}) copy-start(%p)\n"
+                       "%d = f32[8]{0:S(3)} copy-done(%s)\nROOT %x = f32[8] negate(%d)\n");
+  EXPECT_EQ(baseline.mapping().intervals_size(), kCopies * kCopies);
+  EXPECT_THAT(baseline.notes(), ::testing::Contains(::testing::HasSubstr("too many instructions")));
 }
 
 // Each result of the fusion is the end of one chain of names, at whose begin a parameter is

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "base/message_file.h"
+#include "base/status_at.h"
 #include "simulator/core/simulate.h"
 #include "simulator/import/analysis/analyzed_module.h"
 #include "simulator/import/baseline/baseline.h"
@@ -83,7 +84,7 @@ absl::StatusOr<ReadBack> ModuleReader::Read(const std::string& hlo_path) const {
   placed.mutable_mapping()->set_solver("read back");
   ReadBack result;
   absl::StatusOr<Mapping> mapping = MappingFromProto(placed.mapping(), *program_);
-  if (!mapping.ok()) return mapping.status();
+  if (!mapping.ok()) return StatusAt(hlo_path, mapping.status());
   result.mapping = *std::move(mapping);
   result.packed = placed.packed();
   for (const int32_t other : match.other_of_base) result.matched.push_back(other >= 0 ? 1 : 0);

@@ -20,6 +20,10 @@ namespace {
 
 constexpr int32_t kNever = -1;
 
+// Pairs of an access and a stay of its buffer that are looked at. Programs of compilers need far
+// fewer; a text of a few kilobytes can call for any number.
+constexpr int64_t kMostStayLooks = int64_t{1} << 28;
+
 // A storage of the default module that is in fast memory. It becomes one interval of the mapping.
 // Times are instructions of the program.
 struct Stay {
@@ -155,9 +159,10 @@ class BaselineMaker {
       if (!same_buffer) continue;  // the compiler made it from a copy instruction of the program
       const int32_t start = TimeOfStep(step);
       const int32_t done = TimeOfStep(done_of_start[step]);
-      stay.copy_in_start = stay.copy_in_start < 0 ? start : std::min(stay.copy_in_start, start);
       const int64_t bytes = hlo::ShapeByteSize(*flow_.values()[value].shape);
-      if (bytes > 0) stay.slices.push_back({start, bytes});
+      if (bytes == 0) continue;  // a piece that copies nothing
+      stay.copy_in_start = stay.copy_in_start < 0 ? start : std::min(stay.copy_in_start, start);
+      stay.slices.push_back({start, bytes});
       stay.copy_in_done = std::max(stay.copy_in_done, done);
     }
     for (ValueId v = 0; v < flow_.values().size(); ++v) {
@@ -239,20 +244,31 @@ class BaselineMaker {
     for (int32_t s = 0; s < stays_.size(); ++s) {
       if (IsShown(stays_[s])) stays_of[stays_[s].buffer].push_back(s);
     }
+    int64_t looks = 0;
     for (int32_t a = 0; a < program_.accesses_size(); ++a) {
       const v1::Access& access = program_.accesses(a);
       if (match_.other_of_base[access.instruction()] >= 0) continue;
-      const int32_t time = access.instruction();
+      looks += std::ssize(stays_of[access.buffer()]);
+      if (looks > kMostStayLooks) {
+        baseline_.add_notes(absl::StrCat(
+            "too many instructions that the default does not have: their accesses from ",
+            "instruction ", access.instruction(), " on are left in HBM"));
+        return;
+      }
       for (int32_t s : stays_of[access.buffer()]) {
-        Stay& stay = stays_[s];
-        const bool begins = access.kind() == v1::Access::WRITE && stay.copy_in_start < 0 &&
-                            !stay.cross_program_prefetch && time <= stay.first &&
-                            !HasWriteBetween(access.buffer(), time + 1, stay.first);
-        const bool inside = access.kind() != v1::Access::WRITE && stay.first <= time &&
-                            time <= stay.last && time >= stay.copy_in_done;
-        if (begins || inside) Serve(a, stay);
+        if (IsServedBy(access, stays_[s])) Serve(a, stays_[s]);
       }
     }
+  }
+
+  // Whether a stay serves an access of an instruction that the default does not have.
+  bool IsServedBy(const v1::Access& access, const Stay& stay) const {
+    const int32_t time = access.instruction();
+    if (access.kind() != v1::Access::WRITE) {
+      return stay.first <= time && time <= stay.last && time >= stay.copy_in_done;
+    }
+    return stay.copy_in_start < 0 && !stay.cross_program_prefetch && time <= stay.first &&
+           !HasWriteBetween(access.buffer(), time + 1, stay.first);
   }
 
   bool HasWriteBetween(uint32_t buffer, int32_t first, int32_t last) const {
@@ -329,13 +345,20 @@ class BaselineMaker {
   // The last access that the stay serves, but at least `not_before`. From then on, the stay's bytes
   // may be reused as soon as the copy out is done.
   int32_t LastUse(const Stay& stay, int32_t not_before) const {
-    int32_t last = not_before;
-    for (const int32_t a : accesses_of_[stay.buffer]) {
-      const int32_t time = program_.accesses(a).instruction();
-      const bool is_served = in_fast_memory_[a] && time >= stay.first && time <= stay.last;
-      if (is_served) last = std::max(last, time);
+    const std::vector<int32_t>& accesses = accesses_of_[stay.buffer];  // in the order of time
+    const auto time_of = [this](int32_t access) -> int32_t {
+      return program_.accesses(access).instruction();
+    };
+    auto access = std::upper_bound(
+        accesses.begin(), accesses.end(), stay.last,
+        [&](int32_t time, int32_t candidate) { return time < time_of(candidate); });
+    while (access != accesses.begin()) {
+      --access;
+      const int32_t time = time_of(*access);
+      if (time < stay.first) break;
+      if (in_fast_memory_[*access]) return std::max(not_before, time);
     }
-    return last;
+    return not_before;
   }
 
   void SetPrice() {
