@@ -24,6 +24,10 @@ namespace {
 // Share of the time before the call's deadline that is left for the answer.
 constexpr double kAnswerShare = 0.05;
 
+// How long the compiler options of an answer are priced at most, as a share of the search's time. A
+// short search has a second for it.
+constexpr double kPricingShare = 0.05;
+
 class Searcher {
  public:
   Searcher(const MappingRequest& request, const SearchSettings& settings)
@@ -137,8 +141,12 @@ class Searcher {
         baseline != nullptr ? baseline->compiled_cycles : program_->rules().all_hbm_cycles();
     if (reference > 0) found.set_gain(1 - solution.cycles / reference);
     if (baseline != nullptr && solution.solver != solver_name::kDefault) {
+      // The options of a large program have many items, each of which takes a simulation.
+      const absl::Time latest =
+          SteadyNow() + std::max(kPricingShare * (end_ - start_), absl::Seconds(1));
       const absl::StatusOr<v1::OverridesReport> overrides =
-          ExportOverrides(program(), solution.mapping, OverrideScope::kValues);
+          ExportOverrides(program(), solution.mapping, OverrideScope::kValues,
+                          [&] { return request_.stop() || SteadyNow() >= latest; });
       if (overrides.ok()) *found.mutable_compiler_options() = overrides->options();
     }
     found.set_seconds(absl::ToDoubleSeconds(SteadyNow() - start_));

@@ -31,11 +31,12 @@ IndexVector<ValueIndex, Value> ValuesByFirstAccess(const Program& program) {
 class Exporter {
  public:
   Exporter(const Program& program, const Mapping& baseline, const Mapping& wanted,
-           OverrideScope scope)
+           OverrideScope scope, const std::function<bool()>& stop)
       : program_(program),
         baseline_(baseline),
         wanted_(wanted),
         scope_(scope),
+        stop_(stop),
         baseline_cycles_(Simulate(program, baseline).total_cycles) {}
 
   v1::OverridesReport Run() && {
@@ -103,6 +104,7 @@ class Exporter {
       Append(*item.mutable_accesses(), a);
       item.set_bytes_moved(item.bytes_moved() + BytesMoved(a));
     }
+    if (stop_()) return item;
     // Each item takes a whole simulation. A shorter way would give other last digits, because the
     // sums of Simulate and the bytes of its queues are rounded at every step.
     const Mapping changed = WithAccessesAsWanted(program_, baseline_, wanted_, accesses);
@@ -230,6 +232,7 @@ class Exporter {
   const Mapping& baseline_;
   const Mapping& wanted_;
   const OverrideScope scope_;
+  const std::function<bool()>& stop_;
   const double baseline_cycles_;
   std::vector<Item> items_;
 };
@@ -237,10 +240,11 @@ class Exporter {
 }  // namespace
 
 absl::StatusOr<v1::OverridesReport> ExportOverrides(const Program& program, const Mapping& wanted,
-                                                    OverrideScope scope) {
+                                                    OverrideScope scope,
+                                                    const std::function<bool()>& stop) {
   const absl::StatusOr<Mapping> baseline = BaselineMapping(program);
   if (!baseline.ok()) return baseline.status();
-  return Exporter(program, *baseline, wanted, scope).Run();
+  return Exporter(program, *baseline, wanted, scope, stop).Run();
 }
 
 std::string OptionLines(const v1::OverridesReport& report) {

@@ -4,6 +4,7 @@
 #define MALLOCMUZERO_SIMULATOR_OVERRIDES_EXPORT_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -23,9 +24,12 @@ enum class OverrideScope : uint8_t {
 };
 
 // Options that move the compiler from its default towards `wanted`. Only differences are exported;
-// docs/overrides.md says which ones and why. NotFound if the program has no baseline.
-absl::StatusOr<v1::OverridesReport> ExportOverrides(const Program& program, const Mapping& wanted,
-                                                    OverrideScope scope);
+// docs/overrides.md says which ones and why. NotFound if the program has no baseline. Asks `stop`
+// before each item is priced, which takes a simulation of the program. Once it is true, the other
+// items have a gain of 0.
+absl::StatusOr<v1::OverridesReport> ExportOverrides(
+    const Program& program, const Mapping& wanted, OverrideScope scope,
+    const std::function<bool()>& stop = [] { return false; });
 
 // A "name=value" line for each option; empty if there is none.
 std::string OptionLines(const v1::OverridesReport& report);

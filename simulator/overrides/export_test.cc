@@ -69,6 +69,26 @@ TEST(ExportOverrides, AProgramWithoutADefaultIsRefused) {
   EXPECT_EQ(report.status().code(), absl::StatusCode::kNotFound);
 }
 
+TEST(ExportOverrides, AStopLeavesOutPricesAndNoOverride) {
+  const Program program = WithDefault(ThreeFusions(), "111111");
+  const v1::OverridesReport whole = Export(program, Wanted("000000"));
+  const auto stopped =
+      ExportOverrides(program, Wanted("000000"), OverrideScope::kValues, [] { return true; });
+  ASSERT_TRUE(stopped.ok()) << stopped.status();
+  ASSERT_FALSE(whole.items().empty());
+  ASSERT_EQ(stopped->items_size(), whole.items_size());
+  std::vector<std::string> overrides[2];
+  for (int i = 0; i < whole.items_size(); ++i) {
+    EXPECT_NE(whole.items(i).gain_cycles(), 0);
+    EXPECT_EQ(stopped->items(i).gain_cycles(), 0);
+    for (const std::string& text : whole.items(i).tensor_overrides()) overrides[0].push_back(text);
+    for (const std::string& text : stopped->items(i).tensor_overrides()) {
+      overrides[1].push_back(text);
+    }
+  }
+  EXPECT_THAT(overrides[1], ::testing::UnorderedElementsAreArray(overrides[0]));
+}
+
 TEST(ExportOverrides, AValueWantedNowhereIsKeptWhereItIsWrittenAndUsed) {
   const v1::OverridesReport report =
       Export(WithDefault(ThreeFusions(), "011010"), Wanted("000000"));

@@ -37,8 +37,6 @@ void AddLateCopies(const Program& program, const Mapping& read_back, v1::ReadBac
   for (const TraceCopy& copy : SimulateTrace(program, read_back).copies) {
     if (copy.direction != CopyDirection::kIn || copy.wait_cycles <= 0) continue;
     const InstructionIndex done = read_back.intervals[copy.interval].copy_in_done;
-    // The copy may be waited for at the end, and by no access.
-    if (done == program.instructions().end_index()) continue;
     waits[copy.interval] += copy.wait_cycles * program.instructions()[done].execution_count;
   }
   std::vector<LateCopy> late;
