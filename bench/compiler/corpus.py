@@ -9,7 +9,7 @@ import importlib
 import json
 import os
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import zstandard
@@ -99,19 +99,24 @@ def chosen(arguments: argparse.Namespace) -> Iterator[Entry]:
 
 
 def record_each(
-    entries: Iterator[Entry], output: pathlib.Path, measure: Measure
+    entries: Iterator[Entry],
+    output: pathlib.Path,
+    measure: Measure,
+    settings: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
     """Appends a record to `output` for each program without one; returns all records.
 
-    A record has the versions of the compiler; older ones lack them. Raises UsageError before it
-    measures a program if there are records of other versions.
+    A record has the versions of the compiler, and `settings`: what else its numbers depend on.
+    Older ones lack both. Raises UsageError if a chosen program has a record of other settings, and
+    before it measures a program if there are records of other versions.
     """
     progress = LoopProgress()
     output.parent.mkdir(parents=True, exist_ok=True)  # before minutes of measuring
     records = _read(output)
-    done = {(record["chip"], record["program"]) for record in records}
+    done = {(record["chip"], record["program"]): record for record in records}
     for entry in entries:
         if (entry.chip, entry.name) in done:
+            _check_settings(done[entry.chip, entry.name], settings, output)
             continue
         versions = compiler_versions()
         _check_versions(records, versions, output)
@@ -122,10 +127,22 @@ def record_each(
             progress.note(f"{entry.chip} {entry.name}: {error}")
             continue
         made = {"chip": entry.chip, "program": entry.name, "versions": versions}
+        if settings is not None:
+            made["settings"] = dict(settings)
         records.append({**made, **found})
         with output.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(records[-1], sort_keys=True) + "\n")
     return records
+
+
+def _check_settings(
+    record: dict[str, Any], settings: Mapping[str, Any] | None, output: pathlib.Path
+) -> None:
+    if settings is not None and record.get("settings", settings) != settings:
+        raise UsageError(
+            f"{output}: {record['program']} is of {record['settings']}, and here is "
+            f"{dict(settings)}: start a new file"
+        )
 
 
 def _check_versions(

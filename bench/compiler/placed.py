@@ -23,8 +23,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import corpus
-from mallocmuzero_xla.binary_path import find_binary
-from mallocmuzero_xla.budget import Budget
+from mallocmuzero_xla.binary_path import binary_version, find_binary
+from mallocmuzero_xla.budget import Budget, parse_duration
 from mallocmuzero_xla.captures.capture import lower_job
 from mallocmuzero_xla.chips import find_chip
 from mallocmuzero_xla.commands.command import run_command
@@ -77,6 +77,17 @@ def run_binary(*words: str) -> str:
     return done.stdout
 
 
+def settings_of(arguments: argparse.Namespace) -> Record:
+    """Returns what the result of `optimize` for a program depends on besides the compiler."""
+    if arguments.rounds < 1:
+        raise UsageError(f"--rounds is {arguments.rounds}: expected 1 or more")
+    return {
+        "budget_seconds": parse_duration(arguments.budget),
+        "rounds": arguments.rounds,
+        "commit": binary_version(find_binary())[1],
+    }
+
+
 def measure(entry: corpus.Entry, arguments: argparse.Namespace) -> Record:
     """Runs `optimize` on one program."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -84,7 +95,8 @@ def measure(entry: corpus.Entry, arguments: argparse.Namespace) -> Record:
         describe = lowered_arguments if arguments.lowered else captured_arguments
         words = ["optimize", "--json", "--chip", entry.chip]
         words += ["--libtpu", str(compiler_library()), "--output", str(folder / "found")]
-        words += ["--budget", arguments.budget, "--rounds", str(arguments.rounds)]
+        words += ["--budget", f"{parse_duration(arguments.budget):g}s"]
+        words += ["--rounds", str(arguments.rounds)]
         words += describe(entry, folder)
         report = json.loads(run_binary(*words))
     del report["library"]  # a path of this machine
@@ -296,7 +308,7 @@ def _measure_and_write(arguments: argparse.Namespace) -> int:
     elif not arguments.table:
         output = LOWERED if arguments.lowered else CAPTURED
         one = functools.partial(measure, arguments=arguments)
-        corpus.record_each(corpus.chosen(arguments), output, one)
+        corpus.record_each(corpus.chosen(arguments), output, one, settings_of(arguments))
     write_table(corpus.ROOT / "docs/placed.md")
     return 0
 

@@ -232,6 +232,8 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.merge:
         records = merge(arguments.merge, output)
     elif arguments.table:
+        if not output.is_file():
+            raise UsageError(f"{output}: no such file of records")
         records = read_records(output)
     else:
         records = make_records(arguments, output)

@@ -14,6 +14,7 @@ import dataclasses
 import fnmatch
 import json
 import pathlib
+import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -63,11 +64,13 @@ def collective_cycles(text: str, chip: str) -> float:
 
 
 def measure(name: str, chip_name: str, budget: str, placed: bool, cache: pathlib.Path) -> Row:
-    """Optimizes one program; texts and results are kept in a folder of its own in `cache`.
+    """Optimizes one program; the compiler's texts are kept in a folder of its own in `cache`.
 
     In one folder, the search for a program would start from what others of the same name found.
     """
     cache = cache / name
+    for results in ("options", "placed"):  # of an earlier search, maybe by another version
+        shutil.rmtree(cache / results, ignore_errors=True)
     chip = chip_of(load_registry(str(_REGISTRY))[name], find_chip(chip_name))
     built = build_registered(str(_REGISTRY), name, chip)
     found = optimize(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import hashlib
 import json
 import math
 import pathlib
@@ -102,18 +103,31 @@ class Search:
 
 
 class Record:
-    """The traces of searches, in a JSON Lines file if there is one. Threads may share it."""
+    """The traces of searches, in a JSON Lines file if there is one. Threads may share it.
 
-    def __init__(self, path: pathlib.Path | None) -> None:
+    `digests` tell the binaries of both builds from others. SystemExit if the file has searches by
+    another one.
+    """
+
+    def __init__(self, path: pathlib.Path | None, digests: dict[Build, str]) -> None:
         self.traces: dict[Search, Trace] = {}
         self._path = path
+        self._digests = digests
         self._lock = threading.Lock()
         if path is not None and path.exists():
-            self.traces = read_record(path.read_text().splitlines())
+            lines = path.read_text().splitlines()
+            for fields in map(json.loads, lines):
+                if fields.get("binary") != digests[fields["build"]]:
+                    raise SystemExit(
+                        f"{path}: has searches by another binary as `{fields['build']}`: start a "
+                        f"new file"
+                    )
+            self.traces = read_record(lines)
 
     def add(self, search: Search, trace: Trace) -> None:
         """Keeps a trace, and appends it to the file."""
-        line = json.dumps({**dataclasses.asdict(search), "points": trace.points})
+        made = {**dataclasses.asdict(search), "binary": self._digests[search.build]}
+        line = json.dumps({**made, "points": trace.points})
         with self._lock:
             self.traces[search] = trace
             if self._path is not None:
@@ -126,6 +140,7 @@ def read_record(lines: Iterable[str]) -> dict[Search, Trace]:
     traces = {}
     for line in lines:
         fields = json.loads(line)
+        fields.pop("binary", None)
         points = [(seconds, cycles) for seconds, cycles in fields.pop("points")]
         traces[Search(**fields)] = Trace(points)
     return traces
@@ -149,6 +164,11 @@ def compare(arguments: argparse.Namespace, record: Record, program: str) -> Comp
             pass
     before, after = ([record.traces[search] for search in searches[build]] for build in BUILDS)
     return Comparison(program, before, after)
+
+
+def digest(binary: pathlib.Path) -> str:
+    """Returns the start of the SHA-256 of a file."""
+    return hashlib.sha256(binary.read_bytes()).hexdigest()[:16]
 
 
 def row(comparison: Comparison, times: Sequence[float]) -> str:
@@ -184,7 +204,9 @@ def main() -> None:
 
     times = [seconds for seconds in TIMES if seconds <= arguments.seconds]
     print(header(times), flush=True)
-    record = Record(arguments.record)
+    record = Record(
+        arguments.record, {"before": digest(arguments.before), "after": digest(arguments.after)}
+    )
     for program in arguments.programs:
         print(row(compare(arguments, record, program), times), flush=True)
 

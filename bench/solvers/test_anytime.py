@@ -52,10 +52,13 @@ def test_a_command_goes_on_with_the_searches_that_its_record_lacks(tmp_path: pat
     record = tmp_path / "record.jsonl"
     command = [sys.executable, anytime.__file__, "--seconds", "0.1", "--jobs", "2", "a.program"]
     command += ["--before", str(before), "--after", str(after), "--record", str(record)]
+    # Each run of a binary leaves a line.
+    runs = tmp_path / "runs"
+    for each in (before, after):
+        each.write_text(each.read_text() + f"open({str(runs)!r}, 'a').write('ran\\n')\n")
     subprocess.run([*command, "--seeds", "2"], check=True, capture_output=True)
-    # Later searches find more cycles, but those of seeds 0 and 1 are not made again.
-    binary(after, [(0.05, 2000.0)])
     ran = subprocess.run([*command, "--seeds", "3"], check=True, capture_output=True, text=True)
+    assert runs.read_text().count("ran") == 6
     traces = anytime.read_record(record.read_text().splitlines())
     found = {(s.build, s.seed): trace.points for s, trace in traces.items()}
     assert found == {
@@ -64,9 +67,24 @@ def test_a_command_goes_on_with_the_searches_that_its_record_lacks(tmp_path: pat
         ("before", 2): [(0.05, 1102.0)],
         ("after", 0): [(0.05, 1000.0)],
         ("after", 1): [(0.05, 1001.0)],
-        ("after", 2): [(0.05, 2002.0)],
+        ("after", 2): [(0.05, 1002.0)],
     }
-    assert ran.stdout.splitlines()[-1] == "| a | 10.100 / 0.100 (2:1) | 0.05 / 0.05 |"
+    assert ran.stdout.splitlines()[-1] == "| a | 10.100 / 0.100 (3:0) | 0.05 / 0.05 |"
+
+
+def test_searches_by_another_binary_are_not_taken_from_a_record(tmp_path: pathlib.Path) -> None:
+    before = binary(tmp_path / "before", [(0.05, 1100.0)])
+    after = binary(tmp_path / "after", [(0.05, 1000.0)])
+    record = tmp_path / "record.jsonl"
+    command = [sys.executable, anytime.__file__, "--seconds", "0.1", "--seeds", "1", "a.program"]
+    command += ["--before", str(before), "--after", str(after), "--record", str(record)]
+    subprocess.run(command, check=True, capture_output=True)
+    made = record.read_text()
+    binary(after, [(0.05, 2000.0)])
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert ran.returncode == 1
+    assert "has searches by another binary as `after`: start a new file" in ran.stderr
+    assert record.read_text() == made
 
 
 def made_up(

@@ -117,6 +117,7 @@ def test_programs_that_do_not_exist_are_one_line(
     found = [{"report": report, "split": "train", "contended": False}]
     monkeypatch.setattr(corpus, "Binary", lambda: Corpus(found))
     monkeypatch.setattr(placed, "CAPTURED", tmp_path / "placed.jsonl")
+    monkeypatch.setattr(placed, "settings_of", lambda _: {})
     for wrong in (["--only", "brt*"], ["--chip", "v6e"], ["--contended"]):
         assert COMMANDS[name]([*words_of(name, tmp_path), *wrong]) == 2
         (line,) = capsys.readouterr().err.splitlines()
@@ -169,6 +170,17 @@ def test_records_of_another_compiler_are_not_continued(
     with pytest.raises(UsageError, match=r"r.jsonl: is of .*'2'.*, and here is .*'3'.* new file"):
         corpus.record_each(iter([entry("a"), entry("b")]), output, measure)
     assert names(output) == ["a"]
+
+
+def test_records_of_other_settings_are_not_continued(tmp_path: pathlib.Path) -> None:
+    output = tmp_path / "r.jsonl"
+    corpus.record_each(iter([entry("a")]), output, measure, {"budget_seconds": 300.0})
+    with pytest.raises(UsageError, match=r"r.jsonl: a is of .*300.*, and here is .*600.* new file"):
+        corpus.record_each(iter([entry("a")]), output, measure, {"budget_seconds": 600.0})
+    records = corpus.record_each(
+        iter([entry("a"), entry("b")]), output, measure, {"budget_seconds": 300.0}
+    )
+    assert [record["settings"] for record in records] == [{"budget_seconds": 300.0}] * 2
 
 
 def test_older_records_name_no_compiler_and_are_continued(tmp_path: pathlib.Path) -> None:

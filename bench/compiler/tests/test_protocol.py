@@ -184,6 +184,16 @@ def test_the_document_and_the_picture_are_written(
     assert (tmp_path / "results/gains.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
+def test_a_missing_file_of_records_does_not_empty_the_document(
+    tmp_path: pathlib.Path, output: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = tmp_path / "results.md"
+    document.write_text(f"{BEGIN}\nold\n{END}\n", encoding="utf-8")
+    assert run(output, "--table", "--write", "--document", str(document)) == 2
+    assert f"{output}: no such file of records" in capsys.readouterr().err
+    assert "old" in document.read_text(encoding="utf-8")
+
+
 def git(folder: pathlib.Path, *words: str) -> str:
     line = ["git", "-C", str(folder), "-c", "user.name=n", "-c", "user.email=e", *words]
     return subprocess.run(line, check=True, capture_output=True, text=True).stdout.strip()
