@@ -33,6 +33,7 @@ class Bar:
     title: str
     known: float
     roofline: float
+    programs: int  # that compile in this mode
 
 
 def bars_of(gains: Gains) -> dict[str, tuple[int, list[Bar]]]:
@@ -51,7 +52,8 @@ def _bar(gains: Gains, programs: Sequence[Program], mode: Mode) -> Bar | None:
     found = [median_of(some) for program in programs if (some := gains.of(program, mode))]
     if not found:
         return None
-    return Bar(mode.name, mode.title, mean_of(found, "known"), mean_of(found, "roofline"))
+    known, roofline = mean_of(found, "known"), mean_of(found, "roofline")
+    return Bar(mode.name, mode.title, known, roofline, len(found))
 
 
 class _Scale:
@@ -103,6 +105,8 @@ def _drawn(bars: dict[str, tuple[int, list[Bar]]]) -> Iterator[str]:
         yield _text(middle, _HEIGHT - _BOTTOM + 36, f"{chip}, {count} {noun}")
         for bar in some:
             yield from _bar_lines(bar, x, width, scale)
+            if bar.programs != count:
+                yield _text(x + width / 2, _HEIGHT - _BOTTOM + 18, f"({bar.programs})")
             x += width
         x += _GAP
     yield from _legend({bar.mode: bar.title for bar in every})
@@ -137,5 +141,8 @@ def _legend(titles: dict[str, str]) -> Iterator[str]:
         yield f'<rect x="{x:.0f}" y="{y}" width="12" height="12" fill="{_COLOURS[name]}"/>'
         yield f'<text x="{x + 16:.0f}" y="{y + 10}">{escape(titles[name])}</text>'
         x += width
-    words = "Mean gain in % of the default's cycles. A frame adds the roofline."
+    words = (
+        "Mean gain in % of the default's cycles. A frame adds the roofline. (N): the other "
+        "programs do not compile."
+    )
     yield f'<text x="{_LEFT}" y="{_HEIGHT - 6}">{words}</text>'

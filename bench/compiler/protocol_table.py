@@ -103,10 +103,18 @@ def _compared(gains: Gains) -> Iterable[str]:
             means = []
             for mode in modes:
                 mine = [median_of(found) for each in programs if (found := gains.of(each, mode))]
-                means.append(f"**{_percent(mean_of(mine, 'known'))}**" if mine else "")
+                means.append(_mean_cell(mine, len(programs)))
             rows.append([chip, "mean", "", *means])
     yield "### Baselines side by side"
     yield _table(["chip", "program", "split", *(mode.title for mode in modes)], rows)
+
+
+def _mean_cell(mine: Sequence[Gain], programs: int) -> str:
+    """Returns a mean, with its number of programs if some of them have failed."""
+    if not mine:
+        return ""
+    mean = f"**{_percent(mean_of(mine, 'known'))}**"
+    return mean if len(mine) == programs else f"{mean} of {len(mine)}"
 
 
 def _compared_cell(gains: Gains, program: Program, mode: Mode) -> str:

@@ -109,10 +109,11 @@ def test_a_program_that_does_not_compile_under_flags_fails_beside_the_others() -
     shown = tables(records)
     assert "| tpu_v6e | refused | train | fails | 10.00 % |" in shown
     # The mean is of the programs that compile.
-    assert "| tpu_v6e | mean |  | **-10.00 %** | **10.00 %** |" in shown
+    assert "| tpu_v6e | mean |  | **-10.00 %** of 1 | **10.00 %** |" in shown
     assert "- tpu_v6e refused, flags_98304, seed 0: Exceeded vmem capacity" in shown
     _, (under_flags, _) = bars_of(Gains(records))["tpu_v6e"]
     assert under_flags.known == pytest.approx(-0.1)
+    assert picture(records).count(">(1)</text>") == 1
 
 
 def test_means_side_by_side_are_of_the_programs_that_have_all_searches() -> None:
