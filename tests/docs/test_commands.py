@@ -193,9 +193,13 @@ def imports_of(tree: ast.Module) -> list[tuple[str, str]]:
 
 
 def keyword_mistakes(tree: ast.Module) -> list[str]:
-    """The keyword arguments that a function of mallocmuzero_xla does not have."""
+    """The keyword arguments that a function of mallocmuzero_xla does not have.
+
+    Its functions hand further arguments to jax.jit, and optimize_many to optimize.
+    """
     import mallocmuzero_xla
 
+    jax = importlib.import_module("jax") if importlib.util.find_spec("jax") else None
     mistakes = []
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Name)):
@@ -203,12 +207,22 @@ def keyword_mistakes(tree: ast.Module) -> list[str]:
         function = getattr(mallocmuzero_xla, node.func.id, None)
         if not inspect.isfunction(function):
             continue
-        parameters = inspect.signature(function).parameters
+        parameters = dict(inspect.signature(function).parameters)
         if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
-            continue
+            if jax is None:
+                continue
+            parameters |= inspect.signature(jax.jit).parameters
+            if node.func.id == "optimize_many":
+                parameters |= inspect.signature(mallocmuzero_xla.optimize).parameters
         given = [keyword.arg for keyword in node.keywords if keyword.arg]
         mistakes += [f"{node.func.id} has no {name}" for name in given if name not in parameters]
     return mistakes
+
+
+def test_keyword_arguments_of_our_functions_and_of_jit_are_known() -> None:
+    pytest.importorskip("jax")
+    call = ast.parse('optimize(f, x, budgets="5m", placed=True, donate_argnums=0)')
+    assert keyword_mistakes(call) == ["optimize has no budgets"]
 
 
 @pytest.mark.parametrize("block", PYTHON, ids=lambda block: f"{block.document}:{block.line}")
