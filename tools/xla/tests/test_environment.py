@@ -6,12 +6,14 @@ import importlib.metadata
 import importlib.util
 import os
 import pathlib
+import sys
 import tomllib
 
 import pytest
 
 from mallocmuzero_xla import environment
 from mallocmuzero_xla.commands import cli
+from mallocmuzero_xla.environment import recorded_settings
 from mallocmuzero_xla.errors import MissingCompilerError
 
 NAME = "TPU_ACCELERATOR_TYPE"
@@ -70,6 +72,26 @@ def test_command_prepares_the_environment_before_it_builds_the_function(
     )
     assert cli.main(["optimize", f"{model}:build"]) == 2
     assert "ValueError: localhost" in capsys.readouterr().err
+
+
+def test_variables_that_jax_and_libtpu_set_on_a_tpu_host_are_not_recorded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    (tmp_path / "libtpu").mkdir()
+    (tmp_path / "libtpu/__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "libtpu", raising=False)
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    added = " --xla_tpu_use_enhanced_launch_barrier=true"
+    monkeypatch.setenv("LIBTPU_INIT_ARGS", added)
+    monkeypatch.setenv("TPU_LIBRARY_PATH", f"{tmp_path}/libtpu/libtpu.so")
+    assert recorded_settings() == {}
+    monkeypatch.setenv("LIBTPU_INIT_ARGS", f"--xla_a=1{added}")
+    monkeypatch.setenv("TPU_LIBRARY_PATH", "/nightly/libtpu.so")
+    assert recorded_settings() == {
+        "LIBTPU_INIT_ARGS": "--xla_a=1",
+        "TPU_LIBRARY_PATH": "/nightly/libtpu.so",
+    }
 
 
 def test_type_that_the_user_sets_stays() -> None:

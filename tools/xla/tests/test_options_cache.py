@@ -87,7 +87,11 @@ def other_versions(monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
 
-@pytest.mark.parametrize("change", [other_flags, other_versions])
+def other_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TPU_LIBRARY_PATH", "/opt/nightly/libtpu.so")
+
+
+@pytest.mark.parametrize("change", [other_flags, other_versions, other_library])
 def test_searches_of_other_compilers_leave_the_texts_of_each_other(
     world: World,
     cache: pathlib.Path,

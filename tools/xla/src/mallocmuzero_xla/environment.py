@@ -24,9 +24,13 @@ _HOST_TYPE = {"TPU_ACCELERATOR_TYPE": "v4-8"}
 _TPU_DEVICES = ("accel[0-9]*", "vfio/[0-9]*")
 _DEVICES = pathlib.Path("/dev")
 
-# Variables by which a user changes the compiler. Compile processes inherit them; captures record
-# them.
+# Variables by which a user changes the compiler or takes another one. Compile processes inherit
+# them; captures record them.
 _RECORDED = ("LIBTPU_INIT_ARGS", "XLA_FLAGS")
+_LIBRARY = "TPU_LIBRARY_PATH"
+
+# On a TPU host, jax adds this to LIBTPU_INIT_ARGS when it is imported.
+_ADDED_BY_JAX = " --xla_tpu_use_enhanced_launch_barrier=true"
 
 # Older versions lack names of jax that this package uses. pyproject.toml has the same version.
 _OLDEST_JAX = (0, 10)
@@ -53,14 +57,19 @@ def require_compiler() -> None:
 def compiler_library() -> pathlib.Path:
     """Returns the libtpu.so that jax loads: TPU_LIBRARY_PATH, or the package's."""
     require_compiler()
-    named = os.environ.get("TPU_LIBRARY_PATH")
+    named = os.environ.get(_LIBRARY)
     if named:
         return pathlib.Path(named)
+    library = _packaged_library()
+    if library is None:
+        raise MissingCompilerError("libtpu has no folder: run `pip install libtpu`")
+    return library
+
+
+def _packaged_library() -> pathlib.Path | None:
     spec = importlib.util.find_spec("libtpu")
     folders = spec.submodule_search_locations if spec else None
-    if not folders:
-        raise MissingCompilerError("libtpu has no folder: run `pip install libtpu`")
-    return pathlib.Path(folders[0]) / "libtpu.so"
+    return pathlib.Path(folders[0]) / "libtpu.so" if folders else None
 
 
 def prepare_environment() -> None:
@@ -118,8 +127,15 @@ def versions_of(platform: str) -> dict[str, str]:
 
 
 def recorded_settings() -> dict[str, str]:
-    """Returns the environment variables that reach the compiler."""
-    return {name: os.environ[name] for name in _RECORDED if os.environ.get(name)}
+    """Returns the environment variables that reach the compiler, as the user has set them.
+
+    jax and libtpu set some themselves once a process on a TPU host has loaded them.
+    """
+    found = {name: os.environ.get(name, "").removesuffix(_ADDED_BY_JAX) for name in _RECORDED}
+    library = os.environ.get(_LIBRARY, "")
+    if library != str(_packaged_library()):
+        found[_LIBRARY] = library
+    return {name: text for name, text in found.items() if text}
 
 
 def recorded_options() -> dict[str, str]:
