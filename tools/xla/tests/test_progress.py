@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import sys
 from typing import Any
 
@@ -34,6 +36,45 @@ def test_quiet_search_says_nothing(clock: list[float], capsys: pytest.CaptureFix
     shown.status("100 s")
     shown.note("a note")
     assert capsys.readouterr().err == ""
+
+
+class Gone(io.StringIO):
+    """The stderr of a process whose terminal has been closed."""
+
+    def __init__(self, is_terminal: bool) -> None:
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def write(self, _: str) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_lines_that_cannot_be_written_end_no_search(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    monkeypatch.setattr(sys, "stderr", Gone(is_terminal))
+    search = LoopProgress()
+    capture = Progress(2)
+    clock[0] = 200.0
+    search.status("100 s")
+    search.note("a note")
+    search.close()
+    capture.report("one", "a problem")
+    capture.skip()
+    capture.close()
+
+
+def test_a_process_without_stderr_may_search(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    LoopProgress().note("a note")
+    Progress(1).report("one")
+    assert capsys.readouterr().out == ""
 
 
 def test_listener_hears_every_line_of_a_quiet_search(clock: list[float]) -> None:

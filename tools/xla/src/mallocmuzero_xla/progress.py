@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from tqdm.auto import tqdm
 
@@ -18,7 +19,23 @@ _STATUS_SECONDS = 30.0
 
 def _can_redraw() -> bool:
     """Whether stderr is a terminal or the output of a notebook, where a line may be replaced."""
-    return sys.stderr.isatty() or "ipykernel" in sys.modules
+    return (sys.stderr is not None and sys.stderr.isatty()) or "ipykernel" in sys.modules
+
+
+@contextlib.contextmanager
+def _ignoring_readers() -> Iterator[None]:
+    """Ignores that stderr takes no text: its reader may be gone, or its disk full.
+
+    No search ends for this.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        yield
+
+
+def _print(text: str = "", end: str = "\n") -> None:
+    if sys.stderr is not None:  # print() would take stdout
+        with _ignoring_readers():
+            print(text, end=end, file=sys.stderr, flush=True)
 
 
 class Progress:
@@ -45,25 +62,28 @@ class Progress:
             if self._listener is not None:
                 self._listener(line)
             if self._bar is not None:
-                if problem:
-                    self._bar.write(line, file=sys.stderr)
-                self._bar.set_description(what)
-                self._bar.update()
+                with _ignoring_readers():
+                    if problem:
+                        self._bar.write(line, file=sys.stderr)
+                    self._bar.set_description(what)
+                    self._bar.update()
             elif not self._quiet:
                 elapsed = time.monotonic() - self._started
-                print(f"[{self._done}/{self._total} {elapsed:.0f}s] {line}", file=sys.stderr)
+                _print(f"[{self._done}/{self._total} {elapsed:.0f}s] {line}")
 
     def skip(self) -> None:
         """Counts one step without a report."""
         with self._lock:
             self._done += 1
             if self._bar is not None:
-                self._bar.update()
+                with _ignoring_readers():
+                    self._bar.update()
 
     def close(self) -> None:
         """Ends the bar."""
         if self._bar is not None:
-            self._bar.close()
+            with _ignoring_readers():
+                self._bar.close()
 
 
 class LoopProgress:
@@ -82,7 +102,7 @@ class LoopProgress:
         if self.listener is not None:
             self.listener(line)
         if self._live:
-            print(f"\r{line:{len(self._shown)}}", end="", file=sys.stderr, flush=True)
+            _print(f"\r{line:{len(self._shown)}}", end="")
             self._shown = line
         elif time.monotonic() - self._told >= _STATUS_SECONDS:
             self._show(line)
@@ -99,12 +119,12 @@ class LoopProgress:
             return
         self._told = time.monotonic()
         if self._shown:
-            print(f"\r{'':{len(self._shown)}}\r", end="", file=sys.stderr)
+            _print(f"\r{'':{len(self._shown)}}\r", end="")
             self._shown = ""
-        print(line, file=sys.stderr, flush=True)
+        _print(line)
 
     def close(self) -> None:
         """Ends the changing line."""
         if self._shown:
-            print(file=sys.stderr)
+            _print()
             self._shown = ""

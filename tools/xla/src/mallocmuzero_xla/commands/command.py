@@ -36,6 +36,7 @@ def run_command(name: str, run: Callable[[], int]) -> int:
     except OSError as error:
         named = error.filename is not None and error.strerror is not None
         reason = f"{os.fspath(error.filename)}: {error.strerror}" if named else str(error)
+        _drop_output()
         print(f"{name}: {reason}", file=sys.stderr)
         return 2
     except CaptureError as error:
@@ -53,6 +54,18 @@ def run_command(name: str, run: Callable[[], int]) -> int:
             file=sys.stderr,
         )
         return 1
+
+
+def _drop_output() -> None:
+    """Drops what stdout cannot take: Python would write it at its end, and exit with 120."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, sys.stdout.fileno())
+            os.close(nowhere)
 
 
 @contextlib.contextmanager
