@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import functools
 import json
 import pathlib
+import threading
 
 import pytest
 from conftest import VERSIONS
@@ -53,6 +55,29 @@ def test_texts_of_two_processes_are_both_recorded(tmp_path: pathlib.Path) -> Non
     assert recorded(tmp_path) == ({"default", "all_hbm", "sample_0"}, set())
     assert other.has(DEFAULT)
     assert one.has(ALL_HBM)
+
+
+def test_texts_that_are_recorded_at_the_same_moment_are_both_recorded(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = store(tmp_path), store(tmp_path)
+    one.begin(PROGRAM)
+    other.begin(PROGRAM)
+    threads: list[threading.Thread] = []
+
+    def write(path: pathlib.Path, content: bytes) -> None:
+        if path.name == RECORD and not threads:
+            # The other one may record now, or waits until this record is written.
+            add = functools.partial(other.add_failure, SAMPLE, {}, "refused")
+            threads.append(threading.Thread(target=add))
+            threads[0].start()
+            threads[0].join(0.5)
+        write_atomically(path, content)
+
+    monkeypatch.setattr("mallocmuzero_xla.compiler.store.write_atomically", write)
+    one.add_text(DEFAULT, "HloModule default", 1.0)
+    threads[0].join()
+    assert recorded(tmp_path) == ({"default"}, {"sample_0"})
 
 
 def test_process_that_begins_later_keeps_the_texts(tmp_path: pathlib.Path) -> None:
@@ -165,6 +190,14 @@ def test_writing_follows_no_link_that_others_have_made(
     with pytest.raises(FileExistsError, match=r"a\.json"):
         write_atomically(tmp_path / "a.json", b"new")
     assert other.read_bytes() == b"kept"
+
+
+def test_a_link_into_a_folder_that_is_not_there_is_written(tmp_path: pathlib.Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "missing" / "file")
+    write_atomically(link, b"1")
+    assert link.is_symlink()
+    assert link.read_bytes() == b"1"
 
 
 def test_what_is_written_is_on_the_disk_before_it_has_its_name(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -11,7 +13,7 @@ import secrets
 import stat
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import zstandard
@@ -102,7 +104,7 @@ class CaptureStore:
 
     def begin(self, program: LoweredProgram) -> None:
         """Sets the lowered program of the capture; forgets variants of any other program."""
-        with self._lock:
+        with self._lock, _alone(self.folder):
             if self._record.get("lowered_sha256") != program.sha256:
                 self._record = self._read_record()  # another process may have begun
             if self._record.get("lowered_sha256") != program.sha256:
@@ -122,14 +124,14 @@ class CaptureStore:
 
     def add_result(self, variant: Variant, options: dict[str, str], seconds: float) -> None:
         """Records that the text of `variant` has been written."""
-        with self._lock:
+        with self._lock, _alone(self.folder):
             self._record["variants"][variant.name] = {"options": options, "seconds": seconds}
             self._record["failures"].pop(variant.name, None)
             self._write_record()
 
     def add_failure(self, variant: Variant, options: dict[str, str], error: str) -> None:
         """Records that `variant` could not be captured."""
-        with self._lock:
+        with self._lock, _alone(self.folder):
             self._record["failures"][variant.name] = {"options": options, "error": error}
             self._write_record()
 
@@ -191,6 +193,19 @@ class CaptureStore:
         failures = {**there["failures"], **own["failures"]}
         left = {name: entry for name, entry in failures.items() if name not in variants}
         self._record = {**own, "variants": variants, "failures": left}
+
+
+@contextlib.contextmanager
+def _alone(folder: pathlib.Path) -> Iterator[None]:
+    """Keeps other processes from recording in a folder meanwhile, if its file system can."""
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _has_parts(record: Any) -> bool:
@@ -287,9 +302,9 @@ def write_together(contents: Mapping[pathlib.Path, bytes]) -> None:
     path = None
     try:
         for path, content in contents.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
             if not takes_bytes_only(path):
                 target = behind_links(path)
+                target.parent.mkdir(parents=True, exist_ok=True)
                 # Others may write here, too: nobody can foresee the name, and "x" follows no link.
                 partial = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
                 partials[path] = partial, target
