@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import math
 import os
@@ -153,9 +152,3 @@ def _is_positive(number: Any) -> bool:
 def _require(right: bool, problem: str) -> None:
     if not right:
         raise TypeError(problem)
-
-
-def file_sha256(path: pathlib.Path) -> str:
-    """Returns the SHA-256 of a file."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 import pathlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mallocmuzero_xla.artefacts.artefact import Artefact, file_sha256
+from mallocmuzero_xla.artefacts.artefact import Artefact
 from mallocmuzero_xla.artefacts.placed_file import PlacedFile
 from mallocmuzero_xla.chips import chip_of_kind
 from mallocmuzero_xla.compiler.lowering import (
@@ -162,15 +163,16 @@ class Registry:
             return None if artefact.compiler_options else self._not_in_a_file(artefact)
         path = self._folder / artefact.executable.file
         try:
-            same = file_sha256(path) == artefact.executable.sha256
+            # Read once, because the file may be replaced meanwhile.
+            content = path.read_bytes()
         except OSError as error:
             raise PlacedError(
                 f"{path}: {error.strerror}: an executable is beside its artefact; give the path "
                 f"of the artefact, or its folder"
             ) from error
-        if not same:
+        if hashlib.sha256(content).hexdigest() != artefact.executable.sha256:
             raise PlacedError(f"{path} is not the executable of {artefact.function}'s artefact")
-        return PlacedFile.read(path)
+        return PlacedFile.parse(content, str(path))
 
     def _not_in_a_file(self, artefact: Artefact) -> PlacedFile | None:
         """Returns the executable of an artefact without options; None if the default is best."""

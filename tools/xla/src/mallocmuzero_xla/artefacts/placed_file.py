@@ -99,12 +99,21 @@ class PlacedFile:
         """
         name = os.fspath(path)
         try:
-            with zipfile.ZipFile(name) as archive:
+            content = pathlib.Path(path).read_bytes()
+        except FileNotFoundError as error:
+            raise PlacedError(f"{name}: no such file") from error
+        except OSError as error:
+            raise PlacedError(f"{name}: not a placed executable ({error.strerror})") from error
+        return PlacedFile.parse(content, name)
+
+    @staticmethod
+    def parse(content: bytes, name: str) -> PlacedFile:
+        """Reads the content of the file `name` as `read` does."""
+        try:
+            with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 header = json.loads(archive.read(_HEADER))
                 found = header.pop("format")
                 call = archive.read(_CALL)
-        except FileNotFoundError as error:
-            raise PlacedError(f"{name}: no such file") from error
         except Exception as error:  # zipfile and zlib raise several unrelated types
             raise PlacedError(f"{name}: not a placed executable, or damaged ({error})") from error
         if found != _FORMAT:
