@@ -1,10 +1,10 @@
 # mmz_build_info: build_info.h, which says the version and the commit of the sources, empty if
 # unknown. A commit makes CMake configure again, so that what is built after it says its name. Where
-# there is no .git, MALLOCMUZERO_COMMIT may tell.
+# there is no .git, MALLOCMUZERO_COMMIT may tell. A repository around the sources is another one.
 set(MALLOCMUZERO_COMMIT "" CACHE STRING "The commit of the sources, where git cannot tell")
 set(MMZ_GIT_COMMIT "${MALLOCMUZERO_COMMIT}")
 find_package(Git QUIET)
-if(GIT_FOUND AND NOT MMZ_GIT_COMMIT)
+if(GIT_FOUND AND NOT MMZ_GIT_COMMIT AND EXISTS ${CMAKE_SOURCE_DIR}/.git)
   execute_process(COMMAND ${GIT_EXECUTABLE} -C ${CMAKE_SOURCE_DIR} rev-parse HEAD
     OUTPUT_VARIABLE MMZ_GIT_COMMIT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
   # The log of HEAD grows with every commit and checkout; in a worktree it is elsewhere.

@@ -3,8 +3,8 @@
 option(MALLOCMUZERO_PORTABLE
   "Link mallocmuzero with the static forms of its libraries, so that it needs nothing but glibc" ON)
 
-# mmz_portable(TARGET): links an executable with static libraries, the C++ library included, and without
-# symbols for debuggers. It must not link libraries that others of its libraries use in their shared form.
+# mmz_portable(TARGET): links an executable with static libraries, the C++ library included. It must not
+# link libraries that others of its libraries use in their shared form.
 function(mmz_portable target)
   # A sanitizer brings its own shared C++ library, and other systems have other linkers.
   if(NOT MALLOCMUZERO_PORTABLE OR MALLOCMUZERO_SANITIZER OR NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
