@@ -195,7 +195,8 @@ def test_try_newest_finds_a_model_by_a_relative_path(tree: Tree) -> None:
 
 
 def test_wheel_takes_a_binary_by_a_relative_path(tree: Tree) -> None:
-    tree.add("scripts/wheel")
+    tree.add("scripts/wheel", "LICENSE")
+    tree.tool(tree.root / "scripts/licences", "echo licences")
     package = tree.root / "tools/xla"
     (package / "src/mallocmuzero_xla").mkdir(parents=True)
     for name in ("README.md", "pyproject.toml", "setup.py"):
@@ -209,6 +210,30 @@ def test_wheel_takes_a_binary_by_a_relative_path(tree: Tree) -> None:
     ran = tree.run("scripts/wheel", "out", MALLOCMUZERO_BINARY="binary")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout == "out/mallocmuzero_xla-1.whl\n"
+
+
+def test_licences_names_a_package_that_is_not_there(tree: Tree) -> None:
+    tree.add("scripts/licences")
+    ran = tree.run("scripts/licences", "libc6", "no-such-package")
+    assert ran.returncode == 1
+    assert ran.stdout.startswith("== libc6\n")
+    assert ran.stderr.endswith("copyright: apt-get install no-such-package\n")
+
+
+def test_sources_inside_of_another_repository_have_no_commit(tmp_path: pathlib.Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    git = ["git", "-C", tmp_path, "-c", "user.name=n", "-c", "user.email=e"]
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "m"], check=True)
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    (sources / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(p VERSION 1 LANGUAGES NONE)\n"
+        f"include({ROOT}/cmake/BuildInfo.cmake)\n"
+    )
+    command = ["cmake", "-S", sources, "-B", tmp_path / "build"]
+    subprocess.run(command, check=True, capture_output=True)
+    info = (tmp_path / "build/generated/build_info.h").read_text()
+    assert 'kGitCommit[] = ""' in info, info
 
 
 def test_import_captures_imports_complete_captures_and_names_the_others(tree: Tree) -> None:
