@@ -58,9 +58,7 @@ class LayerNumbering {
   void Run() {
     instruction_done_.assign(instructions_.chains.size(), false);
     buffer_done_.assign(buffers_.chains.size(), false);
-    for (int32_t c = 0; c < std::ssize(instructions_.chains); ++c) {
-      if (!instruction_done_[c]) NumberFrom(LongestNotDone());
-    }
+    for (int32_t c = LongestNotDone(); c >= 0; c = LongestNotDone()) NumberFrom(c);
   }
 
  private:

@@ -125,6 +125,44 @@ TEST(FindLayers, CountsTheLayers) {
   EXPECT_EQ(LayerCount(FindLayers(Step(9))), 9);
 }
 
+// Six layers of four instructions. p and q share the buffer b with each other, and m shares s with
+// the next layer's. p and q of the last layer are of another kind, so that their chains are
+// shorter.
+Program TwoSeparateParts() {
+  constexpr int kLayers = 6;
+  ProgramBuilder builder;
+  std::vector<BufferIndex> b;
+  std::vector<BufferIndex> s;
+  for (int k = 0; k < kLayers + 1; ++k) {
+    b.push_back(builder.AddBuffer(100, {.live_in = true}));
+    s.push_back(builder.AddBuffer(200, {.live_in = true}));
+  }
+  for (int k = 0; k < kLayers; ++k) {
+    const bool is_last = k + 1 == kLayers;
+    builder.AddInstruction(is_last ? 21 : 20, {Write(b[k + 1])});
+    builder.AddInstruction(is_last ? 31 : 30, {Read(b[k])});
+    builder.AddInstruction(40, {Read(s[k]), Write(s[k + 1])});
+    builder.AddInstruction(50);
+  }
+  v1::Program proto = builder.BuildProto();
+  for (int i = 4; i < 4 * kLayers; ++i) {
+    const bool is_other = i / 4 + 1 == kLayers && i % 4 < 2;
+    proto.mutable_latency()->mutable_instructions(i)->set_latency_class(is_other ? i : i % 4);
+  }
+  SealProgram(proto);
+  absl::StatusOr<Program> program = Program::FromProto(std::move(proto));
+  EXPECT_TRUE(program.ok()) << program.status();
+  return *std::move(program);
+}
+
+TEST(FindLayers, NumbersAllPartsOfAProgram) {
+  const LayerMap map = FindLayers(TwoSeparateParts());
+  ASSERT_GE(map.instructions[0].chain, 0);
+  ASSERT_GE(map.buffers[2].chain, 0);
+  // The first instruction writes the second b.
+  EXPECT_EQ(map.buffers[2].layer, map.instructions[0].layer);
+}
+
 TEST(FindLayers, FindsNoneInAProgramWithoutLayers) {
   ProgramBuilder builder;
   const BufferIndex a = builder.AddBuffer(10, {.live_in = true});
