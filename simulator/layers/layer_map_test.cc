@@ -125,9 +125,9 @@ TEST(FindLayers, CountsTheLayers) {
   EXPECT_EQ(LayerCount(FindLayers(Step(9))), 9);
 }
 
-// Six layers of four instructions. p and q share the buffer b with each other, and m shares s with
-// the next layer's. p and q of the last layer are of another kind, so that their chains are
-// shorter.
+// Six layers of four instructions. The first one writes a buffer b, which the second one of the
+// next layer reads. The third one hands s on. In the last layer the first two are of another kind,
+// so that their chains are shorter.
 Program TwoSeparateParts() {
   constexpr int kLayers = 6;
   ProgramBuilder builder;
