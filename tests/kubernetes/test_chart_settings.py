@@ -368,8 +368,10 @@ def notes(values: list[str], folder: pathlib.Path) -> str:
 
 
 def test_notes_say_which_volumes_stay(tmp_path: pathlib.Path) -> None:
-    assert "Volumes stay when" in notes([], tmp_path / "kept")
-    deleted = notes(["replay.storage.retention.whenDeleted=Delete"], tmp_path / "deleted")
+    values = VALUE_SETS["small"]
+    assert "Volumes stay when" in notes(values, tmp_path / "kept")
+    setting = "replay.storage.retention.whenDeleted=Delete"
+    deleted = notes([*values, setting], tmp_path / "deleted")
     assert "Volumes stay when" not in deleted
     assert "volumes of the shards are deleted" in deleted
 
