@@ -222,7 +222,7 @@ def test_licences_names_a_package_that_is_not_there(tree: Tree) -> None:
 
 def test_sources_inside_of_another_repository_have_no_commit(tmp_path: pathlib.Path) -> None:
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    git = ["git", "-C", tmp_path, "-c", "user.name=n", "-c", "user.email=e"]
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=e"]
     subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "m"], check=True)
     sources = tmp_path / "sources"
     sources.mkdir()
@@ -230,7 +230,7 @@ def test_sources_inside_of_another_repository_have_no_commit(tmp_path: pathlib.P
         "cmake_minimum_required(VERSION 3.25)\nproject(p VERSION 1 LANGUAGES NONE)\n"
         f"include({ROOT}/cmake/BuildInfo.cmake)\n"
     )
-    command = ["cmake", "-S", sources, "-B", tmp_path / "build"]
+    command = ["cmake", "-S", str(sources), "-B", str(tmp_path / "build")]
     subprocess.run(command, check=True, capture_output=True)
     info = (tmp_path / "build/generated/build_info.h").read_text()
     assert 'kGitCommit[] = ""' in info, info
