@@ -104,7 +104,7 @@ def measure(
         artefact: as for `apply`.
         rounds: pairs of times; 5 or more.
         warm_up: pairs of calls before, at least one, which also compile.
-        calls: calls for one time, for functions of microseconds; 1 if arguments are donated.
+        calls: calls for one time, for functions of microseconds. Their arguments are made before.
         jit_options: keyword arguments of jax.jit.
 
     Raises UsageError for other numbers, if the arguments are no tuple, and if `fn` has deleted
