@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "base/compression.h"
@@ -25,15 +26,53 @@
 namespace mallocmuzero {
 namespace {
 
-// True for pipes, devices and the like, which can only be written to, not replaced.
+constexpr int kMostLinks = 40;  // as in Linux
+
+// Whether another user has made the link in a folder where all may make one, such as /tmp. The
+// kernel follows no such link (fs.protected_symlinks), but does not see those that this process
+// reads.
+bool IsOfAnotherUser(const std::filesystem::path& link) {
+  struct stat own = {};
+  struct stat folder = {};
+  const std::string parent = link.has_parent_path() ? link.parent_path().string() : ".";
+  if (lstat(link.c_str(), &own) != 0 || stat(parent.c_str(), &folder) != 0) return false;
+  const bool is_for_all = (folder.st_mode & S_ISVTX) != 0 && (folder.st_mode & S_IWOTH) != 0;
+  return is_for_all && own.st_uid != geteuid() && own.st_uid != folder.st_uid;
+}
+
+// The open file of this process that `path` names, as /dev/stdout does by links; -1 if there is
+// none. Its own links, to the path that it was opened by, are not followed.
+int OwnDescriptor(const std::string& path) {
+  std::filesystem::path target = path;
+  for (int links = 0; links < kMostLinks; ++links) {
+    const std::string folder = target.parent_path().string();
+    int descriptor = -1;
+    if ((folder == "/proc/self/fd" || folder == "/dev/fd") &&
+        absl::SimpleAtoi(target.filename().string(), &descriptor)) {
+      return descriptor;
+    }
+    std::error_code no_link;
+    const std::filesystem::path next = std::filesystem::read_symlink(target, no_link);
+    if (no_link || IsOfAnotherUser(target)) return -1;
+    target = target.parent_path() / next;
+  }
+  return -1;
+}
+
+// True for pipes, devices and the like, which can only be written to, not replaced. Files that this
+// process has open are of them: a shell may have redirected an output to such a file.
 bool TakesBytesOnly(const std::string& path) {
+  if (OwnDescriptor(path) >= 0) return true;
   struct stat found = {};
   if (stat(path.c_str(), &found) != 0) return false;
   return !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
 }
 
 absl::Status WriteInto(const std::string& path, absl::string_view bytes) {
-  const int file = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  // A second open of a redirected file would begin at its start.
+  const int own = OwnDescriptor(path);
+  const int file = own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 0)
+                            : open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
   if (file < 0) return ErrnoStatus(path, "cannot open", errno);
   absl::Status status = WriteBytes(file, path, bytes);
   if (close(file) != 0 && status.ok()) status = ErrnoStatus(path, "cannot write", errno);
@@ -42,12 +81,12 @@ absl::Status WriteInto(const std::string& path, absl::string_view bytes) {
 
 // The path that `path` leads to after following all links. It need not exist.
 absl::StatusOr<std::string> FollowLinks(const std::string& path) {
-  constexpr int kMostLinks = 40;  // as in Linux
   std::filesystem::path target = path;
   for (int links = 0; links < kMostLinks; ++links) {
     std::error_code no_link;
     const std::filesystem::path next = std::filesystem::read_symlink(target, no_link);
     if (no_link) return target.string();
+    if (IsOfAnotherUser(target)) return ErrnoStatus(path, "cannot create", EACCES);
     target = target.parent_path() / next;  // the result is `next` alone if it is absolute
   }
   return ErrnoStatus(path, "cannot create", ELOOP);

@@ -38,12 +38,13 @@ absl::Status WriteBytes(int file, const std::string& path, absl::string_view byt
 absl::Status CheckCanWrite(const std::string& path);
 
 // Replaces the file atomically: a reader, even after a crash, sees either the old or the new
-// content. If the path is a link, the file that it points to is replaced. If the path is a pipe or
-// a device, the bytes are written to it. The content is compressed if `compress` is set or the path
-// ends in ".zst". Files that killed processes have left in the folder (base/temporary_file.h) do
-// not block the write: the first write into a folder removes them. After an error the old content
-// stays, except in a pipe or a device. ResourceExhausted if there is no room (IsNoRoom), NotFound
-// if there is no such folder, else InvalidArgument.
+// content. If the path is a link, the file that it points to is replaced. If the path is a pipe, a
+// device or an open file of this process (/dev/stdout), the bytes are written to it. The content is
+// compressed if `compress` is set or the path ends in ".zst". Files that killed processes have left
+// in the folder (base/temporary_file.h) do not block the write: the first write into a folder
+// removes them. After an error the old content stays, except where bytes are written to it.
+// ResourceExhausted if there is no room (IsNoRoom), NotFound if there is no such folder, else
+// InvalidArgument.
 absl::Status WriteFileAtomically(const std::string& path, absl::string_view bytes,
                                  bool compress = false);
 

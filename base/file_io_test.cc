@@ -210,6 +210,23 @@ TEST(FileIo, WhatIsNoRegularFileIsWrittenToAndNotReplaced) {
   close(reader);
 }
 
+// A shell redirects an output so: mallocmuzero ... --output /dev/stdout >> file
+TEST(FileIo, AnOpenFileOfThisProcessIsWrittenToWhereItStands) {
+  const std::string path = TemporaryPath("redirected");
+  WriteRaw(path, "before\n");
+  const int file = open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  ASSERT_GE(file, 0);
+  const std::string link = TemporaryPath("link_to_redirected");
+  std::remove(link.c_str());
+  ASSERT_EQ(symlink(absl::StrCat("/dev/fd/", file).c_str(), link.c_str()), 0);
+  EXPECT_EQ(CheckCanWrite(link), absl::OkStatus());
+  EXPECT_EQ(WriteFileAtomically(link, "first\n"), absl::OkStatus());
+  EXPECT_EQ(WriteFileAtomically(absl::StrCat("/proc/self/fd/", file), "second\n"),
+            absl::OkStatus());
+  EXPECT_EQ(ReadRaw(path), "before\nfirst\nsecond\n");
+  close(file);
+}
+
 TEST(FileIo, ALinkStaysALinkToWhatIsReplaced) {
   const std::string folder = TemporaryPath("link_folder");
   mkdir(folder.c_str(), 0755);
@@ -229,6 +246,35 @@ TEST(FileIo, ALinkStaysALinkToWhatIsReplaced) {
     ASSERT_EQ(lstat((folder + name).c_str(), &found), 0);
     EXPECT_TRUE(S_ISLNK(found.st_mode)) << name;
   }
+}
+
+TEST(FileIo, ALinkOfAnotherUserInAFolderForAllIsNotFollowed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can make files of other users";
+  constexpr uid_t kOther = 65534;
+  const std::string folder = TemporaryPath("folder_for_all");
+  std::filesystem::remove_all(folder);
+  ASSERT_EQ(mkdir(folder.c_str(), 0755), 0);
+  ASSERT_EQ(chmod(folder.c_str(), 01777), 0);
+  const std::string target = TemporaryPath("target_of_another");
+  WriteRaw(target, "old");
+  const std::string link = folder + "/link";
+  ASSERT_EQ(symlink(target.c_str(), link.c_str()), 0);
+  ASSERT_EQ(lchown(link.c_str(), kOther, kOther), 0);
+  EXPECT_FALSE(CheckCanWrite(link).ok());
+  EXPECT_EQ(WriteFileAtomically(link, "new").message(),
+            link + ": cannot create: Permission denied");
+  EXPECT_EQ(ReadRaw(target), "old");
+  // Nor is one to a file that this process has open.
+  const int file = open(target.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  const std::string to_open = folder + "/to_open";
+  ASSERT_EQ(symlink(absl::StrCat("/dev/fd/", file).c_str(), to_open.c_str()), 0);
+  ASSERT_EQ(lchown(to_open.c_str(), kOther, kOther), 0);
+  EXPECT_FALSE(WriteFileAtomically(to_open, "new").ok());
+  EXPECT_EQ(ReadRaw(target), "old");
+  close(file);
+  ASSERT_EQ(lchown(link.c_str(), geteuid(), getegid()), 0);
+  EXPECT_TRUE(WriteFileAtomically(link, "new").ok());
+  EXPECT_EQ(ReadRaw(target), "new");
 }
 
 TEST(FileIo, LinksInACircleAreAnError) {

@@ -8,6 +8,8 @@ import functools
 import json
 import pathlib
 import threading
+import types
+from typing import Any
 
 import pytest
 from conftest import VERSIONS
@@ -190,6 +192,45 @@ def test_writing_follows_no_link_that_others_have_made(
     with pytest.raises(FileExistsError, match=r"a\.json"):
         write_atomically(tmp_path / "a.json", b"new")
     assert other.read_bytes() == b"kept"
+
+
+def test_link_of_another_user_in_a_folder_for_all_is_not_followed(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, target = tmp_path / "tmp", tmp_path / "target"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    (shared / "link").symlink_to(target)
+    write_atomically(shared / "link", b"own")
+    assert target.read_bytes() == b"own"
+    monkeypatch.setattr("os.geteuid", lambda: shared.stat().st_uid + 1)
+    monkeypatch.setattr(pathlib.Path, "stat", _of_root(pathlib.Path.stat))
+    with pytest.raises(PermissionError, match="a link of another user"):
+        write_atomically(shared / "link", b"theirs")
+    assert target.read_bytes() == b"own"
+
+
+def _of_root(stat: Any) -> Any:
+    """Returns `stat` for a folder that belongs to a third user; a link is as it is."""
+
+    def changed(path: pathlib.Path, **options: Any) -> Any:
+        found = stat(path, **options)
+        if options:
+            return found
+        return types.SimpleNamespace(st_mode=found.st_mode, st_uid=found.st_uid + 2)
+
+    return changed
+
+
+def test_open_file_of_this_process_is_written_to_where_it_stands(tmp_path: pathlib.Path) -> None:
+    # A shell redirects an output so: --output /dev/stdout >> file
+    path, link = tmp_path / "redirected", tmp_path / "link"
+    path.write_bytes(b"before\n")
+    with path.open("ab") as stream:
+        link.symlink_to(f"/dev/fd/{stream.fileno()}")
+        write_atomically(link, b"first\n")
+        write_atomically(pathlib.Path(f"/proc/self/fd/{stream.fileno()}"), b"second\n")
+    assert path.read_bytes() == b"before\nfirst\nsecond\n"
 
 
 def test_a_link_into_a_folder_that_is_not_there_is_written(tmp_path: pathlib.Path) -> None:

@@ -21,7 +21,7 @@ from mallocmuzero_xla.commands.command import (
 from mallocmuzero_xla.compiler.builders import build_function
 from mallocmuzero_xla.compiler.options_file import check_output, other_file_error
 from mallocmuzero_xla.compiler.shardings import compile_only_sharding
-from mallocmuzero_xla.compiler.store import read_json
+from mallocmuzero_xla.compiler.store import read_json, takes_bytes_only
 from mallocmuzero_xla.errors import CaptureError, UsageError, in_one_line
 from mallocmuzero_xla.runtime.applying import registry_in
 from mallocmuzero_xla.runtime.measuring import measure
@@ -104,7 +104,7 @@ def _run_measure(arguments: argparse.Namespace) -> int:
 def _check_output(path: pathlib.Path) -> None:
     """Raises UsageError if times must not be written to `path`, which may be the artefact."""
     check_output(path)
-    if not path.is_file() or not path.stat().st_size:
+    if takes_bytes_only(path) or not path.is_file() or not path.stat().st_size:
         return
     try:
         known = "default_seconds" in read_json(path)

@@ -38,7 +38,7 @@ def write_options(path: pathlib.Path, options: Mapping[str, str]) -> pathlib.Pat
     whose path is returned.
     """
     kept = None
-    if not options and path.is_file() and path.stat().st_size:
+    if not options and path.is_file() and path.stat().st_size and not takes_bytes_only(path):
         kept = path.with_name(f"{path.name}.before")
         write_atomically(kept, path.read_bytes())
     lines = [f"{name}={value}\n" for name, value in options.items()]
@@ -49,7 +49,7 @@ def write_options(path: pathlib.Path, options: Mapping[str, str]) -> pathlib.Pat
 def check_options_output(path: pathlib.Path) -> None:
     """Raises UsageError if options must not be written to `path`; call it before the search."""
     check_output(path)
-    if path.is_file():
+    if path.is_file() and not takes_bytes_only(path):
         try:
             read_options(path)
         except UsageError as error:
@@ -61,7 +61,11 @@ def check_output(path: pathlib.Path) -> None:
     if path.is_dir():
         raise UsageError(f"--output {path}: a folder; expected a file")
     if not takes_bytes_only(path):
-        check_folder(behind_links(path).parent, path)
+        try:
+            target = behind_links(path)
+        except OSError as error:
+            raise UsageError(f"--output {path}: {error.strerror}") from error
+        check_folder(target.parent, path)
     elif not os.access(path, os.W_OK):
         raise UsageError(f"--output {path}: cannot be written")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -33,6 +34,8 @@ _ZSTD_LEVEL = 19
 
 # As of the binary. A damaged file may say that it has any number of bytes.
 _MOST_TEXT_BYTES = 4 << 30
+
+_MOST_LINKS = 40  # as in Linux
 
 # A name has 255 bytes at most, and hashes and suffixes take up to 150 of them.
 _LONGEST_STEM = 100
@@ -275,7 +278,12 @@ def write_text(path: pathlib.Path, text: str, level: int = _ZSTD_LEVEL) -> None:
 
 
 def takes_bytes_only(path: pathlib.Path) -> bool:
-    """Whether there is a pipe, a device or the like, which can only be written to, not replaced."""
+    """Whether there is a pipe, a device or the like, which can only be written to, not replaced.
+
+    An open file of this process is such a path, too: a shell may have redirected /dev/stdout.
+    """
+    if _own_descriptor(path) is not None:
+        return True
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -283,15 +291,45 @@ def takes_bytes_only(path: pathlib.Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
+def _own_descriptor(path: pathlib.Path) -> int | None:
+    """Returns the open file of this process that `path` names, as /dev/stdout does, or None."""
+    for _ in range(_MOST_LINKS):
+        if str(path.parent) in ("/proc/self/fd", "/dev/fd") and path.name.isdecimal():
+            return int(path.name)
+        if not path.is_symlink() or _is_of_another_user(path):
+            return None
+        path = path.parent / path.readlink()
+    return None
+
+
 def behind_links(path: pathlib.Path) -> pathlib.Path:
-    """Returns the path that `path` leads to, which need not exist."""
-    return pathlib.Path(os.path.realpath(path)) if path.is_symlink() else path
+    """Returns the path that `path` leads to, which need not exist.
+
+    Raises OSError for links in a circle, and for a link that another user has made in a folder such
+    as /tmp. The kernel has the same rule (fs.protected_symlinks), and does not see links that are
+    followed here.
+    """
+    target = path
+    for _ in range(_MOST_LINKS):
+        if not target.is_symlink():
+            return target
+        if _is_of_another_user(target):
+            raise PermissionError(errno.EACCES, "a link of another user", str(path))
+        target = target.parent / target.readlink()
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+
+
+def _is_of_another_user(link: pathlib.Path) -> bool:
+    own, folder = link.lstat(), link.parent.stat()
+    for_all = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
+    return bool(for_all) and own.st_uid not in (os.geteuid(), folder.st_uid)
 
 
 def write_atomically(path: pathlib.Path, content: bytes) -> None:
     """Writes `content` to `path`: a reader sees all of it or nothing, even after a power cut.
 
-    A link stays, and what it leads to is written. A pipe or device gets the bytes.
+    A link stays, and what it leads to is written (`behind_links`). What `takes_bytes_only` gets the
+    bytes.
     """
     write_together({path: content})
 
@@ -314,13 +352,20 @@ def write_together(contents: Mapping[pathlib.Path, bytes]) -> None:
                 partial, target = partials[path]
                 partial.replace(target)
             else:
-                path.write_bytes(content)
+                _write_into(path, content)
     except BaseException as error:
         for partial, _ in partials.values():
             partial.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None:
             raise type(error)(error.errno, error.strerror, str(path)) from error  # not of a partial
         raise
+
+
+def _write_into(path: pathlib.Path, content: bytes) -> None:
+    # A second open of a redirected file would begin at its start.
+    own = _own_descriptor(path)
+    with path.open("wb") if own is None else os.fdopen(os.dup(own), "wb") as stream:
+        stream.write(content)
 
 
 def _write_to_disk(path: pathlib.Path, content: bytes) -> None:
