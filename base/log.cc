@@ -12,7 +12,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/message_json.h"
@@ -97,7 +96,7 @@ void WriteWhatIsTaken(absl::string_view text) {
 std::string LogLine(absl::Time time, LogLevel level, absl::string_view name,
                     absl::string_view text) {
   return absl::StrCat(TimeText(time), " ", Letter(level), " ", name, ": ",
-                      absl::StrReplaceAll(text, {{"\n", " "}, {"\r", " "}}), "\n");
+                      WithoutControls(std::string(text)), "\n");
 }
 
 std::string JsonLogLine(absl::Time time, LogLevel level, absl::string_view name,

@@ -17,6 +17,8 @@ TEST(Log, ALineSaysWhenWhoAndWhat) {
   const absl::Time time = absl::FromUnixMillis(1'000'000'000'123);
   EXPECT_EQ(LogLine(time, LogLevel::kWarning, "replay-0", "one\ntwo"),
             "2001-09-09T01:46:40.123Z W replay-0: one two\n");
+  EXPECT_EQ(LogLine(time, LogLevel::kInfo, "a", "b\x1b[2J"),
+            "2001-09-09T01:46:40.123Z I a: b [2J\n");
   EXPECT_EQ(LogLine(time, LogLevel::kInfo, "a", ""), "2001-09-09T01:46:40.123Z I a: \n");
 }
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace mallocmuzero {
@@ -46,6 +48,17 @@ std::string ToUtf8(std::string text) {
     const size_t size = Utf8CharacterSize(absl::string_view(text).substr(i));
     if (size == 0) text[i] = '?';
     i += size == 0 ? 1 : size;
+  }
+  return text;
+}
+
+std::string WithoutControls(std::string text, absl::string_view kept) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (absl::ascii_iscntrl(text[i]) && !absl::StrContains(kept, text[i])) text[i] = ' ';
+    // U+0080 to U+009F are C2 80 to C2 9F.
+    const bool is_pair =
+        text[i] == '\xC2' && i + 1 < text.size() && IsBetween(text[i + 1], 0x80, 0x9F);
+    if (is_pair) text[i] = text[i + 1] = ' ';
   }
   return text;
 }

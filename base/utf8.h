@@ -24,6 +24,10 @@ bool IsUtf8(absl::string_view text);
 // do not change.
 std::string ToUtf8(std::string text);
 
+// `text` with spaces in place of control characters: those of ASCII that are not in `kept`, and
+// U+0080 to U+009F. In a terminal they could do harm. The number of bytes does not change.
+std::string WithoutControls(std::string text, absl::string_view kept = "");
+
 // `text` if it has at most `limit` bytes (5 or more); else its beginning and its end with ".."
 // between, because HLO names differ at their ends. A character that would be cut is left out.
 std::string Abridge(absl::string_view text, size_t limit);

@@ -33,6 +33,15 @@ TEST(Utf8, EachByteThatIsNoPartOfItBecomesAQuestionMark) {
   EXPECT_FALSE(IsUtf8("\xe2\x82"));
 }
 
+TEST(WithoutControls, LeavesWhatDoesNoHarmInATerminal) {
+  EXPECT_EQ(WithoutControls("a\x1b[2J\r\n\x7f"), "a [2J   ");
+  EXPECT_EQ(WithoutControls("a\tb\nc\x1b", "\n\t"), "a\tb\nc ");
+  EXPECT_EQ(WithoutControls(std::string("a\0b", 3)), "a b");
+  EXPECT_EQ(WithoutControls("\xc2\x9b"
+                            "2J \xc2\xa0 \xc3\x9b"),
+            "  2J \xc2\xa0 \xc3\x9b");
+}
+
 TEST(Abridge, KeepsBeginAndEnd) {
   EXPECT_EQ(Abridge("fusion.12", 9), "fusion.12");
   // Two dots, and 4 of the other 7 bytes at the begin.

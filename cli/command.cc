@@ -34,9 +34,7 @@ constexpr size_t kMostErrorBytes = 4096;
 // Prints one line even if `message` contains line breaks, so that a caller can read stderr line by
 // line.
 void PrintError(std::string_view message) {
-  const std::string line =
-      Abridge(absl::StrReplaceAll(absl::string_view(message.data(), message.size()), {{"\n", " "}}),
-              kMostErrorBytes);
+  const std::string line = Abridge(WithoutControls(std::string(message)), kMostErrorBytes);
   if (GetLogFormat() == LogFormat::kJson) return Log(LogLevel::kError, "mallocmuzero", line);
   std::fputs(absl::StrCat("mallocmuzero: ", line, "\n").c_str(), stderr);
 }

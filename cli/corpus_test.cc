@@ -10,7 +10,7 @@
 namespace mallocmuzero::cli {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // Contended by its HBM share: 10 % left in HBM, no stalls, 3 % headroom.
 v1::ImportReport BarelyContended() {

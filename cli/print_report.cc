@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/message_json.h"
+#include "base/utf8.h"
 
 namespace mallocmuzero::cli {
 
@@ -22,7 +23,8 @@ absl::StatusOr<ExitCode> PrintJson(const google::protobuf::Message& report, Exit
 }
 
 absl::StatusOr<ExitCode> PrintText(const std::string& text, ExitCode verdict) {
-  std::fputs(text.c_str(), stdout);
+  // Names come from files and servers.
+  std::fputs(WithoutControls(text, "\n\t").c_str(), stdout);
   return verdict;
 }
 

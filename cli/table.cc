@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
@@ -39,9 +38,7 @@ void AppendLine(const std::vector<std::string>& cells, std::string& text) {
 void Table::AddRow(std::vector<std::string> cells) {
   cells.resize(columns_.size());
   // Names come from users' code, and a line break in one would end the row.
-  for (std::string& cell : cells) {
-    std::replace_if(cell.begin(), cell.end(), absl::ascii_iscntrl, ' ');
-  }
+  for (std::string& cell : cells) cell = WithoutControls(std::move(cell));
   rows_.push_back(std::move(cells));
 }
 

@@ -33,7 +33,7 @@ TEST(Table, KeepsARowOnItsLineAndAlignsCharacters) {
             "gr\xc3\xb6\xc3\x9f"
             "e/\xce\xbc            1 %\n"
             "two  lines [31m    2 %\n");
-  EXPECT_THAT(table.ToMarkdown(), testing::HasSubstr("| two  lines [31m | 2 % |\n"));
+  EXPECT_THAT(table.ToMarkdown(), ::testing::HasSubstr("| two  lines [31m | 2 % |\n"));
 }
 
 TEST(Table, WritesMarkdownWithAlignmentAndEscapedBars) {
