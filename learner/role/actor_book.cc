@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/rounding.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "env/program_rules.h"
 
 namespace mallocmuzero {
@@ -23,16 +23,22 @@ namespace {
 // Rates are not computed over a shorter time, since delayed reports may arrive together.
 constexpr double kLeastRateSeconds = 0.5;
 
-constexpr size_t kMostActors = 100'000;
+// The status of so many fits into one message, however long their texts are.
+constexpr size_t kMostActors = 20'000;
 constexpr size_t kMostNameBytes = 256;
 constexpr uint32_t kMostEvaluations = 10000;  // an actor's games of one program
 
 // An actor that is silent for longer is forgotten: it has gone or was restarted under another name.
 constexpr absl::Duration kForgetAfter = absl::Minutes(5);
 
+// The same while there are as many actors as the learner keeps account of: others may need the
+// place.
+constexpr absl::Duration kForgetAfterIfFull = absl::Seconds(10);
+
 // The time between two searches for silent actors. A search with every report would take quadratic
 // time in the number of actors.
 constexpr absl::Duration kForgetEvery = absl::Seconds(10);
+constexpr absl::Duration kForgetEveryIfFull = absl::Seconds(1);
 
 // About the number of latest games in the mean return of a program.
 constexpr double kMemory = 64;
@@ -42,18 +48,6 @@ constexpr double kMemory = 64;
 constexpr double kMostReturn = 1e6;
 
 bool IsReturn(double value) { return std::abs(value) <= kMostReturn; }  // false for NaN
-
-// Control characters could do harm in the terminal of an operator who asks for the status. Besides
-// those of ASCII there are U+0080 to U+009F, which are C2 80 to C2 9F in UTF-8.
-std::string WithoutControls(std::string text) {
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (absl::ascii_iscntrl(text[i])) text[i] = ' ';
-    const bool is_pair =
-        text[i] == '\xc2' && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
-    if (is_pair) text[i] = text[i + 1] = ' ';
-  }
-  return text;
-}
 
 // The sum, or the largest number.
 uint64_t SaturatingSum(uint64_t a, uint64_t b) {
@@ -180,9 +174,11 @@ void ActorBook::AddOutcomes(const v1::ActorReport& report) {
 }
 
 void ActorBook::Forget(absl::Time now) {
-  next_forgetting_ = now + kForgetEvery;
+  const bool is_full = actors_.size() >= kMostActors;
+  const absl::Duration silent = is_full ? kForgetAfterIfFull : kForgetAfter;
+  next_forgetting_ = now + (is_full ? kForgetEveryIfFull : kForgetEvery);
   absl::erase_if(actors_, [&](const std::pair<const std::string, Actor>& entry) {
-    return now - entry.second.last > kForgetAfter;
+    return now - entry.second.last > silent;
   });
 }
 

@@ -31,14 +31,15 @@ struct ActorTotals {
   uint64_t largest_lag = 0;  // updates that the oldest weights in use are behind the newest
 };
 
-// Forgets actors that have been silent for 5 minutes, which bounds its memory. Thread-safe.
+// Forgets actors that have been silent for 5 minutes, or for 10 seconds if there is no room for
+// another one, which bounds its memory. Thread-safe.
 class ActorBook {
  public:
   // `programs` are the SHA-256 (32 bytes) of the programs.
   explicit ActorBook(const std::vector<std::string>& programs);
 
   // Takes a report in. InvalidArgument names a field that is not valid; ResourceExhausted if there
-  // are more than 100,000 actors; FailedPrecondition if the actor plays by other rules.
+  // are more than 20,000 actors; FailedPrecondition if the actor plays by other rules.
   absl::Status Report(const v1::ActorReport& report, absl::Time now);
 
   // The mean return of about the latest 64 games of each program, in the constructor's order; none

@@ -12,6 +12,7 @@
 #include "env/program_rules.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/protocol.h"
 
 namespace mallocmuzero {
 namespace {
@@ -198,6 +199,24 @@ TEST(ActorBook, ForgetsWhoIsGone) {
   EXPECT_EQ(book.Describe(0, kStart + absl::Minutes(6)).size(), 0);
   EXPECT_EQ(book.Totals(0, kStart + absl::Minutes(6)).actors, 0);
   EXPECT_DOUBLE_EQ(book.Totals(0, kStart + absl::Minutes(6)).games, 5);  // its games still count
+}
+
+TEST(ActorBook, AFullBookForgetsWhoIsSilentFirst) {
+  ActorBook book({});
+  v1::ActorReport report = ReportOf("", 1);
+  report.set_blocked_on(std::string(256, 'x'));
+  report.set_trouble(std::string(256, 'x'));
+  for (int k = 0; k < 20'000; ++k) {
+    report.set_actor(absl::StrCat(std::string(250, 'x'), k));
+    ASSERT_TRUE(book.Report(report, kStart).ok());
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(book.Report(ReportOf("new", 1), kStart)));
+  // All of them fit into one answer.
+  size_t bytes = 0;
+  for (const v1::RoleStatus& status : book.Describe(0, kStart)) bytes += status.ByteSizeLong() + 8;
+  EXPECT_LT(bytes, kMaxMessageBytes);
+  EXPECT_TRUE(book.Report(ReportOf("new", 1), kStart + absl::Seconds(11)).ok());
+  EXPECT_EQ(book.Describe(0, kStart + absl::Seconds(11)).size(), 1);
 }
 
 TEST(ActorBook, RefusesWhatNoActorSays) {
