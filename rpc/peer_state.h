@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "absl/algorithm/container.h"
 
 namespace mallocmuzero {
 
@@ -20,6 +23,11 @@ struct PeerState {
   uint64_t losses = 0;
   std::string last_loss;
 };
+
+// Returns whether no peer has trouble.
+inline bool AllReached(const std::vector<PeerState>& peers) {
+  return absl::c_all_of(peers, [](const PeerState& peer) { return peer.trouble.empty(); });
+}
 
 }  // namespace mallocmuzero
 

@@ -22,6 +22,10 @@ inline constexpr char kTokenPrefix[] = "Bearer ";
 // meaning.
 inline constexpr char kReplacementsKey[] = "mallocmuzero-replacements";
 
+// Key of the metadata that a shard sends when it accepts a stream of draws, before the first
+// answer. Its value has no meaning. Shards of earlier releases do not send it.
+inline constexpr char kStreamOpenKey[] = "mallocmuzero-stream-open";
+
 // Client and server refuse messages of more than kMaxMessageBytes. Streams split what they send
 // into messages of about kMessageBytes.
 inline constexpr int kMaxMessageBytes = 64 << 20;

@@ -24,6 +24,7 @@
 #include "env/recorded_game.h"
 #include "env/solvers/solve.h"
 #include "replay/trajectory_buffer.h"
+#include "rpc/peer_state.h"
 
 namespace mallocmuzero {
 namespace {
@@ -194,7 +195,9 @@ Round RoundPlayer::StoredGames(PlayBlock& why_none) {
   absl::StatusOr<std::vector<DrawnPosition>> drawn =
       sampler_->Draw(v1::UNIFORM, options_.games, kDrawPatience);
   if (!drawn.ok()) {
-    why_none = {.on = PlayBlock::On::kReplay, .why = std::string(drawn.status().message())};
+    why_none = {.on = PlayBlock::On::kReplay,
+                .why = std::string(drawn.status().message()),
+                .flow_control = AllReached(sampler_->peers())};
     return {};
   }
   TaskMaker maker = MakeTasks();

@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "actor/role/actor_role.h"
+#include "actor/role/play_block.h"
 #include "base/testing/resource_limits.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -81,6 +82,20 @@ TEST_F(ActorFailures, AnAuditThatLacksAGameEndsTheActor) {
               AllOf(StartsWith("actor.audit_dir: " + folder_ + "/audit/actor-0-"),
                     HasSubstr(".ids: cannot write: File too large")));
   EXPECT_EQ(actor->Stop(kGrace), actor->status());
+}
+
+TEST_F(ActorFailures, AWaitForTheFirstGamesIsNormal) {
+  StartShard();
+  shard_ = nullptr;
+  StartLearner();
+  EXPECT_TRUE(Await([&] { return !LearnerStatus().blocked_on().empty(); }));
+  EXPECT_FALSE(LearnerStatus().flow_control());
+  StartShard();
+  const std::unique_ptr<ActorRole> reanalyser = StartActor(0, /*reanalyse=*/true);
+  EXPECT_TRUE(Await([&] { return LearnerStatus().flow_control(); }));
+  EXPECT_THAT(LearnerStatus().blocked_on(), HasSubstr("too few positions"));
+  EXPECT_TRUE(Await([&] { return reanalyser->blocked().on == PlayBlock::On::kReplay; }));
+  EXPECT_TRUE(reanalyser->blocked().flow_control);
 }
 
 TEST_F(ActorFailures, AReanalyserOfALearnerWithoutSearchWaitsAndSaysWhy) {

@@ -30,7 +30,10 @@ LearnerBlock BlockOf(const LearnerSituation& situation, absl::Time now) {
   if (now - std::max(training.last_update, situation.started) < kIdleAfter) return {};
   if (!training.group_error.empty()) return {.on = On::kProcesses, .why = training.group_error};
   if (situation.prepared_batches == 0) {
-    if (!situation.replay.empty()) return {.on = On::kReplay, .why = situation.replay};
+    if (!situation.replay.empty()) {
+      // Shards that are reached hold draws back by their rate limits or for the first games.
+      return {.on = On::kReplay, .why = situation.replay, .flow_control = situation.shards_reached};
+    }
     if (!situation.refusal.empty()) {
       return {.on = On::kGames,
               .why = absl::StrCat("stored games are not of this run: ", situation.refusal)};

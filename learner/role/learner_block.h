@@ -24,15 +24,17 @@ struct LearnerBlock {
     kBatches,    // batches are being made
   };
   On on = On::kNothing;
-  std::string why;  // in a few words
+  std::string why;            // in a few words
+  bool flow_control = false;  // waiting is normal (RoleStatus.flow_control) and no fault
 };
 
 struct LearnerSituation {
   TrainingFigures training;
   absl::Time started;  // by SteadyNow
   uint32_t processes = 1;
-  std::string replay;   // why the shards give no positions; empty if they do
-  std::string refusal;  // why the learner refuses drawn games; empty if it does not
+  std::string replay;           // why the shards give no positions; empty if they do
+  bool shards_reached = false;  // whether each shard was reached at the last attempt
+  std::string refusal;          // why the learner refuses drawn games; empty if it does not
   size_t prepared_batches = 0;
 };
 

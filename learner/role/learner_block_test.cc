@@ -45,6 +45,18 @@ TEST(LearnerBlock, WithBatchesAtHandShardsAndGamesAreNoReason) {
   EXPECT_EQ(BlockOf(situation, kNow).on, On::kNothing);
 }
 
+TEST(LearnerBlock, AWaitForShardsThatAreReachedIsNormal) {
+  LearnerSituation situation = Idle();
+  situation.replay = "shard a: no draws: too few positions, or its rate limiter";
+  situation.shards_reached = true;
+  EXPECT_TRUE(BlockOf(situation, kNow).flow_control);
+  situation.shards_reached = false;
+  EXPECT_FALSE(BlockOf(situation, kNow).flow_control);
+  situation.shards_reached = true;
+  situation.replay.clear();
+  EXPECT_FALSE(BlockOf(situation, kNow).flow_control);
+}
+
 TEST(LearnerBlock, ASaveThatDoesNotEndIsTheDisks) {
   LearnerSituation situation = Idle();
   situation.training.last_update = kNow;

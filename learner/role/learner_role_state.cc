@@ -15,6 +15,7 @@
 #include "base/steady_clock.h"
 #include "learner/role/learner_role_impl.h"
 #include "metrics/process_usage.h"
+#include "rpc/peer_state.h"
 
 namespace mallocmuzero {
 namespace {
@@ -113,6 +114,7 @@ LearnerBlock LearnerRole::Impl::Blocked(const TrainingFigures& training) const {
                   .started = started_,
                   .processes = config_.learner().processes(),
                   .replay = sampler_->blocked_on(),
+                  .shards_reached = AllReached(sampler_->peers()),
                   .refusal = batches_->last_refusal(),
                   .prepared_batches = batches_->depth()},
                  SteadyNow());
@@ -130,7 +132,9 @@ v1::RoleStatus LearnerRole::Impl::Describe() const {
   status.set_version(std::string(BuildVersion()));
   status.set_uptime_seconds(absl::ToDoubleSeconds(now - started_));
   status.set_rss_bytes(ResidentBytes());
-  status.set_blocked_on(Blocked(training).why);
+  const LearnerBlock block = Blocked(training);
+  status.set_blocked_on(block.why);
+  status.set_flow_control(block.flow_control);
   status.set_trouble(membership_->trouble());
   for (v1::RoleStatus& actor : actors_.Describe(published, now)) {
     *status.add_peers() = std::move(actor);

@@ -164,6 +164,7 @@ TEST_F(Cluster, EveryPartMayStartAgain) {
   // The shard restarts. Its games are lost, but the actor's next ones are stored.
   shard_ = nullptr;
   EXPECT_TRUE(Await([&] { return !LearnerStatus().blocked_on().empty(); }));
+  EXPECT_FALSE(LearnerStatus().flow_control());
   EXPECT_TRUE(Await([&] {
     return absl::StrContains(prometheus::TextSerializer().Serialize(registry_.Collect()),
                              "mallocmuzero_learner_blocked{on=\"replay\"} 1");

@@ -21,6 +21,7 @@
 #include "mallocmuzero/v1/trajectory.pb.h"
 #include "replay/client/item_codec.h"
 #include "rpc/channel.h"
+#include "rpc/protocol.h"
 #include "rpc/status.h"
 
 namespace mallocmuzero {
@@ -80,7 +81,12 @@ absl::Status SampleSource::RunStream() {
   asked_ = 0;
   v1::SampleResponse response;
   bool is_valid = true;
-  while (is_valid && Ask(*stream) && stream->Read(&response)) is_valid = Take(response);
+  bool goes_on = Ask(*stream);
+  if (goes_on) NoteOpen(*stream, context);
+  while (goes_on && stream->Read(&response)) {
+    is_valid = Take(response);
+    goes_on = is_valid && Ask(*stream);
+  }
   // A stream that the shard has ended keeps the shard's own status.
   if (!is_valid) context.TryCancel();
   const grpc::Status status = stream->Finish();
@@ -89,6 +95,15 @@ absl::Status SampleSource::RunStream() {
   context_ = nullptr;
   if (!is_valid) return absl::InternalError("an answer of the shard breaks the protocol");
   return FromGrpc(status);
+}
+
+// Waits until the shard has accepted the stream, or has answered, and notes that it is reached.
+void SampleSource::NoteOpen(Stream& stream, const grpc::ClientContext& context) {
+  stream.WaitForInitialMetadata();
+  if (context.GetServerInitialMetadata().count(kStreamOpenKey) == 0) return;
+  const absl::MutexLock lock(&board_.mutex);
+  trouble_.clear();
+  board_.changed.SignalAll();
 }
 
 DrawnItem SampleSource::Pop() {

@@ -121,7 +121,7 @@ class SampleSource {
   // Why no draw has arrived, in a few words.
   std::string trouble() const;
 
-  // Why the shard's last stream ended. Empty if draws have arrived since or no stream has ended.
+  // Why the shard's last stream ended. Empty if another one is open, or if no stream has ended.
   const std::string& lost_by() const {
     board_.mutex.AssertHeld();
     return trouble_;
@@ -133,6 +133,7 @@ class SampleSource {
   void Run();
   absl::Status RunStream();
   bool Ask(Stream& stream);
+  void NoteOpen(Stream& stream, const grpc::ClientContext& context);
 
   // The least number of draws that is worth a request.
   uint64_t refill() const { return std::max<uint64_t>(1, options_.prefetch / 4); }

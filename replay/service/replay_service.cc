@@ -191,6 +191,7 @@ grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ReplayService::Samp
   const auto stream = std::make_shared<SampleStream>(static_cast<SampleHost&>(*this));
   status = Register(&ReplayService::sample_streams_, stream);
   if (!status.ok()) return new RefusedStream(status);
+  context->AddInitialMetadata(kStreamOpenKey, "1");
   stream->Begin();
   return stream.get();
 }

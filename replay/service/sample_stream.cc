@@ -33,6 +33,8 @@ constexpr size_t kMaxRequestBytes = 1 << 10;
 
 void SampleStream::Begin() {
   Hold();
+  // At once, as in InsertStream::Begin: the first answer may have to wait for games.
+  StartSendInitialMetadata();
   const absl::MutexLock lock(&mutex_);
   StartRead(&request_);
 }
