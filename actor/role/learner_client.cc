@@ -32,11 +32,17 @@ namespace {
 // How often the watcher checks whether weights are wanted or it must stop.
 constexpr absl::Duration kLook = absl::Milliseconds(50);
 
-// A transfer that takes longer is ended and continued where it was.
+// The time of a transfer, and the bytes a second that give it more. A connection of this rate gets
+// whole weights: replaced ones could not continue where they were.
 constexpr absl::Duration kFetchTimeout = absl::Minutes(1);
+constexpr uint64_t kSlowBytesPerSecond = 64 << 10;
 
 // The largest file; no network or program needs as much.
 constexpr uint64_t kMostFileBytes = uint64_t{4} << 30;
+
+absl::Duration FetchTimeout(uint64_t bytes) {
+  return kFetchTimeout + absl::Seconds(bytes / kSlowBytesPerSecond);
+}
 
 }  // namespace
 
@@ -361,7 +367,7 @@ absl::Status LearnerClient::Impl::Fetch(Thread thread, const std::string& sha256
   request.set_sha256(sha256);
   request.set_offset(partial.bytes.size());
   grpc::ClientContext context;
-  PrepareCall(context, *options_.security, kFetchTimeout);
+  PrepareCall(context, *options_.security, FetchTimeout(bytes - partial.bytes.size()));
   const RunningCall running(this, thread, &context);
   const std::unique_ptr<grpc::ClientReader<v1::FetchResponse>> stream =
       stub_->Fetch(&context, request);

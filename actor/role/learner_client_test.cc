@@ -1,6 +1,5 @@
 #include "actor/role/learner_client.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -13,10 +12,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "actor/role/test_learner.h"
 #include "base/sha256.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "mallocmuzero/v1/learner.grpc.pb.h"
+#include "mallocmuzero/v1/learner.pb.h"
 #include "rpc/security.h"
 #include "rpc/server.h"
 #include "rpc/testing/await.h"
@@ -25,90 +25,11 @@ namespace mallocmuzero {
 namespace {
 
 using testing::Await;
+using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::Gt;
 
 constexpr absl::Duration kTimeout = absl::Seconds(20);
-
-// A learner whose weights, answers and faults the test sets.
-class FakeLearner final : public v1::Learner::Service {
- public:
-  grpc::Status WatchCheckpoint(grpc::ServerContext* context,
-                               const v1::WatchCheckpointRequest* /*request*/,
-                               grpc::ServerWriter<v1::CheckpointNotice>* writer) override {
-    uint64_t sent = 0;
-    while (!context->IsCancelled()) {
-      v1::CheckpointNotice notice;
-      {
-        const absl::MutexLock lock(&mutex);
-        const auto newer = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return step > sent; };
-        if (!mutex.AwaitWithTimeout(absl::Condition(&newer), absl::Milliseconds(20))) continue;
-        notice.set_step(step);
-        notice.set_sha256(Sha256(weights));
-        notice.set_bytes(weights.size());
-        sent = step;
-      }
-      writer->Write(notice);
-    }
-    return grpc::Status::OK;
-  }
-
-  // Sends a file. For the weights, fails once after `cut_after` bytes, or damages them once.
-  grpc::Status Fetch(grpc::ServerContext* /*context*/, const v1::FetchRequest* request,
-                     grpc::ServerWriter<v1::FetchResponse>* writer) override {
-    const absl::MutexLock lock(&mutex);
-    offsets.push_back(request->offset());
-    const bool is_weights = request->sha256() == Sha256(weights);
-    if (superseded && is_weights) return {grpc::StatusCode::NOT_FOUND, "superseded"};
-    const std::string& file = is_weights ? weights : program;
-    if (Sha256(file) != request->sha256()) return {grpc::StatusCode::NOT_FOUND, "superseded"};
-    const std::string rest = file.substr(request->offset());
-    v1::FetchResponse chunk;
-    chunk.set_data(rest);
-    if (!is_weights) {
-      writer->Write(chunk);
-      return grpc::Status::OK;
-    }
-    if (cut_after > 0) chunk.set_data(rest.substr(0, cut_after));
-    if (damage) (*chunk.mutable_data())[0] ^= 1;
-    damage = false;
-    writer->Write(chunk);
-    if (cut_after == 0) return grpc::Status::OK;
-    cut_after = 0;
-    return {grpc::StatusCode::UNAVAILABLE, "cut"};
-  }
-
-  grpc::Status GetAssignment(grpc::ServerContext* /*context*/,
-                             const v1::GetAssignmentRequest* /*request*/,
-                             v1::Assignment* response) override {
-    const absl::MutexLock lock(&mutex);
-    response->set_version(version);
-    v1::Assignment::Program& assigned = *response->add_programs();
-    assigned.set_file_sha256(Sha256(program));
-    assigned.set_file_bytes(program.size());
-    return grpc::Status::OK;
-  }
-
-  grpc::Status Report(grpc::ServerContext* /*context*/, const v1::ActorReport* request,
-                      v1::ActorOrders* response) override {
-    const absl::MutexLock lock(&mutex);
-    reports.push_back(*request);
-    response->set_step(step);
-    response->set_assignment_version(version);
-    return answer;
-  }
-
-  absl::Mutex mutex;
-  uint64_t step ABSL_GUARDED_BY(mutex) = 1;
-  uint64_t version ABSL_GUARDED_BY(mutex) = 1;
-  std::string weights ABSL_GUARDED_BY(mutex) = "weights of step 1";
-  std::string program ABSL_GUARDED_BY(mutex) = "a program";
-  size_t cut_after ABSL_GUARDED_BY(mutex) = 0;
-  bool damage ABSL_GUARDED_BY(mutex) = false;
-  bool superseded ABSL_GUARDED_BY(mutex) = false;  // each version at once
-  std::vector<uint64_t> offsets ABSL_GUARDED_BY(mutex);
-  grpc::Status answer ABSL_GUARDED_BY(mutex);  // to reports
-  std::vector<v1::ActorReport> reports ABSL_GUARDED_BY(mutex);
-};
 
 // Records what a client brings.
 struct Brought {
@@ -278,22 +199,30 @@ TEST_F(LearnerClientTest, ACandidateThatCannotBeTakenKeepsNoNewerWeightsAway) {
 }
 
 TEST_F(LearnerClientTest, AFetchThatIsCutGoesOnWhereItWas) {
+  const std::string wanted = absl::StrCat(std::string(1000, 'x'), "end");
   {
     const absl::MutexLock lock(&learner_.mutex);
-    learner_.weights = absl::StrCat(std::string(1000, 'x'), "end");
+    learner_.weights = wanted;
     learner_.cut_after = 600;
   }
   Serve();
   const auto client = Connect();
-  std::string wanted;
-  {
-    const absl::MutexLock lock(&learner_.mutex);
-    wanted = learner_.weights;
-  }
   EXPECT_TRUE(brought_.AwaitWeights(wanted));
   const absl::MutexLock lock(&learner_.mutex);
-  EXPECT_NE(std::find(learner_.offsets.begin(), learner_.offsets.end(), 600),
-            learner_.offsets.end());
+  EXPECT_THAT(learner_.offsets, Contains(600));
+}
+
+TEST_F(LearnerClientTest, ASlowConnectionHasTimeForWholeWeights) {
+  const std::string wanted(2 << 20, 'x');
+  {
+    const absl::MutexLock lock(&learner_.mutex);
+    learner_.weights = wanted;
+  }
+  Serve();
+  const auto client = Connect();
+  EXPECT_TRUE(brought_.AwaitWeights(wanted));
+  const absl::MutexLock lock(&learner_.mutex);
+  EXPECT_THAT(learner_.timeouts, Contains(Gt(absl::Seconds(80))));  // a minute, and 32 s for 2 MiB
 }
 
 TEST_F(LearnerClientTest, DamagedWeightsAreFetchedAgain) {
@@ -374,26 +303,22 @@ TEST_F(LearnerClientTest, EndsBeforeItsNextReport) {
   client = nullptr;
 }
 
-TEST(LearnerClient, WeightsThatAreSupersededAgainAndAgainAreToldOf) {
-  FakeLearner learner;
-  learner.superseded = true;
-  const auto server = *RpcServer::Start(
-      {.address = "127.0.0.1:0", .security = std::make_shared<Security>(), .services = {&learner}});
-  Brought brought;
-  LearnerClient client({.address = server->address(), .security = std::make_shared<Security>()},
-                       brought.Hooks());
+TEST_F(LearnerClientTest, WeightsThatAreSupersededAgainAndAgainAreToldOf) {
+  const auto publish = [&](bool superseded) {
+    const absl::MutexLock lock(&learner_.mutex);
+    learner_.superseded = superseded;
+    ++learner_.step;
+  };
+  publish(true);
+  Serve();
+  const auto client = Connect();
   EXPECT_TRUE(Await([&] {
-    const absl::MutexLock lock(&learner.mutex);
-    ++learner.step;
-    return absl::StrContains(client.figures().trouble, "superseded");
+    publish(true);
+    return absl::StrContains(client->figures().trouble, "superseded");
   }));
-  {
-    const absl::MutexLock lock(&learner.mutex);
-    learner.superseded = false;
-    ++learner.step;
-  }
-  EXPECT_TRUE(brought.AwaitWeights("weights of step 1"));
-  EXPECT_TRUE(Await([&] { return client.figures().trouble.empty(); }));
+  publish(false);
+  EXPECT_TRUE(brought_.AwaitWeights("weights of step 1"));
+  EXPECT_TRUE(Await([&] { return client->figures().trouble.empty(); }));
 }
 
 }  // namespace

@@ -49,7 +49,10 @@ def sources_with(pattern: str) -> set[str]:
     return {
         path
         for path in found.stdout.split()
-        if not path.endswith("_test.cc") and "testing/" not in path and "tests/" not in path
+        if not path.endswith("_test.cc")
+        and not Path(path).name.startswith("test_")
+        and "testing/" not in path
+        and "tests/" not in path
     }
 
 
