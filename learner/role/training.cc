@@ -147,8 +147,8 @@ void Training::SaveMetrics() {
   state_.set_iteration(state_.iteration() + 1);
   const absl::Status status = Write([this] { return AppendMetrics(); });
   if (status.ok()) return;
-  const absl::MutexLock lock(&mutex_);
-  figures_.save_error = std::string(status.message());
+  state_.set_iteration(state_.iteration() - 1);  // the next line has its place
+  NoteFailedWrite(status);
 }
 
 // Connects to the other processes, for which it waits at most `meeting`, and takes over the state

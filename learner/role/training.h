@@ -141,6 +141,8 @@ class Training {
   absl::Status GoOnFrom(const Checkpoint& latest);
   absl::Status Save();
   absl::Status SaveFiles();
+  // Makes the next save early, because only a save says that there is room again.
+  void NoteFailedWrite(const absl::Status& status);
   void KeepScored();
   absl::Status AppendMetrics();  // a line for the current iteration of state_
 

@@ -136,6 +136,12 @@ absl::Status Training::Save() {
   return status;
 }
 
+void Training::NoteFailedWrite(const absl::Status& status) {
+  save_due_ = std::min(save_due_, SteadyNow() + kEarlySave);
+  const absl::MutexLock lock(&mutex_);
+  figures_.save_error = std::string(status.message());
+}
+
 absl::Status Training::SaveAtEnd() {
   if (!directory_.has_value()) return absl::OkStatus();
   MMZ_RETURN_IF_ERROR(hooks_.may_write());
@@ -157,8 +163,8 @@ void Training::KeepScored() {
     });
     Spend(&TrainingTimes::saving, start);
     if (status.ok()) continue;
+    NoteFailedWrite(status);
     const absl::MutexLock lock(&mutex_);
-    figures_.save_error = std::string(status.message());
     ++figures_.failed_saves;
   }
 }

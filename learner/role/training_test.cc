@@ -153,5 +153,33 @@ TEST_F(TrainingTest, SavesSoonAfterAFailedSave) {
   ASSERT_TRUE(Await([&] { return process->training->figures().save_error.empty(); }));
 }
 
+TEST_F(TrainingTest, SavesSoonAfterAScoredCheckpointCouldNotBeKept) {
+  config_.set_processes(1);
+  config_.set_checkpoint_seconds(86400);
+  config_.set_scored_checkpoints(1);
+  std::atomic<bool> met = false;
+  std::atomic<bool> is_scored = false;
+  TrainingHooks hooks = Hooks(met);
+  hooks.scored = [&is_scored] {
+    std::vector<ScoredCheckpoint> scored;
+    if (is_scored.exchange(false)) {
+      scored.push_back({.bytes = std::make_shared<const std::string>("weights")});
+    }
+    return scored;
+  };
+  const std::unique_ptr<Process> process = Start(0, std::move(hooks));
+  const auto saved = [&] { return process->training->figures().last_save > absl::InfinitePast(); };
+  ASSERT_TRUE(Await(saved));
+  const std::string checkpoints = folder_ + "/checkpoints";
+  const std::string aside = folder_ + "/aside";
+  std::filesystem::rename(checkpoints, aside);
+  std::ofstream(checkpoints) << "a file where a folder was";
+  is_scored = true;
+  ASSERT_TRUE(Await([&] { return !process->training->figures().save_error.empty(); }));
+  std::filesystem::remove(checkpoints);
+  std::filesystem::rename(aside, checkpoints);
+  EXPECT_TRUE(Await([&] { return process->training->figures().save_error.empty(); }));
+}
+
 }  // namespace
 }  // namespace mallocmuzero
