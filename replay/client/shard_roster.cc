@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "base/message_file.h"
 #include "base/sha256.h"
+#include "base/status_macros.h"
 #include "replay/client/shard_address.h"
 #include "rpc/host_port.h"
 
@@ -73,6 +74,43 @@ bool IsNameInList(absl::string_view name) {
   uint32_t number = 0;
   return absl::SimpleAtoi(name.substr(in_config.size() + 1), &number) && number >= 2 &&
          name == absl::StrCat(in_config, "#", number);
+}
+
+// Another shard at the same address that has not left; null if there is none.
+const Shard* AtTheSameAddress(const v1::ShardRoster& roster, absl::string_view name,
+                              absl::string_view address) {
+  for (const Shard& shard : roster.shards()) {
+    const bool stays = shard.state() != v1::ShardRoster::LEFT;
+    if (stays && shard.address() == address && shard.name() != name) return &shard;
+  }
+  return nullptr;
+}
+
+bool IsGiven(const v1::ClusterConfig& config, absl::string_view name_in_list) {
+  return std::any_of(
+      config.replay().begin(), config.replay().end(),
+      [&](const v1::ReplayShard& given) { return given.name() == NameInConfig(name_in_list); });
+}
+
+// InvalidArgument if the list is of other shards than those of the configuration, or if a new
+// section is a shard of the list under another name: its games would count for two shards.
+absl::Status CheckIsOfTheseShards(const v1::ShardRoster& roster, const v1::ClusterConfig& config) {
+  bool knows_any = false;
+  for (const v1::ReplayShard& given : config.replay()) {
+    if (LatestShard(roster, given.name()) != nullptr) {
+      knows_any = true;
+      continue;
+    }
+    const Shard* const same = AtTheSameAddress(roster, given.name(), given.address());
+    if (same == nullptr || IsGiven(config, same->name())) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "replay: ", given.name(), " has the address of shard ", NameInConfig(same->name()),
+        " in the run's list of shards (shards.textproto): keep that name"));
+  }
+  if (knows_any) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "replay: the run's list of shards (shards.textproto) has none of these. Remove the list if "
+      "the run was copied or moved to other shards; otherwise add the sections of its shards");
 }
 
 // A name from outside, as one line of text.
@@ -214,6 +252,11 @@ absl::StatusOr<v1::ShardRoster> BeginRemoval(v1::ShardRoster roster, const std::
   Shard* leaving = Latest(roster, name);
   if (leaving == nullptr) return NoShard(roster, name);
   if (leaving->state() != v1::ShardRoster::ACTIVE) return roster;
+  if (const Shard* same = AtTheSameAddress(roster, leaving->name(), leaving->address())) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "shards ", leaving->name(), " and ", same->name(), " have one address, so they are one ",
+        "process: stop the learner, and remove one of them from run_dir/shards.textproto"));
+  }
   for (const Shard& shard : roster.shards()) {
     if (shard.state() == v1::ShardRoster::LEAVING) {
       return absl::FailedPreconditionError(
@@ -243,6 +286,7 @@ absl::StatusOr<v1::ShardRoster> EndRemoval(v1::ShardRoster roster, const std::st
 }
 
 absl::StatusOr<Reconciled> Reconcile(v1::ShardRoster roster, const v1::ClusterConfig& config) {
+  MMZ_RETURN_IF_ERROR(CheckIsOfTheseShards(roster, config));
   Reconciled result;
   bool changed = false;
   for (const v1::ReplayShard& given : config.replay()) {
@@ -263,10 +307,7 @@ absl::StatusOr<Reconciled> Reconcile(v1::ShardRoster roster, const v1::ClusterCo
     }
   }
   for (const ShardAddress& shard : ActiveShards(roster)) {
-    const bool is_given = std::any_of(
-        config.replay().begin(), config.replay().end(),
-        [&](const v1::ReplayShard& given) { return given.name() == NameInConfig(shard.name); });
-    if (is_given) continue;
+    if (IsGiven(config, shard.name)) continue;
     result.notes.push_back(absl::StrCat("shard ", shard.name, " on ", shard.address,
                                         " was added to the cluster: add its section to the "
                                         "configuration"));

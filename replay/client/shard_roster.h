@@ -50,8 +50,9 @@ absl::StatusOr<v1::ShardRoster> AddShard(v1::ShardRoster roster, const std::stri
                                          const std::string& address);
 
 // Makes the latest shard of this name leave and all other active ones its heirs. NotFound if there
-// is no such shard; FailedPrecondition if it is the only active one or another shard is leaving:
-// the heirs of a leaving shard must stay the same until its games have been moved.
+// is no such shard; FailedPrecondition if it is the only active one, if another one has its
+// address, or if another shard is leaving: the heirs of a leaving shard must stay the same until
+// its games have been moved.
 absl::StatusOr<v1::ShardRoster> BeginRemoval(v1::ShardRoster roster, const std::string& name);
 
 // Marks the latest shard of this name as having left. NotFound if there is no such shard;
@@ -66,7 +67,8 @@ struct Reconciled {
 
 // The list's states hold. Addresses of the configuration replace those of the list, because a shard
 // may have moved to another machine, and shards that the list does not know are added.
-// InvalidArgument if no shard is active then.
+// InvalidArgument if no shard is active then, if the list has none of the configuration's shards,
+// or if a new one has the address of a shard of the list.
 absl::StatusOr<Reconciled> Reconcile(v1::ShardRoster roster, const v1::ClusterConfig& config);
 
 }  // namespace mallocmuzero

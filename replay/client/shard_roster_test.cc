@@ -140,6 +140,31 @@ TEST(ShardRoster, ANewConfigurationMovesAndAddsShards) {
   EXPECT_THAT(Reconcile(TwoShards(), Config(ActiveShards(TwoShards())))->notes, IsEmpty());
 }
 
+TEST(ShardRoster, AShardOfTheListKeepsItsName) {
+  const auto renamed =
+      Reconcile(TwoShards(), Config({{"a", "127.0.0.1:1"}, {"new", "127.0.0.1:2"}}));
+  EXPECT_EQ(renamed.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(renamed.status().message(), HasSubstr("new has the address of shard b"));
+  // The place of a shard that has moved may be taken.
+  const auto moved = Reconcile(
+      TwoShards(), Config({{"a", "127.0.0.1:1"}, {"b", "127.0.0.1:9"}, {"new", "127.0.0.1:2"}}));
+  ASSERT_TRUE(moved.ok()) << moved.status();
+  EXPECT_EQ(ActiveShards(moved->roster).size(), 3);
+}
+
+TEST(ShardRoster, AListOfOtherShardsIsNoneOfThisCluster) {
+  const auto other = Reconcile(TwoShards(), Config({{"x", "127.0.0.1:9"}}));
+  EXPECT_EQ(other.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(other.status().message(), HasSubstr("has none of these"));
+}
+
+TEST(ShardRoster, OneProcessUnderTwoNamesIsNotRemoved) {
+  v1::ShardRoster twice = TwoShards();
+  twice.mutable_shards(1)->set_address(twice.shards(0).address());
+  EXPECT_THAT(BeginRemoval(twice, "b").status().message(),
+              HasSubstr("shards b and a have one address"));
+}
+
 TEST(ShardRoster, AListOfAnotherProcessIsChecked) {
   EXPECT_TRUE(CheckRoster(TwoShards()).ok());
   v1::ShardRoster broken = *BeginRemoval(TwoShards(), "a");
