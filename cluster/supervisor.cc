@@ -44,6 +44,7 @@ struct Supervisor::Slot {
   uint64_t starts = 0;
   int hopeless_exits = 0;
   bool was_ready = false;  // whether it was ever ready
+  bool is_added = false;   // whether it came while others ran
 
   // When a process that is to end for good is killed; InfiniteFuture if the process is to run.
   absl::Time kill_at = absl::InfiniteFuture();
@@ -109,8 +110,9 @@ bool Supervisor::StartWanted(absl::Span<const SupervisedProcess> wanted) {
       complete = complete && !(*known)->is_leaving;
     } else if (const absl::Status status = AddSlot(process); !status.ok()) {
       options_.on_event(LogLevel::kError, absl::StrCat(process.name, ": ", status.message()));
-    } else if (process.stage <= stage_) {
-      slots_.back()->next_start = SteadyNow();
+    } else {
+      slots_.back()->is_added = true;
+      if (process.stage <= stage_) slots_.back()->next_start = SteadyNow();
     }
   }
   return complete;
@@ -283,8 +285,19 @@ void Supervisor::NoteEnd(Slot& slot, bool stopping) {
   const bool hopeless = exit_code == options_.hopeless_exit_code && !slot.was_ready;
   slot.hopeless_exits = hopeless ? slot.hopeless_exits + 1 : 0;
   if (slot.hopeless_exits >= options_.most_hopeless_exits) {
-    hopeless_ = absl::StrCat(slot.process.name, " cannot run: it ", how, " ", slot.hopeless_exits,
-                             " times; its log says why");
+    const std::string why = absl::StrCat(slot.process.name, " cannot run: it ", how, " ",
+                                         slot.hopeless_exits, " times; its log says why");
+    if (!slot.is_added) {
+      hopeless_ = why;
+      return;
+    }
+    // The others ran without it.
+    slot.is_leaving = true;
+    if (wanted_.has_value()) {
+      std::erase_if(*wanted_, [&](const auto& one) { return one.name == slot.process.name; });
+    }
+    options_.on_event(LogLevel::kError,
+                      absl::StrCat(why, ". It is left out until the list changes"));
     return;
   }
   const absl::Duration delay = slot.backoff.Next();

@@ -57,7 +57,8 @@ struct SupervisorOptions {
   absl::Duration settled = absl::Seconds(30);
 
   // The exit code of bad usage or input, which another start would not change. After this many such
-  // exits in a row of a process that was never ready, Run stops everything.
+  // exits in a row of a process that was never ready, Run stops everything, or leaves the process
+  // out if it came with a later list.
   int hopeless_exit_code = 2;
   int most_hopeless_exits = 3;
 
@@ -88,7 +89,8 @@ class Supervisor {
 
   // Starts all processes, stage by stage, and restarts those that end. Blocks until `stop_fd` is
   // readable or `deadline` (by SteadyNow) has come, then stops all, stage by stage.
-  // FailedPrecondition, also after stopping all, if a process has made its most_hopeless_exits.
+  // FailedPrecondition, also after stopping all, if a process of the first list has made its
+  // most_hopeless_exits.
   absl::Status Run(int stop_fd, absl::Time deadline);
 
   // The number of processes to keep running, of running processes, and of starts beyond the first

@@ -277,6 +277,22 @@ TEST_F(SupervisorTest, AProcessThatComesBackWhileItStopsStartsAgain) {
   EXPECT_THAT(lines_, ElementsAre("a: begin", "a: stop"));
 }
 
+TEST_F(SupervisorTest, ANewProcessThatCannotRunEndsNoOther) {
+  Add("good", absl::StrCat(kReady, "echo begin; exec sleep 100"));
+  options_.on_event = [this](LogLevel, const std::string& text) {
+    events_.push_back(text);
+    if (absl::StrContains(text, "It is left out")) Stop();
+  };
+  const SupervisedProcess bad = {.name = "bad", .command = {"/bin/sh", "-c", "exit 2"}};
+  ChangeListOnce({"good: begin"}, {options_.processes[0], bad});
+  EXPECT_TRUE(RunAll().ok());
+  EXPECT_THAT(lines_, ElementsAre("good: begin"));
+  EXPECT_THAT(
+      absl::StrJoin(events_, "\n"),
+      HasSubstr("bad cannot run: it exited with code 2 3 times; its log says why. It is left "
+                "out until the list changes"));
+}
+
 TEST_F(SupervisorTest, AProcessGetsItsFirstArgumentsUntilItWasReady) {
   // The second start gets ready, and the third one ends the test. With -c, sh takes the first
   // argument for its name.
