@@ -63,6 +63,10 @@ void AddressChecks::CheckListen(const std::string& address, const std::string& l
   if (listen_address != address) listens = ReadAddress(field, listen_address, section);
   if (!listens.has_value()) return;
   CheckSecured(field, listen_address, section);
+  if (security_ != nullptr && listen_address != address) {
+    const absl::Status called = security_->CheckCallAddress(address);
+    if (!called.ok()) section.Complain("address", std::string(called.message()));
+  }
   CheckFree({*parsed, 1, section.PathOf("address"), section.WhereIs("address")}, section,
             "address");
   // As in CheckMetrics, a wildcard stands for the addresses of one machine.

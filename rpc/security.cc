@@ -11,7 +11,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -55,9 +54,9 @@ absl::Status CheckPem(absl::string_view field, const std::string& folder, const 
       absl::StrCat("security.", field, ": '", name, "' is no PEM file with a ", what));
 }
 
-absl::Status OpenTokens(absl::string_view field, const std::string& path,
-                        std::shared_ptr<TokenFile>& tokens) {
-  absl::StatusOr<std::unique_ptr<TokenFile>> opened = TokenFile::Open(field, path);
+// Moves `opened` into `tokens`.
+absl::Status Take(absl::StatusOr<std::unique_ptr<TokenFile>> opened,
+                  std::shared_ptr<TokenFile>& tokens) {
   if (!opened.ok()) return opened.status();
   tokens = *std::move(opened);
   return absl::OkStatus();
@@ -104,13 +103,12 @@ absl::StatusOr<std::shared_ptr<const Security>> Security::Load(const v1::Securit
   }
   absl::Status status;
   if (!config.token_file().empty()) {
-    status = OpenTokens("token_file", path_of(config.token_file()), security->token_);
+    status = Take(TokenFile::Open("token_file", path_of(config.token_file())), security->token_);
   }
-  // Only shards, the learner and administrators have the file.
-  std::error_code error;
-  const std::string admin_file = path_of(config.admin_token_file());
-  if (security->has_admin_token_ && std::filesystem::exists(admin_file, error)) {
-    status.Update(OpenTokens("admin_token_file", admin_file, security->admin_token_));
+  // Only shards, the learner and administrators have the file. It may come later.
+  if (security->has_admin_token_) {
+    status.Update(Take(TokenFile::OpenLater("admin_token_file", path_of(config.admin_token_file())),
+                       security->admin_token_));
   }
   if (!status.ok()) return status;
   return security;
@@ -155,6 +153,20 @@ absl::Status Security::CheckListenAddress(const std::string& address) const {
       "address '", address,
       "' can be reached from other machines: give certificates or a token "
       "in 'security', or set security.allow_insecure_network if the network is closed otherwise"));
+}
+
+absl::Status Security::CheckCallAddress(const std::string& address) const {
+  const std::optional<HostPort> parsed = ParseHostPort(address);
+  const bool has_token = token_ != nullptr || !admin_token().empty();
+  const bool is_allowed = allow_clear_text_token_ || allow_insecure_network_;
+  if (!has_token || certificates_ != nullptr || is_allowed ||
+      (parsed.has_value() && IsLoopback(*parsed))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("address '", address,
+                   "': without TLS the token goes there in clear text: give certificates, or set "
+                   "allow_clear_text_token"));
 }
 
 absl::StatusOr<Security::HeaderCheck> Security::MetricsAccess(const std::string& address) const {

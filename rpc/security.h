@@ -48,6 +48,10 @@ class Security {
   // nor allow_insecure_network.
   absl::Status CheckListenAddress(const std::string& address) const;
 
+  // InvalidArgument if calls to `address` (host:port) would send a token in clear text to another
+  // machine, which neither allow_clear_text_token nor allow_insecure_network allows.
+  absl::Status CheckCallAddress(const std::string& address) const;
+
   // Returns a function that says whether a request for metrics on `address` carries the token in
   // its header "Authorization". The function follows the token file and may outlive this object. It
   // is null if requests need no token. InvalidArgument if metrics, which are served without TLS,
@@ -67,8 +71,8 @@ class Security {
   // Reads the certificates again when their files change; null without TLS.
   std::shared_ptr<grpc::experimental::CertificateProviderInterface> certificates_;
   std::shared_ptr<TokenFile> token_;        // null if calls need no token
-  std::shared_ptr<TokenFile> admin_token_;  // null if this machine lacks the file
-  bool has_admin_token_ = false;  // whether it is configured; this machine may lack the file
+  std::shared_ptr<TokenFile> admin_token_;  // has no tokens if this machine lacks the file
+  bool has_admin_token_ = false;            // whether it is configured
   bool allow_clear_text_token_ = false;
   bool allow_insecure_network_ = false;
 };

@@ -114,6 +114,21 @@ TEST_F(SecurityTest, RequestsForMetricsNeedTheTokenThatTheFileHasNow) {
   EXPECT_TRUE(testing::Await([&] { return !check("Bearer 0123456789abcdef"); }));
 }
 
+TEST_F(SecurityTest, ATokenGoesInClearTextOnlyWhereThatIsAllowed) {
+  EXPECT_TRUE(Security().CheckCallAddress("10.1.2.3:7500").ok());
+  Write("token", "0123456789abcdef\n");
+  for (const bool is_admin : {false, true}) {
+    v1::Security config;
+    *(is_admin ? config.mutable_admin_token_file() : config.mutable_token_file()) = "token";
+    const auto security = *Security::Load(config, folder_);
+    EXPECT_TRUE(security->CheckCallAddress("127.0.0.1:7500").ok());
+    EXPECT_THAT(security->CheckCallAddress("10.1.2.3:7500").message(),
+                HasSubstr("'10.1.2.3:7500': without TLS the token goes there in clear text"));
+    config.set_allow_clear_text_token(true);
+    EXPECT_TRUE((*Security::Load(config, folder_))->CheckCallAddress("10.1.2.3:7500").ok());
+  }
+}
+
 TEST_F(SecurityTest, AShortTokenIsRefusedWithoutBeingShown) {
   Write("short", "hunter2\n");
   v1::Security config;

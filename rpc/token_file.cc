@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -35,10 +37,23 @@ absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::Open(absl::string_view fie
   std::unique_ptr<TokenFile> file(new TokenFile(std::string(field), path));
   absl::StatusOr<std::vector<std::string>> tokens = file->Read();
   if (!tokens.ok()) return tokens.status();
-  const absl::MutexLock lock(&file->mutex_);
-  file->tokens_ = *std::move(tokens);
-  file->next_look_ = Clock::now() + kLookEvery;
+  file->SetTokens(*std::move(tokens));
   return file;
+}
+
+absl::StatusOr<std::unique_ptr<TokenFile>> TokenFile::OpenLater(absl::string_view field,
+                                                                const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) return Open(field, path);
+  std::unique_ptr<TokenFile> file(new TokenFile(std::string(field), path));
+  file->SetTokens({});
+  return file;
+}
+
+void TokenFile::SetTokens(std::vector<std::string> tokens) {
+  const absl::MutexLock lock(&mutex_);
+  tokens_ = std::move(tokens);
+  next_look_ = Clock::now() + kLookEvery;
 }
 
 absl::StatusOr<std::vector<std::string>> TokenFile::Read() const {
@@ -80,7 +95,7 @@ void TokenFile::Refresh() {
 std::string TokenFile::token() {
   Refresh();
   const absl::MutexLock lock(&mutex_);
-  return tokens_.front();
+  return tokens_.empty() ? "" : tokens_.front();
 }
 
 bool TokenFile::Accepts(absl::string_view prefix, absl::string_view text) {

@@ -28,7 +28,11 @@ class TokenFile {
   static absl::StatusOr<std::unique_ptr<TokenFile>> Open(absl::string_view field,
                                                          const std::string& path);
 
-  // The token that this process sends.
+  // Like Open, but a file that is missing has no tokens until it is there.
+  static absl::StatusOr<std::unique_ptr<TokenFile>> OpenLater(absl::string_view field,
+                                                              const std::string& path);
+
+  // The token that this process sends; empty if there is none.
   std::string token();
 
   // Whether `text` is `prefix` and one of the accepted tokens. Takes a time that does not depend on
@@ -40,6 +44,7 @@ class TokenFile {
       : field_(std::move(field)), path_(std::move(path)) {}
 
   absl::StatusOr<std::vector<std::string>> Read() const;
+  void SetTokens(std::vector<std::string> tokens) ABSL_LOCKS_EXCLUDED(mutex_);
   void Refresh() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const std::string field_;

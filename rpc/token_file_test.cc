@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <future>
 #include <memory>
@@ -45,6 +46,20 @@ TEST_F(TokenFileTest, SendsTheFirstTokenAndAcceptsTwo) {
   EXPECT_FALSE(file->Accepts("Bearer ", "Bearer third-token-0003"));
   EXPECT_FALSE(file->Accepts("Bearer ", "first-token-0001"));
   EXPECT_FALSE(file->Accepts("Bearer ", ""));
+}
+
+TEST_F(TokenFileTest, AFileMayComeLater) {
+  std::filesystem::remove(path_);
+  const auto file = TokenFile::OpenLater("admin_token_file", path_);
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ((*file)->token(), "");
+  EXPECT_FALSE((*file)->Accepts("Bearer ", "Bearer "));
+  Write("first-token-0001\n");
+  EXPECT_TRUE(Await([&] { return (*file)->Accepts("Bearer ", "Bearer first-token-0001"); }));
+  EXPECT_EQ((*file)->token(), "first-token-0001");
+  // A file that is there must be right.
+  Write("short\n");
+  EXPECT_FALSE(TokenFile::OpenLater("admin_token_file", path_).ok());
 }
 
 TEST_F(TokenFileTest, FollowsTheFile) {

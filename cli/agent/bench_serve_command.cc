@@ -122,6 +122,7 @@ absl::StatusOr<ExitCode> RunServeBench(const ServeBenchFlags& flags) {
   const absl::StatusOr<std::shared_ptr<const Security>> security =
       LoadServerSecurity(flags.security);
   if (!security.ok()) return security.status();
+  MMZ_RETURN_IF_ERROR(StatusAt(flags.security, (*security)->CheckCallAddress(options.address)));
   options.security = *security;
   absl::StatusOr<std::vector<std::string>> messages = MakeMessages(flags);
   if (!messages.ok()) return messages.status();

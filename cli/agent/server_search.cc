@@ -8,6 +8,7 @@
 #include "base/compression.h"
 #include "base/file_io.h"
 #include "base/message_file.h"
+#include "base/status_at.h"
 #include "base/status_macros.h"
 #include "cli/agent/run_role.h"
 #include "cluster/config_mistakes.h"
@@ -50,9 +51,11 @@ absl::StatusOr<Solution> AskServer(const ServerSearch& search, const Program& pr
   const absl::StatusOr<std::shared_ptr<const Security>> security =
       LoadServerSecurity(search.security_file);
   if (!security.ok()) return security.status();
-  v1::Program proto = program.proto();
-  FillHeader(proto);
-  absl::StatusOr<std::string> bytes = Compress(SerializeDeterministically(proto), "program");
+  MMZ_RETURN_IF_ERROR(
+      StatusAt(search.security_file, (*security)->CheckCallAddress(search.address)));
+  // With the header of its file, which may be of an older version: the fingerprint covers it.
+  absl::StatusOr<std::string> bytes =
+      Compress(SerializeDeterministically(program.proto()), "program");
   if (!bytes.ok()) return bytes.status();
 
   v1::FindMappingRequest request;

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "base/compression.h"
 #include "base/file_io.h"
 #include "env/solvers/solve.h"
 #include "gmock/gmock.h"
@@ -19,6 +20,7 @@
 #include "mallocmuzero/v1/serve.grpc.pb.h"
 #include "mallocmuzero/v1/serve.pb.h"
 #include "rpc/security.h"
+#include "simulator/core/fingerprint.h"
 #include "simulator/core/mapping.h"
 #include "simulator/core/program.h"
 #include "simulator/core/testing/program_builder.h"
@@ -73,9 +75,12 @@ class ScriptedMapper final : public v1::Mapper::Service {
 
   std::string address() const { return absl::StrCat("127.0.0.1:", port_); }
 
-  grpc::Status FindMapping(grpc::ServerContext* /*context*/,
-                           const v1::FindMappingRequest* /*request*/,
+  // The program of the latest request, as bytes of a file.
+  const std::string& program() const { return program_; }
+
+  grpc::Status FindMapping(grpc::ServerContext* /*context*/, const v1::FindMappingRequest* request,
                            grpc::ServerWriter<v1::FindMappingResponse>* writer) override {
+    program_ = request->program();
     v1::FindMappingResponse response;
     response.mutable_started();
     writer->Write(response);
@@ -87,6 +92,7 @@ class ScriptedMapper final : public v1::Mapper::Service {
  private:
   const v1::FoundMapping result_;
   const grpc::Status end_;
+  std::string program_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
 };
@@ -114,6 +120,34 @@ TEST(AskServer, TakesTheMappingOfTheServer) {
   ASSERT_TRUE(solution.ok()) << solution.status();
   EXPECT_EQ(solution->solver, "greedy");
   EXPECT_EQ(solution->cycles, 10);
+}
+
+TEST(AskServer, SendsAProgramOfAnOlderVersionAsItIs) {
+  v1::Program proto = SmallProgram().proto();
+  proto.mutable_header()->set_version(1);
+  proto.set_fingerprint(ProgramFingerprint(proto));
+  const Program program = *Program::FromProto(proto);
+  v1::FoundMapping result;
+  *result.mutable_mapping() = MappingToProto(AllHbmMapping(program), program);
+  const ScriptedMapper server(result);
+  ASSERT_TRUE(
+      AskServer({.address = server.address(), .budget = absl::Seconds(1)}, program, {}).ok());
+  v1::Program sent;
+  ASSERT_TRUE(sent.ParseFromString(*Decompress(server.program(), "program")));
+  EXPECT_TRUE(Program::FromProto(std::move(sent)).ok());
+}
+
+TEST(AskServer, SendsNoTokenInClearTextUnlessThatIsAllowed) {
+  const std::string folder = ::testing::TempDir();
+  ASSERT_TRUE(WriteFileAtomically(folder + "/token", "0123456789abcdef\n").ok());
+  ASSERT_TRUE(WriteFileAtomically(folder + "/client.textproto", "token_file: \"token\"\n").ok());
+  const absl::Status status = AskServer({.address = "search.example:7500",
+                                         .security_file = folder + "/client.textproto",
+                                         .budget = absl::Seconds(1)},
+                                        SmallProgram(), {})
+                                  .status();
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("/client.textproto: address 'search.example:7500': without TLS the token"));
 }
 
 TEST(AskServer, KeepsTheBestMappingOfAServerThatGoesAway) {
