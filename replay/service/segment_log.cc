@@ -343,7 +343,11 @@ absl::Status SegmentLog::LinkInto(const std::string& folder) const {
   for (const std::string& path : paths) {
     const std::string copy =
         absl::StrCat(folder, "/", std::filesystem::path(path).filename().string());
-    if (link(path.c_str(), copy.c_str()) != 0) return ErrnoStatus(copy, errno);
+    if (link(path.c_str(), copy.c_str()) == 0) continue;
+    if (errno != EXDEV) return ErrnoStatus(copy, errno);
+    return absl::FailedPreconditionError(
+        absl::StrCat(copy, ": is on another disk than ", path,
+                     ": a copy is beside data_dir, which must not be where its disk is mounted"));
   }
   return absl::OkStatus();
 }
