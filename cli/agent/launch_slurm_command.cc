@@ -163,6 +163,27 @@ absl::Status WriteToken(const std::string& path) {
   return absl::InternalError(absl::StrCat(path, ": cannot keep others from reading it"));
 }
 
+// Makes the folder and keeps others from writing to it: they could replace the scripts that every
+// job of the owner runs.
+absl::Status MakeOwnFolder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  struct stat facts = {};
+  if (error || stat(folder.c_str(), &facts) != 0) {
+    return absl::InternalError(absl::StrCat(folder, ": cannot make this folder"));
+  }
+  if (facts.st_uid != geteuid() && facts.st_uid != 0) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(folder,
+                     ": belongs to another user, who could replace the scripts; a folder of yours "
+                     "expected"));
+  }
+  constexpr mode_t kOthersWrite = S_IWGRP | S_IWOTH;
+  if ((facts.st_mode & kOthersWrite) == 0) return absl::OkStatus();
+  if (chmod(folder.c_str(), facts.st_mode & 07777 & ~kOthersWrite) == 0) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat(folder, ": cannot keep others from writing to it"));
+}
+
 absl::Status WriteFiles(const SlurmLaunch& launch) {
   for (const std::string& folder : launch.folders) {
     std::error_code error;
@@ -190,6 +211,7 @@ absl::StatusOr<ExitCode> SubmitAll(const SlurmLaunch& launch, const v1::SlurmSit
         absl::StrCat(site.shared_dir(), ": job ", *job,
                      " of this folder is still queued; scancel it, or choose another shared_dir"));
   }
+  MMZ_RETURN_IF_ERROR(MakeOwnFolder(site.shared_dir()));
   MMZ_RETURN_IF_ERROR(WriteFiles(launch));
   const absl::StatusOr<std::string> servers = Submit(ServersCommand(launch), launch.servers_job);
   if (!servers.ok()) return servers.status();

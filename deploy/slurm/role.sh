@@ -78,14 +78,17 @@ write_config() {
 
 # Chooses ports, announces the addresses, and waits until the configuration is complete.
 configure() {
-  local port missing
+  local port missing labels job=$cluster
+  # The alerts and dashboards look at jobs whose names begin so, and take each for a cluster.
+  [[ $job == mallocmuzero* ]] || job=mallocmuzero-$job
   know_host
   metrics_address=
   if [ -n "$metrics_port" ]; then
     port=$(free_port $((metrics_port + number)))
     # The process adds its number to the port.
     metrics_address=%host%:$((port - number))
-    target="[{\"targets\": [\"$host:$port\"], \"labels\": {\"role\": \"$label\"}}]"
+    labels="\"job\": \"$job\", \"role\": \"$label\""
+    target="[{\"targets\": [\"$host:$port\"], \"labels\": {$labels}}]"
     write_file "$shared/targets/$name.json" "$target"
   fi
   announce
@@ -381,7 +384,7 @@ describe_role() {
 
 if [ "$role" = rescue ]; then
   # The disk has been lost, or its folder has ended with the job.
-  [ -d "${3%/*}" ] || exit 3
+  [ -d "${3%/*}" ] && is_own_folder "${3%/*}" || exit 3
   exec 9>"$3.lock"
   # A process of the lost job may still run until Slurm has ended it.
   flock --timeout 60 9 || exit 4

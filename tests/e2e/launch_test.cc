@@ -83,6 +83,19 @@ TEST_F(LaunchSlurm, MakesATokenOfAdministratorsForTheirOwner) {
   EXPECT_NE(ReadAll(file), token);
 }
 
+// In a folder of a team, with a mask that lets its members write.
+TEST_F(LaunchSlurm, KeepsOthersFromReplacingItsScripts) {
+  Replace("squeue", "exit 0");
+  Replace("sbatch", "echo 4711");
+  const std::string shared = folder_.Path("slurm");
+  std::filesystem::create_directory(shared);
+  using std::filesystem::perms;
+  std::filesystem::permissions(shared, perms::owner_all | perms::group_all | perms::others_read);
+  EXPECT_EQ(Launch().exit_code, 0);
+  EXPECT_EQ(std::filesystem::status(shared).permissions(),
+            perms::owner_all | perms::group_read | perms::group_exec | perms::others_read);
+}
+
 TEST_F(LaunchSlurm, AsksForTheIdIfSbatchSaysNone) {
   Replace("sbatch", "echo sbatch: nothing was submitted; echo today");
   const RunResult result = Launch();

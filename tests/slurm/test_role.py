@@ -201,7 +201,7 @@ def test_prometheus_finds_a_process_by_its_role_while_it_runs(
 
     def is_right() -> bool:
         (group,) = json.loads(file.read_text())
-        assert group["labels"] == {"role": label}
+        assert group["labels"] == {"job": "mallocmuzero-test", "role": label}
         assert group["targets"][0].startswith("127.0.0.1:")
         return True
 

@@ -75,6 +75,26 @@ def test_a_node_without_the_folder_of_a_shard_says_that_its_data_are_lost(node: 
     assert process.returncode == 3
 
 
+def test_data_of_another_user_are_not_those_of_a_shard(tmp_path: pathlib.Path) -> None:
+    # Where a node has lost its disk, anybody can make the folder anew.
+    node = Node(tmp_path)
+    theirs = node.scratch / "shards/a"
+    theirs.mkdir(parents=True)
+    (theirs / "games").write_text("made up\n")
+    saved = node.shared / "shards/a/data.1"
+    saved.mkdir(parents=True)
+    stat = tmp_path / "bin/stat"
+    stat.write_text(f"#!/bin/bash\necho {os.getuid() + 1}\n")
+    stat.chmod(0o755)
+    tmp_path.chmod(0o1777)
+    process = node.start("rescue", "a", str(theirs))
+    log = process.communicate(timeout=PATIENCE_SECONDS)[0]
+    assert process.returncode == 3
+    assert "belongs to another user" in log
+    assert saved.exists()
+    assert not theirs.with_name("a.lock").exists()
+
+
 def test_a_shard_asks_again_for_its_data_if_srun_fails(tmp_path: pathlib.Path) -> None:
     node = Node(tmp_path, settings={"LOST_NODE_SECONDS": "60"})
     elsewhere = tmp_path / "disk of node-2/shards/a"
