@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "base/message_file.h"
 #include "base/rounding.h"
 #include "mallocmuzero/v1/program.pb.h"
 #include "simulator/core/fingerprint.h"
@@ -34,6 +35,8 @@ absl::StatusOr<Program> WithFastMemoryShare(const Program& program, double share
     hardware.set_name(absl::StrCat(hardware.name(), "_", 100 * share, "pct"));
     resized.clear_baseline();
     SealProgram(resized);
+  } else if (resized.header().version() != FileVersion(resized)) {
+    SealProgram(resized);  // the fingerprint covers the version, which a file of it will have
   }
   absl::StatusOr<Program> made = Program::FromProto(std::move(resized));
   if (made.ok()) return made;

@@ -2,8 +2,10 @@
 
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "base/message_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "mallocmuzero/v1/program.pb.h"
@@ -65,6 +67,19 @@ TEST(WithFastMemoryShare, IsTheSameProgramAtShareOne) {
   const absl::StatusOr<Program> same = WithFastMemoryShare(program, 1);
   ASSERT_TRUE(same.ok()) << same.status();
   EXPECT_EQ(same->proto().fingerprint(), program.proto().fingerprint());
+}
+
+TEST(WithFastMemoryShare, AProgramOfAnOlderVersionCanBeWrittenAndReadAgain) {
+  v1::Program proto = TwoBuffers().proto();
+  proto.mutable_header()->set_version(1);
+  proto.set_fingerprint(ProgramFingerprint(proto));
+  const absl::StatusOr<Program> program = Program::FromProto(std::move(proto));
+  ASSERT_TRUE(program.ok()) << program.status();
+  const absl::StatusOr<Program> same = WithFastMemoryShare(*program, 1);
+  ASSERT_TRUE(same.ok()) << same.status();
+  v1::Program written = same->proto();
+  FillHeader(written);  // as every write does
+  EXPECT_TRUE(Program::FromProto(std::move(written)).ok());
 }
 
 TEST(WithFastMemoryShare, RefusesWhatIsNoShare) {
