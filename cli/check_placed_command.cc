@@ -1,3 +1,4 @@
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -6,10 +7,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/print_report.h"
+#include "cli/program_inputs.h"
 #include "cli/table.h"
 #include "mallocmuzero/v1/handover_report.pb.h"
 #include "mallocmuzero/v1/hardware.pb.h"
@@ -26,6 +29,7 @@ struct CheckPlacedFlags {
   std::string original;
   std::string placed;
   std::string hardware;
+  int64_t fast_memory_bytes = 0;
   bool allow_reordering = false;
   bool json = false;
 };
@@ -38,9 +42,9 @@ v1::PlacedCheckReport MakeReport(const PlacedCheck& check, const PlacedCheckOpti
     entry->set_rule(std::string(PlacedRuleName(violation.rule)));
     entry->set_message(violation.message);
   }
-  report.set_peak_bytes(check.peak_bytes);
+  report.set_peak_bytes(static_cast<double>(check.peak_bytes));
   report.set_peak_instruction(check.peak_instruction);
-  report.set_capacity_bytes(options.capacity_bytes);
+  report.set_capacity_bytes(static_cast<double>(options.capacity_bytes));
   return report;
 }
 
@@ -64,8 +68,9 @@ std::string CheckText(const PlacedCheck& check, const PlacedCheckOptions& option
 }
 
 absl::StatusOr<ExitCode> RunCheckPlaced(const CheckPlacedFlags& flags) {
-  const absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.hardware);
+  absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.hardware);
   if (!hardware.ok()) return hardware.status();
+  MMZ_RETURN_IF_ERROR(SetFastMemoryBytes(flags.fast_memory_bytes, *hardware));
   const absl::StatusOr<xla::HloModuleProto> original = place::LoadModule(flags.original);
   if (!original.ok()) return original.status();
   const absl::StatusOr<xla::HloModuleProto> placed = place::LoadModule(flags.placed);
@@ -100,6 +105,7 @@ void AddCheckPlacedCommand(CLI::App& app, CommandBody& body) {
                    "The name of the chip, such as tpu_v6e, or a hardware file.")
       ->type_name("NAME|FILE")
       ->required();
+  AddFastMemoryBytesFlag(*command, flags->fast_memory_bytes);
   command->add_flag("--allow-reordering", flags->allow_reordering,
                     "Accepts another order of instructions if each still comes after the "
                     "instructions that it needs. By default the order must be the same.");

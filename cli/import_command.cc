@@ -1,6 +1,5 @@
 #include <cstdint>
 #include <filesystem>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,8 +15,8 @@
 #include "cli/command_table.h"
 #include "cli/commands.h"
 #include "cli/import_text.h"
-#include "cli/number_flag.h"
 #include "cli/print_report.h"
+#include "cli/program_inputs.h"
 #include "mallocmuzero/v1/program.pb.h"
 #include "mallocmuzero/v1/report.pb.h"
 #include "simulator/core/hardware.h"
@@ -61,10 +60,7 @@ absl::StatusOr<ExitCode> RunImport(const ImportFlags& flags) {
   MMZ_RETURN_IF_ERROR(CheckOutputHasPlace(flags.output));
   absl::StatusOr<v1::Hardware> hardware = LoadHardware(flags.hardware);
   if (!hardware.ok()) return hardware.status();
-  if (flags.fast_memory_bytes > 0) {
-    hardware->set_fast_memory_bytes(flags.fast_memory_bytes);
-    MMZ_RETURN_IF_ERROR(CheckHardware(*hardware, "--fast-memory-bytes"));
-  }
+  MMZ_RETURN_IF_ERROR(SetFastMemoryBytes(flags.fast_memory_bytes, *hardware));
   ImportOptions inputs = flags.inputs;
   inputs.program_name = ProgramNameOf(flags.output);
   absl::StatusOr<v1::Program> imported = ImportProgram(inputs, *hardware);
@@ -115,13 +111,7 @@ void AddImportCommand(CLI::App& app, CommandBody& body) {
                    "The name of the chip, such as tpu_v6e, or a hardware file.")
       ->type_name("NAME|FILE")
       ->required();
-  command
-      ->add_option(
-          "--fast-memory-bytes", flags->fast_memory_bytes,
-          "The bytes of fast memory that the compiler had for tensors, such as under another "
-          "xla_tpu_scoped_vmem_limit_kib. The default is the size in the hardware file.")
-      ->type_name("BYTES")
-      ->check(WholeNumber(1, std::numeric_limits<int64_t>::max()));
+  AddFastMemoryBytesFlag(*command, flags->fast_memory_bytes);
   command->add_option("--output", flags->output, "The program file to write.")
       ->type_name("FILE")
       ->required();

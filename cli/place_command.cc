@@ -85,6 +85,8 @@ absl::StatusOr<ExitCode> RunPlace(const PlaceFlags& flags) {
   if (!program.ok()) return program.status();
   const absl::StatusOr<Mapping> mapping = LoadMappingByName(flags.mapping, *program);
   if (!mapping.ok()) return mapping.status();
+  MMZ_RETURN_IF_ERROR(
+      CheckHasAddresses(flags.mapping, *mapping, flags.program, *program, "placed"));
   MMZ_RETURN_IF_ERROR(CheckMapping(flags, *program, *mapping));
   const absl::StatusOr<xla::HloModuleProto> module = place::LoadModule(flags.module);
   if (!module.ok()) return module.status();

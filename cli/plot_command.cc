@@ -59,7 +59,7 @@ absl::StatusOr<ExitCode> RunPlot(const PlotFlags& flags) {
     absl::StatusOr<Mapping> mapping = LoadMappingByName(name, *program);
     if (!mapping.ok()) return mapping.status();
     panels.push_back({.title = TitleOf(name, *mapping),
-                      .has_addresses = name != kDefaultMappingName || baseline->packed});
+                      .has_addresses = HasAddresses(name, *mapping, *program)});
     mappings.push_back(*std::move(mapping));
   }
   if (panels.empty()) {

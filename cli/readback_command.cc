@@ -99,8 +99,11 @@ std::string ReadbackText(const v1::ReadBackReport& report) {
   facts.push_back(
       {"matched", absl::StrCat(FormatPercent(report.matched_share()), " of the accessed bytes")});
   facts.push_back({"addresses", report.packed() ? "packed" : "not packed"});
-  return absl::StrCat(report.program(), " as recompiled\n\n", FactList(facts),
-                      MismatchTable(report), LateCopyTable(report));
+  std::string text = absl::StrCat(report.program(), " as recompiled\n\n", FactList(facts),
+                                  MismatchTable(report), LateCopyTable(report));
+  if (!report.notes().empty()) absl::StrAppend(&text, "\nNotes\n");
+  for (const std::string& note : report.notes()) absl::StrAppend(&text, "  ", note, "\n");
+  return text;
 }
 
 v1::ReadBackReport Report(const Program& program, const ReadBack& read_back,
@@ -125,7 +128,11 @@ absl::StatusOr<ExitCode> AnswerNames(const ModuleReader& reader, const Program& 
     if (!read_back.ok()) return read_back.status();
     const absl::StatusOr<ExitCode> printed = PrintJson(Report(program, *read_back, wanted));
     if (!printed.ok()) return printed.status();
-    std::fflush(stdout);
+    // A write that failed in PrintJson leaves nothing to flush. RunCommandLine says why.
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) return ExitCode::kFailure;
+  }
+  if (std::cin.bad() || std::ferror(stdin) != 0) {
+    return absl::InvalidArgumentError("--hlo -: standard input cannot be read");
   }
   return ExitCode::kSuccess;
 }

@@ -3,10 +3,10 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/enums.h"
+#include "base/status_macros.h"
 #include "cli/command.h"
 #include "cli/command_table.h"
 #include "cli/commands.h"
@@ -66,12 +66,8 @@ absl::StatusOr<ExitCode> RunValidate(const ValidateFlags& flags) {
   if (!program.ok()) return program.status();
   const absl::StatusOr<Mapping> mapping = LoadMappingByName(flags.mapping, *program);
   if (!mapping.ok()) return mapping.status();
-  if (flags.mapping == kDefaultMappingName && !program->baseline()->packed) {
-    return absl::FailedPreconditionError(
-        absl::StrCat(flags.program,
-                     ": the default has no addresses (its intervals could not be "
-                     "packed), so it cannot be validated"));
-  }
+  MMZ_RETURN_IF_ERROR(
+      CheckHasAddresses(flags.mapping, *mapping, flags.program, *program, "validated"));
   const std::vector<Violation> violations = Validate(*program, *mapping);
   const ExitCode verdict = violations.empty() ? ExitCode::kSuccess : ExitCode::kFailure;
   return flags.json ? PrintJson(MakeReport(violations), verdict)

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/e2e/run_binary.h"
@@ -288,6 +289,22 @@ TEST(ReadbackOfNamesFromStandardInput, NamesTheLineThatIsEmpty) {
                       folder.Write("names", GoodHlo() + "\n\n"));
   EXPECT_EQ(result.exit_code, 2);
   EXPECT_THAT(result.err, HasSubstr("--hlo -: standard input:2: expected the name of a file"));
+}
+
+TEST(ReadbackOfNamesFromStandardInput, EndsWhereNobodyReadsItsAnswers) {
+  const TemporaryFolder folder;
+  const std::string names =
+      folder.Write("names", GoodHlo() + "\n" + folder.Path("missing.hlo") + "\n");
+  const std::string command = absl::StrCat(MallocmuzeroPath(), " readback --program ",
+                                           GoodProgram(folder), " --hlo - --json <", names);
+  const RunResult result = RunBinary("/bin/sh", {"-c", command + " >/dev/full"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.err, "mallocmuzero: cannot write to standard output\n");
+  EXPECT_THAT(RunBinary("/bin/sh", {"-c", command}).err, HasSubstr("missing.hlo"));
+  ExpectOneErrorLine(
+      RunMallocmuzero({"readback", "--program", GoodProgram(folder), "--hlo", "-", "--json"},
+                      folder.Path("")),
+      "standard input cannot be read");
 }
 
 TEST(FailedImport, WritesNothing) {

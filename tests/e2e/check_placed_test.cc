@@ -48,6 +48,19 @@ TEST_F(CheckPlacedCommand, SaysThatAModuleIsValidAndWhatItTakes) {
   EXPECT_THAT(result.out, HasSubstr("12,288 of "));
 }
 
+TEST_F(CheckPlacedCommand, ComparesWithTheFastMemoryThatTheCompilerHad) {
+  const std::string placed = Write("placed.pb", place_check::kChain.placed);
+  for (const auto& [bytes, exit_code] : {std::pair{12288, 0}, std::pair{8192, 1}}) {
+    const RunResult result = Run(placed, {"--fast-memory-bytes", std::to_string(bytes), "--json"});
+    EXPECT_EQ(result.exit_code, exit_code);
+    const json report = json::parse(result.out);
+    EXPECT_EQ(report["valid"], exit_code == 0);
+    EXPECT_EQ(report["peak_bytes"], 12288);
+    EXPECT_EQ(report["capacity_bytes"], bytes);
+  }
+  ExpectOneErrorLine(Run(placed, {"--fast-memory-bytes", "1"}), "--fast-memory-bytes");
+}
+
 TEST_F(CheckPlacedCommand, PrintsALineForEachViolationAndFails) {
   const std::string wrong =
       place_check::Replaced(place_check::kChain.placed, "copy-start(w)", "copy-start(x)");
