@@ -5,7 +5,11 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "base/file_io.h"
+#include "base/sha256.h"
+#include "base/status_at.h"
 #include "bench/networks/play_bench.h"
 #include "cli/agent/commands.h"
 #include "cli/choice_flag.h"
@@ -34,21 +38,36 @@ struct PlayFlags {
   bool json = false;
 };
 
-absl::StatusOr<std::unique_ptr<Network>> MakeNetwork(const PlayFlags& flags) {
-  if (!flags.checkpoint.empty()) return LoadNetwork(flags.checkpoint);
+// Sets `sha256` to that of the checkpoint's file, if there is one. The file is read once, because a
+// training run may replace it.
+absl::StatusOr<std::unique_ptr<Network>> PlayingNetwork(const PlayFlags& flags,
+                                                        std::string& sha256) {
+  if (!flags.checkpoint.empty()) {
+    const absl::StatusOr<std::string> bytes = ReadFile(flags.checkpoint);
+    if (!bytes.ok()) return bytes.status();
+    sha256 = absl::BytesToHexString(Sha256(*bytes));
+    const absl::StatusOr<Checkpoint> checkpoint = ParseCheckpoint(*bytes, flags.checkpoint);
+    if (!checkpoint.ok()) return checkpoint.status();
+    absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(*checkpoint);
+    if (!network.ok()) return StatusAt(flags.checkpoint, network.status());
+    return network;
+  }
   const absl::StatusOr<v1::NetworkConfig> config = NetworkPreset(flags.network);
   if (!config.ok()) return config.status();
   return Network::Create(*config, flags.seed);
 }
 
 absl::StatusOr<v1::PlayBenchReport> MakeReport(const PlayFlags& flags) {
-  const absl::StatusOr<std::unique_ptr<Network>> network = MakeNetwork(flags);
+  std::string sha256;
+  const absl::StatusOr<std::unique_ptr<Network>> network = PlayingNetwork(flags, sha256);
   if (!network.ok()) return network.status();
   const absl::StatusOr<ProgramSet> programs = LoadProgramSet(flags.programs);
   if (!programs.ok()) return programs.status();
   absl::StatusOr<v1::PlayBenchReport> report =
       bench::BenchPlay(*programs, **network, flags.simulations);
-  if (report.ok()) report->set_checkpoint(flags.checkpoint);
+  if (!report.ok()) return report;
+  report->set_checkpoint(flags.checkpoint);
+  report->set_checkpoint_sha256(sha256);
   return report;
 }
 

@@ -74,9 +74,15 @@ absl::Status AddScores(const std::string& path, Manifest& manifest) {
   if (!json.ok()) return json.status();
   const absl::Status parsed = MessageFromJson(*json, *manifest.mutable_scores());
   if (!parsed.ok()) return {parsed.code(), absl::StrCat(path, ": ", parsed.message())};
-  if (!manifest.scores().programs().empty()) return absl::OkStatus();
+  if (manifest.scores().programs().empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the JSON of `bench play` with at least one program expected"));
+  }
+  const std::string& played = manifest.scores().checkpoint_sha256();
+  if (played.empty() || played == manifest.checkpoint().sha256()) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat(path, ": the JSON of `bench play` with at least one program expected"));
+      absl::StrCat(path, ": scores of another checkpoint than the exported one (sha256 ", played,
+                   ", expected ", manifest.checkpoint().sha256(), ")"));
 }
 
 // Writes a file that is not a network, and lists it.

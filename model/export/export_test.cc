@@ -180,6 +180,11 @@ TEST_F(ExportTest, RepeatsScoresThatAreGiven) {
   options_.scores =
       Write("scores.json", R"({"simulations": 16, "programs": [{"program": "gpt"}]})");
   EXPECT_EQ(Export().scores().programs(0).program(), "gpt");
+  fs::remove_all(Path("out"));
+  options_.scores =
+      Write("scores.json", R"({"checkpoint_sha256": "00", "programs": [{"program": "gpt"}]})");
+  EXPECT_THAT(Error(),
+              HasSubstr("scores.json: scores of another checkpoint than the exported one"));
 }
 
 TEST_F(ExportTest, RepeatsTheManifestOfAScoredCheckpoint) {
