@@ -1,8 +1,10 @@
 #include "actor/task_maker.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -33,7 +35,9 @@ void TaskMaker::AddEvaluation(const PlayedProgram& program,
 
 void TaskMaker::AddSelfPlay(const PlayedProgram& program) {
   const float explored = settings_.explored_decisions / static_cast<float>(program.decisions());
-  Add(program, explored, settings_.searches ? settings_.searched_share : 0).id = next_id_();
+  // 0 would mean that no decision is searched, not even an explored one.
+  const float searched = std::max(settings_.searched_share, std::numeric_limits<float>::min());
+  Add(program, explored, settings_.searches ? searched : 0).id = next_id_();
 }
 
 void TaskMaker::AddWindow(const PlayedProgram& program,

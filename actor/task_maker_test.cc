@@ -55,6 +55,12 @@ TEST_F(TaskMakerTest, EachKindOfGameIsPlayedInItsOwnWay) {
   EXPECT_NE(tasks[0].seed, tasks[1].seed);
 }
 
+TEST_F(TaskMakerTest, ExploredDecisionsAreSearchedEvenIfNoOthersAre) {
+  const std::vector<GameTask> tasks = OneOfEach({.explored_decisions = 4, .searched_share = 0});
+  EXPECT_GT(tasks[1].searched, 0);  // as GameTask::searched says
+  EXPECT_LT(tasks[1].searched, 1e-30);
+}
+
 TEST_F(TaskMakerTest, WithoutSearchThePolicyAlonePlaysNewGames) {
   const std::vector<GameTask> tasks = OneOfEach({.searched_share = 0.25F, .searches = false});
   EXPECT_EQ(tasks[0].searched, 0);

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "base/exists.h"
+#include "base/log.h"
 #include "base/message_file.h"
 #include "base/status_at.h"
 #include "base/status_macros.h"
@@ -165,6 +167,19 @@ absl::StatusOr<std::unique_ptr<TrainingRun>> OpenRun(const TrainFlags& flags) {
   return TrainingRun::Start(flags.output, *config, *std::move(programs), *device, from.get());
 }
 
+// The learner never learns from a game that alone exceeds the bound of the store.
+void WarnOfGamesThatAreNotStored(const TrainingRun& run) {
+  const uint64_t most = run.config().replay().max_decisions();
+  for (size_t p = 0; p < run.programs().size(); ++p) {
+    const PlayedProgram& program = run.programs()[p];
+    if (program.decisions() <= most) continue;
+    Log(LogLevel::kWarning, "train",
+        absl::StrCat("replay.max_decisions: games of ", program.name(), " have about ",
+                     program.decisions(), " decisions, more than ", most,
+                     ", so that they are not stored and nothing is learned from them"));
+  }
+}
+
 v1::TrainReport MakeReport(const TrainFlags& flags, const TrainingRun& run, bool interrupted) {
   v1::TrainReport report;
   report.set_run(flags.output);
@@ -216,6 +231,7 @@ absl::StatusOr<ExitCode> RunTrain(const TrainFlags& flags) {
   }
   const absl::StatusOr<std::unique_ptr<TrainingRun>> run = OpenRun(flags);
   if (!run.ok()) return run.status();
+  WarnOfGamesThatAreNotStored(**run);
   bool interrupted = false;
   {
     const InterruptGuard guard;

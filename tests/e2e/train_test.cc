@@ -230,6 +230,12 @@ TEST_F(Train, ABudgetTooShortForAGameNamesNoMapping) {
   EXPECT_THAT(result.out, ::testing::Not(HasSubstr("best mapping")));
 }
 
+TEST_F(Train, NamesProgramsWhoseGamesAreTooLongForTheStore) {
+  const RunResult result = RunTrain({"--iterations", "1", "--set", "replay.max_decisions=1"});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("replay.max_decisions: games of "));
+}
+
 TEST_F(Train, ARunIsTrainedByOneProcessAtATime) {
   RunningMallocmuzero train(TrainArguments({}));
   ASSERT_TRUE(train.WaitForLine("iteration 1:"));
