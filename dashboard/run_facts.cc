@@ -56,25 +56,39 @@ v1::DashboardGains GainsOver(Iterations iterations,
   return result;
 }
 
-// Means of the known values in the second half of the column: of its earlier and its later part.
-struct Halves {
+// Means of the known values in the third and in the last quarter of the run's time.
+struct Quarters {
   double before = 0;
   double after = 0;
+  bool is_constant = true;  // all values of both are the same
 };
 
-std::optional<Halves> CompareHalves(const google::protobuf::RepeatedField<double>& column) {
-  std::vector<double> known;
-  for (const double value : column) {
-    if (!std::isnan(value)) known.push_back(value);
+// The quarters are of time, because the older lines of a long run are thinned out.
+std::optional<Quarters> CompareQuarters(const google::protobuf::RepeatedField<double>& seconds,
+                                        const google::protobuf::RepeatedField<double>& column) {
+  int known = 0;
+  double end = 0;
+  for (int i = 0; i < column.size(); ++i) {
+    if (std::isnan(column[i])) continue;
+    ++known;
+    end = std::max(end, seconds[i]);
   }
-  if (known.size() < kFewestPoints) return std::nullopt;
-  const size_t quarter = known.size() / 4;
-  const auto mean = [&](size_t begin) {
-    double sum = 0;
-    for (size_t i = begin; i < begin + quarter; ++i) sum += known[i];
-    return sum / static_cast<double>(quarter);
-  };
-  return Halves{.before = mean(known.size() - 2 * quarter), .after = mean(known.size() - quarter)};
+  double sums[2] = {0, 0};
+  int counts[2] = {0, 0};
+  std::optional<double> first;
+  Quarters quarters;
+  for (int i = 0; i < column.size(); ++i) {
+    if (std::isnan(column[i]) || !(seconds[i] > end / 2)) continue;
+    const int later = seconds[i] > 0.75 * end ? 1 : 0;
+    sums[later] += column[i];
+    ++counts[later];
+    if (!first.has_value()) first = column[i];
+    quarters.is_constant = quarters.is_constant && column[i] == *first;
+  }
+  if (known < kFewestPoints || counts[0] == 0 || counts[1] == 0) return std::nullopt;
+  quarters.before = sums[0] / counts[0];
+  quarters.after = sums[1] / counts[1];
+  return quarters;
 }
 
 v1::DashboardFinding Finding(v1::DashboardFinding::Level level, const char* title,
@@ -87,17 +101,20 @@ v1::DashboardFinding Finding(v1::DashboardFinding::Level level, const char* titl
 }
 
 v1::DashboardFinding WhetherItLearns(const v1::DashboardGains& mean) {
-  const bool has_policy =
-      !mean.policy().empty() && !std::isnan(mean.policy(mean.policy_size() - 1));
-  const auto& column = has_policy ? mean.policy() : mean.self_play();
-  const char* player = has_policy ? "The policy with search" : "Self-play";
-  const std::optional<Halves> halves = CompareHalves(column);
-  if (!halves.has_value()) {
+  const std::optional<Quarters> policy = CompareQuarters(mean.seconds(), mean.policy());
+  const std::optional<Quarters> self_play = CompareQuarters(mean.seconds(), mean.self_play());
+  // A policy that always plays the same may not have been evaluated for long.
+  const bool shows_policy = policy.has_value() && !std::isnan(*mean.policy().rbegin()) &&
+                            !(policy->is_constant && self_play.has_value());
+  const auto& column = shows_policy ? mean.policy() : mean.self_play();
+  const char* player = shows_policy ? "The policy with search" : "Self-play";
+  const std::optional<Quarters>& quarters = shows_policy ? policy : self_play;
+  if (!quarters.has_value()) {
     return Finding(v1::DashboardFinding::NEUTRAL, "Starting",
                    "There are too few iterations to tell whether the run learns.");
   }
   const double now = column[column.size() - 1];
-  const double change = halves->after - halves->before;
+  const double change = quarters->after - quarters->before;
   std::string text = absl::StrFormat(
       "%s saves %.2f %% of the cycles of %s. In the last quarter of the run it "
       "saved %.2f points %s than in the quarter before.",
@@ -195,6 +212,7 @@ v1::DashboardCurves MakeCurves(Iterations iterations) {
   size_t next = 0;
   for (const size_t i : PointsOf(iterations.size())) {
     double playing = 0;
+    const auto lines = static_cast<double>(i + 1 - next);
     for (; next <= i; ++next) {
       simulations += iterations[next].simulations();
       playing += iterations[next].play_seconds();
@@ -209,6 +227,12 @@ v1::DashboardCurves MakeCurves(Iterations iterations) {
     curves.add_games_per_second(seconds > 0 ? Rounded((m.games() - before->games()) / seconds)
                                             : kUnknown);
     // A cluster's learner does not know the playing time of its actors, so elapsed time is used.
+    // The lines of a part of it may have been thinned out.
+    if (playing == 0 && before != nullptr) {
+      const auto passed =
+          static_cast<double>(m.iteration()) - static_cast<double>(before->iteration());
+      simulations *= std::max(1.0, passed / lines);
+    }
     const double simulating = playing > 0 ? playing : seconds;
     curves.add_simulations_per_second(simulating > 0 ? Rounded(simulations / simulating)
                                                      : kUnknown);

@@ -118,6 +118,34 @@ TEST(RunFacts, SaysThatARunLearns) {
   EXPECT_THAT(finding.text(), HasSubstr("4.00 points more"));
 }
 
+TEST(RunFacts, ThinnedLinesChangeNoFinding) {
+  // The policy gains half a point in each quarter. Of the earlier half, few lines are left.
+  std::vector<double> returns;
+  for (int i = 0; i < 400; ++i) returns.push_back(0.5 + 0.0025 * (i / 100.0));
+  std::vector<v1::TrainMetrics> run = RunOf(returns);
+  const v1::DashboardFinding whole = FirstFinding(run);
+  EXPECT_THAT(whole.text(), HasSubstr("0.50 points more"));
+  std::vector<v1::TrainMetrics> thinned;
+  for (size_t i = 0; i < run.size(); ++i) {
+    if (i >= 380 || i % 20 == 0) thinned.push_back(run[i]);
+  }
+  EXPECT_EQ(FirstFinding(thinned).title(), whole.title());
+  const v1::DashboardCurves curves = MakeCurves(thinned);
+  for (const double rate : curves.simulations_per_second()) {
+    EXPECT_TRUE(std::isnan(rate) || std::abs(rate - 500) < 1e-3) << rate;
+  }
+}
+
+TEST(RunFacts, APolicyThatIsNotEvaluatedDoesNotHideThatSelfPlayLearns) {
+  std::vector<v1::TrainMetrics> run = RunOf(std::vector<double>(40, 0.5));
+  for (size_t i = 0; i < run.size(); ++i) {
+    run[i].mutable_programs(0)->set_mean_return(0.5 + 0.002 * static_cast<double>(i));
+  }
+  const v1::DashboardFinding finding = FirstFinding(run);
+  EXPECT_EQ(finding.title(), "Learning");
+  EXPECT_THAT(finding.text(), HasSubstr("Self-play saves"));
+}
+
 TEST(RunFacts, SaysThatARunIsLevelOrGetsWorse) {
   EXPECT_EQ(FirstFinding(RunOf(std::vector<double>(8, 0.56))).title(), "Level");
   const v1::DashboardFinding worse =

@@ -163,7 +163,8 @@ std::string SpeedSvg(absl::string_view run, Iterations iterations) {
   std::vector<ChartPoint> playing;
   const double shortest = ShortestInterval(iterations);
   const v1::TrainMetrics* before = nullptr;
-  double simulated = 0;  // simulations since `before`
+  double simulated = 0;  // simulations since `before`, and the lines that have them
+  double lines = 0;
   for (const v1::TrainMetrics& m : iterations) {
     const double x = Minutes(m);
     if (m.play_seconds() > 0) {
@@ -172,15 +173,22 @@ std::string SpeedSvg(absl::string_view run, Iterations iterations) {
     }
     if (m.batch_fill() > 0) fill.push_back({x, m.batch_fill()});
     simulated += m.simulations();
+    ++lines;
     // The first interval contains the demonstrations, so that it gives no speed.
     if (before != nullptr) {
       const double seconds = m.seconds() - before->seconds();
       if (seconds < shortest) continue;
       games.push_back({x, (m.games() - before->games()) / seconds});
       // A cluster's learner does not know the playing time of its actors, so elapsed time is used.
-      if (m.play_seconds() == 0 && simulated > 0) simulations.push_back({x, simulated / seconds});
+      // The lines of a part of it may have been thinned out.
+      if (m.play_seconds() == 0 && simulated > 0) {
+        const auto passed =
+            static_cast<double>(m.iteration()) - static_cast<double>(before->iteration());
+        simulations.push_back({x, simulated * std::max(1.0, passed / lines) / seconds});
+      }
     }
     simulated = 0;
+    lines = 0;
     before = &m;
   }
   const bool nothing_yet = iterations.size() < 2;
