@@ -134,7 +134,10 @@ def table(runs: list[Run], binary: pathlib.Path) -> str:
         "| --- | ---: | ---: | ---: | ---: |",
         row("shipped", "|", play_unseen(binary, SHIPPED)),
     ]
-    trained = [run for run in runs if (run.folder / "checkpoints/latest").exists()]
+    trained = [run for run in runs if trained_seconds(run.folder)]
+    for run in runs:
+        if run not in trained:
+            print(f"learning-curve: {run.folder}: no iteration has ended yet", file=sys.stderr)
     return "\n".join(rows + [row_of(run, binary) for run in trained])
 
 

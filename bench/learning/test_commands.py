@@ -118,7 +118,10 @@ def test_curve_adds_programs_to_those_of_the_smaller_agent(tmp_path: pathlib.Pat
     def updates(line: str) -> int:
         return count(cells(line)[1].split(", ")[3])
 
-    table = train(lambda lines, _: all(map(updates, lines[3:])), "learning-curve", *arguments)
+    def both_learn(lines: list[str], _: str) -> bool:
+        return len(lines) == 5 and all(map(updates, lines[3:]))
+
+    table = train(both_learn, "learning-curve", *arguments)
     assert cells(table[2])[0] == "shipped"
     learned = []
     for programs, line in zip((1, 3), table[3:], strict=True):

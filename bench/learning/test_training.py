@@ -11,6 +11,7 @@ import stat
 import subprocess
 import sys
 
+import curve
 import pytest
 import runs
 import tiny
@@ -101,6 +102,21 @@ def test_a_run_that_a_signal_ended_is_no_result(
     with pytest.raises(KeyboardInterrupt):
         train(binary, tmp_path / "run", 1.0)
     assert not report_of(tmp_path / "run").exists()
+
+
+def test_a_run_without_an_iteration_leaves_the_rows_of_the_others(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = [curve.Run(count, 0, tmp_path, tmp_path / f"{count}_programs") for count in (8, 16)]
+    for run in made:
+        (run.folder / "checkpoints").mkdir(parents=True)
+        (run.folder / "checkpoints/latest").touch()
+    (made[0].folder / "metrics.jsonl").write_text('{"seconds": 60}\n')
+    monkeypatch.setattr(curve, "play_unseen", lambda *_: [])
+    monkeypatch.setattr(curve, "row_of", lambda run, _: f"row of {run.programs}")
+    lines = curve.table(made, tmp_path / "binary").splitlines()
+    assert lines[3:] == ["row of 8"]
+    assert "16_programs: no iteration has ended yet" in capsys.readouterr().err
 
 
 def test_a_training_ends_with_a_command_that_is_killed(
