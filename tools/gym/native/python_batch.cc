@@ -37,7 +37,7 @@ size_t CheckedIndex(const char* name, int64_t index, size_t size) {
 GameBatch MakeBatch(const std::vector<PythonProgram>& programs, int64_t games,
                     const PythonBatchOptions& options) {
   if (programs.empty()) Raise(PyExc_ValueError, "expected at least one program");
-  CheckRange("games", games, kMostGames);
+  CheckRange("num_envs", games, kMostGames);
   CheckRange("threads", options.threads, kMostThreads);
   std::vector<SharedProgram> shared;
   for (const PythonProgram& program : programs) shared.push_back(program.played);

@@ -10,6 +10,7 @@ import pathlib
 import numpy as np
 import pytest
 from mallocmuzero_gym import SPLITS, load_programs, load_trials, observation_blocks
+from mallocmuzero_gym.corpus import _corpus
 from mallocmuzero_gym.trials import KINDS
 
 _ROOT = pathlib.Path(__file__).resolve().parents[3]
@@ -26,6 +27,19 @@ def test_has_the_programs_of_the_corpus_with_their_splits() -> None:
         assert program.family == rows[program.name]["family"]
     parts = [load_programs(split) for split in SPLITS]
     assert sum(len(part) for part in parts) == len(programs)
+
+
+def test_a_program_of_ones_own_in_the_folder_is_left_out(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("split.csv", "best_known.csv"):
+        (tmp_path / name).symlink_to(_ROOT / "workloads" / name)
+    known = next(iter(load_programs(chip="tpu_v6e")))
+    (tmp_path / "tpu_v6e").mkdir()
+    for name in (known.path.name, "mine.program"):
+        (tmp_path / "tpu_v6e" / name).symlink_to(known.path)
+    monkeypatch.setattr("mallocmuzero_gym.corpus.workloads_folder", lambda: tmp_path)
+    assert [program.name for program in _corpus.__wrapped__()] == [known.name]
 
 
 def test_a_family_is_in_one_split() -> None:

@@ -247,7 +247,7 @@ def test_refuses_wrong_actions_and_changes_nothing(actions: Any) -> None:
 
 @pytest.mark.parametrize("games", [0, -1, 2**40])
 def test_refuses_a_wrong_number_of_games(games: int) -> None:
-    with pytest.raises(ValueError, match="games: expected 1 to"):
+    with pytest.raises(ValueError, match="num_envs: expected 1 to"):
         MallocVectorEnv(games, program=SMALL[0])
 
 

@@ -131,7 +131,9 @@ def _corpus() -> tuple[CorpusProgram, ...]:
     programs = []
     for path in sorted(folder.glob("tpu_*/*.program")):
         name, chip = path.stem, path.parent.name
-        row = assigned[name]
+        row = assigned.get(name)
+        if row is None:
+            continue  # a program of the user's own
         programs.append(
             CorpusProgram(name, chip, row["family"], row["split"], path, best.get((chip, name)))
         )
