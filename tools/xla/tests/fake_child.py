@@ -1,7 +1,7 @@
 """A fake compile process: follows a plan instead of compiling.
 
-A plan maps a variant to the action of each attempt: "ok", "abort", "hang" or "error". "lower"
-stands for the lowering; its actions may also name the lowered program, as in "ok:v2".
+A plan maps a variant to the action of each attempt: "ok", "abort", "killed", "hang" or "error".
+"lower" stands for the lowering; its actions may also name the lowered program, as in "ok:v2".
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import signal
 import sys
 import time
 
@@ -32,6 +33,8 @@ def main() -> None:
         if action == "abort":
             print("F0000 msa.cc:1] Check failed: made up", file=sys.stderr, flush=True)
             os.abort()
+        if action == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
         if action == "hang":
             with log.with_name("hangs").open("a", encoding="utf-8") as stream:
                 stream.write(".")

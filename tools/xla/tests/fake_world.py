@@ -14,6 +14,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import sys
 import time
 from typing import Any
@@ -28,6 +29,7 @@ from fake_lowered import base_options_of, write_lowered
 # tensors that are not as wanted, with the override that helps; `late`: overrides that make the
 # program wait for a copy, with the override that starts it earlier and the cycles that it saves.
 # `default_fails`: the message of all compiles without a limit of scoped memory.
+# `kills_default`: the system kills the process of a whole compile of the default.
 # `solved`: the cycles of each solver's mapping; `corpus`: program names. A limit of scoped
 # memory of N KiB counts as an override limit_N; everything in HBM under it costs what
 # all_hbm_under_N says, and nothing else. Under the chip's own limit it is all_hbm_under_own.
@@ -105,6 +107,8 @@ def answer_jobs(world: dict[str, Any], action: str) -> None:
                     stream.write(" ".join([action, *sorted(asked), *unset]) + "\n")
             if any(name.endswith("memory_space_assignment") for name in job["options"]):
                 asked = [f"all_hbm_under_{limit or 'own'}"]
+            if action == "compile" and not asked and world.get("kills_default"):
+                os.kill(os.getpid(), signal.SIGKILL)
             if action == "phase" and "phases" not in world:
                 reply["error"] = "CompileError: cannot compile in phases"
             elif not limit and "default_fails" in world:

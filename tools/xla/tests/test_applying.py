@@ -177,6 +177,11 @@ def test_option_of_jit_is_not_overruled(
     assert any("jax.jit sets xla_cpu_max_isa" in line for line in warnings_in(caplog)) != used
 
 
+def test_options_beside_a_jitted_function_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"give them to the jax\.jit that made the function"):
+        apply(jax.jit(step), artefact_of(step, *inputs()), compiler_options=OPTIONS)
+
+
 @pytest.mark.parametrize(("isa", "used"), [("AVX2", True), ("SSE4_2", False)])
 def test_registry_has_no_options_that_overrule_those_of_jit(isa: str, used: bool) -> None:
     registry = Registry([artefact_of(step, *inputs(), options={"xla_cpu_max_isa": "AVX2"})])

@@ -124,6 +124,58 @@ def test_each_shape_runs_its_executable_and_other_shapes_the_function(
     assert results_of(fast, 4) == [PRODUCT]
 
 
+def test_function_that_returns_another_tree_does_not_run_the_executable(
+    buckets: OptimizedMany,
+) -> None:
+    def changed(x: Any, y: Any) -> Any:
+        return add(x, y), None
+
+    changed.__name__ = "add"
+    results = {
+        name: dataclasses.replace(
+            each,
+            artefact=artefact_of(changed, threes(count), threes(count), options={}),
+            executable=swapped(
+                lambda x, y: (add(x, y),), lambda x, y: (multiply(x, y),), (shape(count),) * 2
+            ),
+        )
+        for (name, each), count in zip(buckets.results.items(), (4, 8), strict=True)
+    }
+    fast = apply(changed, OptimizedMany(results, {}))
+    assert fast(threes(4), threes(4))[1] is None
+    assert "it returns its results in another tree" in fast.reason
+
+
+def test_results_of_one_function_for_two_chips_do_not_mix() -> None:
+    here = placed_result(4)
+    elsewhere = dataclasses.replace(
+        here,
+        artefact=dataclasses.replace(here.artefact, chip="tpu_v5e", topology="v5e:1x1"),
+        executable=with_header(swapped(add, add, (shape(4), shape(4))), chip="tpu_v5e"),
+    )
+    many = OptimizedMany({"here": here, "elsewhere": elsewhere}, {})
+    assert results_of(apply(add, many), 4) == [PRODUCT]
+    for each in many.results.values():
+        assert many.registry.executable(each.artefact) is each.executable
+
+
+def test_executables_of_two_buckets_with_a_dot_have_names_of_their_own(
+    tmp_path: pathlib.Path,
+) -> None:
+    paths = [tmp_path / f"bucket.{count}" for count in (4, 8)]
+    for count, path in zip((4, 8), paths, strict=True):
+        placed_result(count).save(path)
+    assert results_of(apply(add, paths), 4, 8) == [PRODUCT, PRODUCT]
+
+
+def test_executable_of_another_artefact_is_not_replaced(tmp_path: pathlib.Path) -> None:
+    placed_result(4).save(tmp_path / "step.placed.json")
+    with pytest.raises(UsageError, match=r"step\.placed: the executable of .*step\.placed\.json"):
+        placed_result(8).save(tmp_path / "step.json")
+    assert not (tmp_path / "step.json").exists()
+    assert results_of(apply(add, tmp_path), 4) == [PRODUCT]
+
+
 def test_program_may_change_its_folder_before_the_first_call(
     buckets: OptimizedMany, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

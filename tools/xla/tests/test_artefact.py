@@ -46,6 +46,8 @@ def test_saved_artefact_is_read_as_it_was(tmp_path: pathlib.Path) -> None:
         (("default_cycles", 10**400), "damaged artefact .int too large"),
         (("found", []), "damaged artefact .found is not an object"),
         (("executable", {"file": 5, "sha256": "0"}), "executable has something other than texts"),
+        (("executable", {"file": "../x", "sha256": "0"}), "executable is not the name of a file"),
+        (("executable", {"file": "/tmp/x", "sha256": "0"}), "executable is not the name of a file"),
     ],
 )
 def test_file_of_something_else_is_refused(

@@ -141,6 +141,24 @@ def test_option_of_jit_that_apply_does_not_overrule_is_said(
     assert (message or "a.json: fits") in capsys.readouterr().err
 
 
+def test_options_of_a_builder_are_those_that_optimize_compiles_with(
+    check: Callable[..., int], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[object] = []
+
+    def lower(*args: object) -> object:
+        given.extend(args[3:])
+        return PROGRAM
+
+    monkeypatch.setattr(checking, "lower", lower)
+    options = '{"donate_argnums": 0, "compiler_options": {"xla_a": True}}'
+    (tmp_path / "checked_model.py").write_text(
+        f"def build():\n    return (lambda x: 1), (1.0,), {options}\n", encoding="utf-8"
+    )
+    assert check() == 0
+    assert given == [{"donate_argnums": 0}, {"xla_a": True}]
+
+
 def test_binary_is_looked_for_before_a_compile(
     check: Callable[..., int],
     capsys: pytest.CaptureFixture[str],

@@ -59,6 +59,24 @@ def test_the_kept_file_runs_the_placed_executable(tmp_path: pathlib.Path) -> Non
     assert executables.keep(module_of(add, *shapes())) != path
 
 
+def test_a_kept_file_is_of_use_for_what_is_called_as_the_function_was(
+    tmp_path: pathlib.Path,
+) -> None:
+    executables = executables_of(add, tmp_path, *shapes())
+    executables.prepare({})
+    path = str(executables.keep(module_of(multiply, *shapes())))
+    assert executables.takes(path)
+    assert not executables.takes(path + ".missing")
+    # The text of a program says little or nothing of these.
+    x, y = shapes()
+    pair: Any = lambda pair: pair["x"] + pair["y"]  # noqa: E731
+    returned: Any = lambda x, y: (add(x, y), None)  # noqa: E731
+    renamed: Any = lambda x, z: x + z  # noqa: E731
+    for other, args in ((pair, ({"x": x, "y": y},)), (returned, (x, y)), (renamed, (x, y))):
+        other.__name__ = "add"
+        assert not executables_of(other, tmp_path, *args).takes(path)
+
+
 def test_an_executable_with_other_arguments_is_refused(tmp_path: pathlib.Path) -> None:
     executables = executables_of(add, tmp_path, *shapes())
     executables.prepare({})

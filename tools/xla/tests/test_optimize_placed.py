@@ -34,21 +34,32 @@ class FakeExecutables:
     Attributes:
         prepared: the options of each compile in this process.
         unpackable, unfit: why jax cannot save this function's executables, or not this one.
+        other_trees: whether the function is called otherwise than when executables were kept.
     """
 
     prepared: list[dict[str, str]]
     compiles_whole = False
     unpackable = ""
     unfit = ""
+    other_trees = False
 
     def __init__(self, traced: Traced, chip: Any, options: Any, cache: pathlib.Path) -> None:
         self._folder: pathlib.Path = cache / "placed" / chip.name
+        self.refused = False
         FakeExecutables.prepared = []
 
+    @property
+    def savable(self) -> bool:
+        return not self.refused
+
     def prepare(self, options: dict[str, str]) -> None:
+        self.refused = bool(self.unpackable)
         if self.unpackable:
             raise CaptureError(self.unpackable)
         self.prepared.append(options)
+
+    def takes(self, path: str) -> bool:
+        return pathlib.Path(path).exists() and not self.other_trees
 
     def keep(self, found: Found) -> pathlib.Path:
         if self.unfit:
@@ -180,6 +191,18 @@ def test_a_program_whose_executables_jax_cannot_save_gets_options(
     assert "no placed executables under" in capsys.readouterr().err
 
 
+def test_a_search_without_savable_executables_prepares_no_further_limit(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeExecutables, "unpackable", "it closes over arrays")
+    make_world(cycles={"limit_24576": -100, "limit_49152": -90}, placed={"24576": [500]})
+    found = run(assignment=False)
+    assert found.compiler_options == {OPTION: "24576"}
+    assert len(steps(found, "prepare")) == 1
+    (step,) = steps(found, "placed")
+    assert step["error"] == "it closes over arrays"
+
+
 def test_modules_that_the_compiler_refuses_leave_the_options(make_world: MakeWorld) -> None:
     make_world(promised={"a": 40}, cycles={"a": -40}, placed={"own": ["Exceeded vmem capacity"]})
     found = run("tpu_v4i")
@@ -244,6 +267,18 @@ def test_the_cache_has_results_with_and_without_executables(
     again = run("tpu_v4i")
     assert (again.from_cache, again.optimized_cycles) == (False, 900)
     assert again.executable is not None
+
+
+def test_the_cache_gives_no_executable_that_is_called_otherwise(
+    make_world: MakeWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_world(promised={"a": 40}, cycles={"a": -40}, placed={"own": [900]})
+    assert run("tpu_v4i").optimized_cycles == 900
+    monkeypatch.setattr(FakeExecutables, "other_trees", True)
+    again = run("tpu_v4i", budget="1s")
+    assert not again.from_cache
+    monkeypatch.setattr(FakeExecutables, "other_trees", False)
+    assert run("tpu_v4i", budget="1s").from_cache
 
 
 def test_better_result_of_a_search_that_ended_in_the_meantime_is_kept(

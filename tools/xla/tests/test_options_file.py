@@ -79,4 +79,4 @@ def test_pipe_is_no_output_of_an_executable_which_is_read_again(tmp_path: pathli
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     with pytest.raises(UsageError, match="pipe: a pipe or device; expected a file"):
-        check_placed_output(pipe)
+        check_placed_output(pipe, tmp_path / "pipe.json")

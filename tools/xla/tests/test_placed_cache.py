@@ -48,6 +48,13 @@ def test_second_call_searches_no_more(fake: FakeSearch) -> None:
             run(budget=budget, rounds=most)
 
 
+def test_search_with_all_rounds_answers_for_fewer(fake: FakeSearch) -> None:
+    run(budget="60s")
+    assert run(budget="5s", rounds=3).report["from_cache"]
+    assert run(budget="60s").report["from_cache"]
+    assert len(fake.calls()) == 1
+
+
 def test_second_search_keeps_the_better(fake: FakeSearch) -> None:
     run(budget="60s")
     worse = {"default_cycles": 1000.0, "optimized_cycles": 950.0, "best_round": 0, "rounds": []}

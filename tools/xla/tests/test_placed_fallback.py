@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 from placed_world import (
     add,
+    multiply,
     needs_jax,
     on_cpu,
     placed_add,
     shape,
+    swapped,
     threes,
     traced_and_compiled,
 )
@@ -155,3 +157,20 @@ def test_executable_that_the_runtime_refuses_is_a_reason(path: pathlib.Path) -> 
     with pytest.warns(FallbackWarning, match="add: cannot be loaded: "):
         call = load_placed(path, add)
     assert call(threes(), threes()).tolist() == [6.0] * 4
+
+
+def test_function_that_returns_another_tree_is_another_function(path: pathlib.Path) -> None:
+    # The text of the program has no None, so that it is the same.
+    def returning(tree: Any, operation: Any) -> Any:
+        def step(x: Any, y: Any) -> Any:
+            return tree(operation(x, y))
+
+        return step
+
+    before = [returning(lambda result: (result,), operation) for operation in (add, multiply)]
+    swapped(*before, (shape(4), shape(4))).write(path)
+    assert load_placed(path, before[0])(threes(), threes())[0].tolist() == [9.0] * 4
+    after = returning(lambda result: (result, None), add)
+    with pytest.warns(FallbackWarning, match="returns its results in another tree"):
+        call = load_placed(path, after)
+    assert len(call(threes(), threes())) == 2

@@ -60,6 +60,13 @@ def limits_tried(cache: pathlib.Path, chip: str = "tpu_v5e") -> set[int]:
     return {by_sha.get(folder.name.partition("-")[0], 16) for folder in folders}
 
 
+def test_default_whose_process_the_system_kills_is_not_given_up(make_world: MakeWorld) -> None:
+    # Under another limit the result might be slower than the default.
+    make_world(promised={}, cycles={"limit_24576": -100}, kills_default=True)
+    with pytest.raises(CaptureError, match="the system killed the compile process"):
+        run()
+
+
 def test_a_better_limit_is_part_of_the_options(make_world: MakeWorld) -> None:
     make_world(promised={"a": 40}, cycles={"a": -40, "limit_24576": -100})
     result = run()

@@ -172,6 +172,25 @@ def test_files_are_in_memory_only_where_there_is_room(
     assert list(memory.iterdir()) == []
 
 
+def test_folder_in_memory_of_another_user_is_left_alone(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mallocmuzero_xla.scratch._TMPFS", tmp_path)
+    other, own = tmp_path / "mallocmuzero-xla-other", tmp_path / "mallocmuzero-xla-own"
+    for folder in (other, own):
+        folder.mkdir()
+    os.mkfifo(own / "lock")  # opening it would wait for a writer
+    (other / "lock").touch()
+    lstat = pathlib.Path.lstat
+
+    def of_another(path: pathlib.Path) -> Any:
+        return types.SimpleNamespace(st_uid=os.getuid() + 1) if path == other else lstat(path)
+
+    monkeypatch.setattr(pathlib.Path, "lstat", of_another)
+    ScratchFolder().close()
+    assert (other / "lock").exists()
+
+
 # Makes a folder, says so, and waits until it is killed.
 OTHER = """
 import pathlib, signal, sys

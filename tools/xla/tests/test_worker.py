@@ -18,7 +18,7 @@ from conftest import FakeCompiler
 from mallocmuzero_xla.captures.capture import lower_job as job_of
 from mallocmuzero_xla.chips import CHIPS
 from mallocmuzero_xla.compiler.worker import Worker, WorkerClosedError
-from mallocmuzero_xla.errors import UsageError, WorkerLostError
+from mallocmuzero_xla.errors import UsageError, WorkerKilledError, WorkerLostError
 
 
 def test_close_ends_a_job_under_way_and_refuses_more(
@@ -40,6 +40,15 @@ def test_close_ends_a_job_under_way_and_refuses_more(
     closer.join()
     with pytest.raises(WorkerClosedError):
         worker.run(job, timeout=60)
+
+
+def test_process_that_the_system_kills_says_nothing_of_the_program(
+    tmp_path: pathlib.Path, fake_compiler: FakeCompiler
+) -> None:
+    fake_compiler({"default": ["killed"]})
+    job = {"action": "compile", "output": str(tmp_path / "default.hlo.zst"), "options": {}}
+    with pytest.raises(WorkerKilledError, match="lack of memory: run fewer searches at once"):
+        Worker().run(job, timeout=60)
 
 
 def test_last_words_are_the_fatal_line_of_any_month() -> None:

@@ -25,6 +25,10 @@ class WorkerLostError(CaptureError):
     """The compile process aborted or ran past its time limit."""
 
 
+class WorkerKilledError(WorkerLostError):
+    """The system killed the compile process, most likely for lack of memory."""
+
+
 class BudgetSpentError(CaptureError):
     """The seconds, trial compiles or whole compiles of the budget are spent."""
 

@@ -58,7 +58,14 @@ def _locked(path: pathlib.Path) -> BinaryIO:
 def _remove_abandoned() -> None:
     """Removes folders in memory whose processes have ended."""
     for folder in _TMPFS.glob(f"{_PREFIX}*"):
-        # A folder without the file is just being made, or of another release.
-        with contextlib.suppress(OSError), (folder / _LOCK).open("rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(folder)
+        with contextlib.suppress(OSError):
+            if folder.lstat().st_uid == os.getuid():
+                _remove_if_abandoned(folder)
+
+
+def _remove_if_abandoned(folder: pathlib.Path) -> None:
+    # A folder without the file is just being made, or of another release. A pipe is not waited for.
+    descriptor = os.open(folder / _LOCK, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    with os.fdopen(descriptor, "rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder)

@@ -143,6 +143,9 @@ def _check_types(artefact: Artefact) -> None:
     file = artefact.executable
     named = file is None or (isinstance(file.file, str) and isinstance(file.sha256, str))
     _require(named, "executable has something other than texts")
+    # A file elsewhere could be of anybody, and loading it runs code of its author.
+    beside = file is None or pathlib.PurePath(file.file).name == file.file
+    _require(beside, "executable is not the name of a file beside the artefact")
 
 
 def _is_positive(number: Any) -> bool:

@@ -85,6 +85,12 @@ def _other_versions(artefact: Artefact, installed: Mapping[str, str]) -> Iterato
             yield f"found with {name} {version}, here is {here or 'none'}"
 
 
+def _key(artefact: Artefact) -> tuple[Any, ...]:
+    """Tells apart the results of one function for several chips, or under several own options."""
+    own = tuple(sorted(artefact.own_options.items()))
+    return artefact.fingerprint, artefact.chip, artefact.topology, own
+
+
 def _whole(folder: str | os.PathLike[str]) -> pathlib.Path:
     """Returns the whole path of a folder: its files are read later, from any working folder."""
     try:
@@ -100,18 +106,18 @@ class Registry:
         self,
         artefacts: Iterable[Artefact] = (),
         folder: str | os.PathLike[str] = ".",
-        unsaved: Mapping[str, PlacedFile] | None = None,
+        unsaved: Iterable[tuple[Artefact, PlacedFile]] = (),
     ) -> None:
         """Holds `artefacts`; of several that fit, the one with the fewest cycles counts.
 
         Args:
             artefacts: the artefacts.
             folder: the folder of the placed executables that artefacts name.
-            unsaved: placed executables that are in no file, by fingerprint of the function.
+            unsaved: placed executables that are in no file, with their artefacts.
         """
         self._artefacts = sorted(artefacts, key=lambda artefact: artefact.expected_cycles)
         self._folder = _whole(folder)
-        self._unsaved = dict(unsaved or {})
+        self._unsaved = {_key(artefact): file for artefact, file in unsaved}
 
     def __len__(self) -> int:
         return len(self._artefacts)
@@ -176,7 +182,7 @@ class Registry:
 
     def _not_in_a_file(self, artefact: Artefact) -> PlacedFile | None:
         """Returns the executable of an artefact without options; None if the default is best."""
-        found = self._unsaved.get(artefact.fingerprint)
+        found = self._unsaved.get(_key(artefact))
         if found is None and (artefact.gain is None or artefact.gain > 0):
             raise PlacedError(
                 f"{artefact.function}'s artefact has neither options nor the executable that was "

@@ -16,7 +16,7 @@ import pathlib
 import zipfile
 from typing import Any
 
-from mallocmuzero_xla.artefacts.artefact import Artefact, Executable
+from mallocmuzero_xla.artefacts.artefact import SUFFIX, Artefact, Executable, load_artefact
 from mallocmuzero_xla.compiler.options_file import other_file_error
 from mallocmuzero_xla.compiler.store import takes_bytes_only, write_atomically, write_together
 from mallocmuzero_xla.errors import PlacedError, UsageError
@@ -129,15 +129,40 @@ class PlacedFile:
 def save_pair(
     file: PlacedFile, path: pathlib.Path, artefact: Artefact, artefact_path: pathlib.Path
 ) -> None:
-    """Writes a placed executable and its artefact, which names it; if one has no room, neither."""
+    """Writes a placed executable and its artefact, which names it; if one has no room, neither.
+
+    Raises UsageError if `path` is the executable of another artefact.
+    """
+    check_not_of_another(path, artefact_path)
     content = file.content()
     executable = Executable(path.name, hashlib.sha256(content).hexdigest())
     artefact = dataclasses.replace(artefact, executable=executable)
     write_together({path: content, artefact_path: artefact.content()})
 
 
-def check_placed_output(path: pathlib.Path) -> None:
-    """Raises UsageError if another kind of file is at `path`."""
+def check_not_of_another(path: pathlib.Path, artefact_path: pathlib.Path) -> None:
+    """Raises UsageError if an artefact other than that of `artefact_path` names the file `path`."""
+    if not path.exists():
+        return
+    for other in sorted(path.parent.glob(f"*{SUFFIX}")):
+        if other.name == artefact_path.name:
+            continue
+        try:
+            executable = load_artefact(other).executable
+        except UsageError:
+            continue  # a file of something else
+        if executable is not None and executable.file == path.name:
+            raise UsageError(
+                f"{path}: the executable of {other}: choose another name, or remove both files"
+            )
+
+
+def check_placed_output(path: pathlib.Path, artefact_path: pathlib.Path) -> None:
+    """Raises UsageError if `path` has another kind of file, or another artefact's executable.
+
+    The artefact of the executable that goes to `path` goes to `artefact_path`.
+    """
+    check_not_of_another(path, artefact_path)
     if not path.exists():
         return
     if takes_bytes_only(path):

@@ -30,7 +30,9 @@ def problems(artefact: Artefact, built: BuiltFunction, compiles: bool = False) -
     is also compiled with the options, and the cycles are compared.
     """
     chip = find_chip(artefact.chip, artefact.topology)
-    program = lower(built.fn, built.args, chip, built.jit_options)
+    options = dict(built.jit_options)
+    own = options.pop("compiler_options", None)  # as `optimize` takes them
+    program = lower(built.fn, built.args, chip, options, own)
     target = Target(
         program.fingerprint,
         chip.name,

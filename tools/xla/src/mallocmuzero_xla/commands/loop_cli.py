@@ -264,7 +264,7 @@ def _check_output(path: pathlib.Path, placed: bool) -> None:
     if placed:
         if path.suffix != SUFFIX:
             raise UsageError(f"--placed: expected an --output that ends in {SUFFIX}, not {path}")
-        check_placed_output(executable_beside(path))
+        check_placed_output(executable_beside(path), path)
     if path.suffix == SUFFIX:
         check_artefact_output(path)
     else:

@@ -68,8 +68,9 @@ def add_place(commands: Commands) -> None:
 def _run_place(arguments: argparse.Namespace) -> int:
     # Check the output before minutes of searching.
     check_output(arguments.output)
-    check_placed_output(arguments.output)
-    check_artefact_output(arguments.output.with_name(arguments.output.name + SUFFIX))
+    artefact = arguments.output.with_name(arguments.output.name + SUFFIX)
+    check_placed_output(arguments.output, artefact)
+    check_artefact_output(artefact)
     parse_duration(arguments.budget)
     built = build_function(arguments.function)
     require_jit_options(built.jit_options, place)

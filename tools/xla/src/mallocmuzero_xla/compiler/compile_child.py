@@ -35,7 +35,9 @@ def run_lower(job: dict[str, Any]) -> float:
         built = build_registered(job["registry"], job["function"], chip)
     else:
         built = build_function(job["function"])
-    program = lower(built.fn, built.args, chip, built.jit_options, job["compiler_options"])
+    options = dict(built.jit_options)
+    own = {**(options.pop("compiler_options", None) or {}), **job["compiler_options"]}
+    program = lower(built.fn, built.args, chip, options, own)
     program.write(pathlib.Path(job["output"]))
     return time.monotonic() - started
 
@@ -73,6 +75,8 @@ def answer(job: dict[str, Any]) -> dict[str, Any]:
         error, usage = str(failure), True
     except CaptureError as failure:
         error = str(failure)
+    except OSError as failure:  # such as a full disk: the compiler has refused nothing
+        error, usage = in_one_line(failure), True
     except Exception as failure:
         error = in_one_line(failure)
     return {

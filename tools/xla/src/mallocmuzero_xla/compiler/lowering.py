@@ -159,10 +159,13 @@ def trace(
 def jit_of(fn: Callable[..., Any], options: Mapping[str, Any]) -> Any:
     """Returns jax.jit(fn, **options), or `fn` itself if it is a result of jax.jit.
 
-    Raises UsageError if jax.jit refuses the options.
+    Raises UsageError if jax.jit refuses the options, or if they would change another program: a
+    function of jax.jit that compiles under options of its own is not the same one.
     """
     import jax
 
+    if is_jitted(fn) and options.keys() == {"compiler_options"}:
+        raise UsageError("compiler_options: give them to the jax.jit that made the function")
     try:
         return fn if is_jitted(fn) and not options else jax.jit(fn, **options)
     except (TypeError, ValueError) as error:

@@ -138,6 +138,27 @@ def _pickler(content: io.BytesIO, executable: bytes) -> pickle.Pickler:
     return pickler
 
 
+def call_parts(call: bytes) -> tuple[Any, Any, dict[int, Any]]:
+    """Returns the trees of arguments and results and the static arguments in `pack_call`'s bytes.
+
+    The tree of arguments is that of jax.stages.Stage.args_info. Raises PlacedError if the bytes
+    cannot be read.
+    """
+    try:
+        parts = pickle.loads(call)
+        return parts["in_tree"], parts["out_tree"], dict(parts["static"])
+    except Exception as error:  # pickle and user classes raise several unrelated types
+        raise PlacedError(f"cannot be loaded: {in_one_line(error)}") from error
+
+
+def same_tree(one: Any, other: Any) -> bool:
+    """Whether two trees are equal; False if the data of a user's nodes cannot be compared."""
+    try:
+        return bool(one == other)
+    except Exception:  # user classes may raise any type
+        return False
+
+
 def load_call(call: bytes, devices: Sequence[Any]) -> LoadedCall:
     """Loads the bytes of `pack_call` onto `devices`, in the order of the compile.
 

@@ -8,6 +8,7 @@ import os
 import pathlib
 import re
 import select
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from mallocmuzero_xla.environment import child_environment
-from mallocmuzero_xla.errors import CompileError, UsageError, WorkerLostError
+from mallocmuzero_xla.errors import (
+    CompileError,
+    UsageError,
+    WorkerKilledError,
+    WorkerLostError,
+)
 
 
 def _command(module: str) -> tuple[str, ...]:
@@ -42,6 +48,9 @@ _PEAK_MEBIBYTES = 4096
 
 # Seconds of one wait for an answer; the time limit may be infinite.
 _LONGEST_WAIT = 3600.0
+
+# Seconds of a process between the end of its output and its own end.
+_ENDING_SECONDS = 10.0
 
 # Programs that jax cannot print (readable.py). A compile process finds this out by a compile that
 # it has to repeat, so each job tells its process what the others have found out.
@@ -107,10 +116,18 @@ class Worker:
             self._stop()
             raise WorkerLostError(f"no result within {timeout:g} s") from None
         if not line:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_ENDING_SECONDS)  # it may still be ending by itself
+            killed = process.returncode == -signal.SIGKILL
             self._stop()
             if self._closed:
                 raise WorkerClosedError
             status, words = process.returncode, self._last_words()
+            if killed:
+                raise WorkerKilledError(
+                    f"the system killed the compile process, most likely for lack of memory: run "
+                    f"fewer searches at once ({words})"
+                )
             raise WorkerLostError(f"the compile process ended (status {status}): {words}")
         reply: dict[str, Any] = json.loads(line)
         with _unprintable_lock:

@@ -16,7 +16,7 @@ from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.compiler.lowering import LoweredProgram
 from mallocmuzero_xla.compiler.store import read_json, say_not_used, stem_of, write_atomically
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
-from mallocmuzero_xla.placed.place_search import Found, SearchLimits
+from mallocmuzero_xla.placed.place_search import DEFAULT_ROUNDS, Found, SearchLimits
 
 _FORMAT = 2
 
@@ -42,9 +42,8 @@ class PlacedCache:
         entry = self._read()
         if entry is None or entry["report"].get("interrupted"):
             return None
-        rounds = (entry["rounds"], limits.rounds)
-        as_many = rounds[0] == rounds[1] or (None not in rounds and rounds[0] > rounds[1])
-        if not as_many or entry["seconds"] < limits.seconds:
+        rounds = entry["rounds"] or DEFAULT_ROUNDS
+        if rounds < (limits.rounds or DEFAULT_ROUNDS) or entry["seconds"] < limits.seconds:
             return None
         return _found(entry)
 

@@ -8,13 +8,14 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
+from mallocmuzero_xla.artefacts.placed_file import PlacedFile
 from mallocmuzero_xla.chips import Chip
 from mallocmuzero_xla.compiler.lowering import Traced
 from mallocmuzero_xla.compiler.placed_payload import raw_executable
 from mallocmuzero_xla.compiler.store import stem_of
 from mallocmuzero_xla.compiler.stub import CallNotes, has_stub
-from mallocmuzero_xla.errors import CaptureError, in_one_line
-from mallocmuzero_xla.placed.packing import pack
+from mallocmuzero_xla.errors import CaptureError, PlacedError, in_one_line
+from mallocmuzero_xla.placed.packing import calls_as, pack
 from mallocmuzero_xla.placed.place_search import Found
 
 
@@ -39,6 +40,12 @@ class Executables:
         """Whether `prepare` compiles the function itself, which takes as long as other compiles."""
         return not has_stub(self._traced.lowered)
 
+    @property
+    def savable(self) -> bool:
+        """False once `prepare` has found that jax cannot save executables of this function."""
+        with self._lock:
+            return self._error is None
+
     def prepare(self, options: Mapping[str, str]) -> None:
         """Compiles in this process, once, for jax's notes on arguments and results (stub.py).
 
@@ -60,6 +67,16 @@ class Executables:
                 self._error = error
                 raise
             self._notes = notes
+
+    def takes(self, path: str) -> bool:
+        """Whether a file of `keep` is there, and is called as this function is.
+
+        The cache finds results by the text of the program alone.
+        """
+        try:
+            return calls_as(PlacedFile.read(path), self._traced)
+        except PlacedError:
+            return False
 
     def keep(self, found: Found) -> pathlib.Path:
         """Writes the file of an executable into the cache and returns its path.

@@ -10,7 +10,7 @@ from mallocmuzero_xla.artefacts.artefact import Artefact
 from mallocmuzero_xla.artefacts.placed_file import PlacedFile, PlacedHeader
 from mallocmuzero_xla.chips import chip_of_kind
 from mallocmuzero_xla.compiler.lowering import is_jitted, jit_compiler_options, jit_of, text_sha256
-from mallocmuzero_xla.compiler.placed_payload import LoadedCall, load_call
+from mallocmuzero_xla.compiler.placed_payload import LoadedCall, load_call, same_tree
 from mallocmuzero_xla.environment import versions_of
 from mallocmuzero_xla.errors import PlacedError, in_one_line
 from mallocmuzero_xla.placed.call import PlacedCall
@@ -174,5 +174,11 @@ def _check_function(header: PlacedHeader, loaded: LoadedCall, jitted: Any) -> No
         raise PlacedError(
             "the function, or its jit options, are not those that were placed (check=False loads "
             "it all the same)"
+        )
+    # The text names results by their paths, and says nothing of None and of the classes of nodes.
+    if not same_tree(lowered.out_tree, loaded.compiled.out_tree):
+        raise PlacedError(
+            "the function returns its results in another tree than when it was placed "
+            "(check=False loads it all the same)"
         )
     require_options(header, jit_compiler_options(lowered))

@@ -8,8 +8,9 @@ from typing import Any
 
 from mallocmuzero_xla.artefacts.placed_file import PlacedFile, PlacedHeader
 from mallocmuzero_xla.compiler.lowering import Traced, text_sha256
-from mallocmuzero_xla.compiler.placed_payload import pack_call
+from mallocmuzero_xla.compiler.placed_payload import call_parts, pack_call, same_tree
 from mallocmuzero_xla.environment import versions_of
+from mallocmuzero_xla.errors import PlacedError
 
 # Keyword arguments of jax.jit that affect calls and that JSON can hold.
 _JIT_OPTIONS = (
@@ -31,7 +32,6 @@ def pack(
     `compiled` is jax's own compile of `traced`. Raises CaptureError if jax cannot serialise the
     objects that a call needs.
     """
-    static = {index: traced.args[index] for index in sorted(traced.static)}
     devices = list(traced.lowered._lowering._device_list)
     platform = devices[0].platform
     header = PlacedHeader(
@@ -53,7 +53,38 @@ def pack(
         report=dict(report),
         own_options=traced.program.own_options,
     )
-    return PlacedFile(header, pack_call(compiled, executable, static))
+    return PlacedFile(header, pack_call(compiled, executable, _static(traced)))
+
+
+def calls_as(file: PlacedFile, traced: Traced) -> bool:
+    """Whether an executable of the same program is called as `traced` is.
+
+    The trees of arguments and results, the names of parameters and the static arguments must agree;
+    the text of a program says nothing of them. Unpickles the file.
+    """
+    import jax
+
+    try:
+        in_tree, out_tree, static = call_parts(file.call)
+    except PlacedError:
+        return False
+    own, lowered = _static(traced), traced.lowered
+    infos, own_tree = jax.tree.flatten(lowered.args_info)
+    names = (_parameters(traced.jitted), len(traced.args))
+    # The text does not have the arguments that the function does not use.
+    arrays = [(list(info.shape), str(info.dtype)) for info in infos]
+    return (
+        same_tree(in_tree, own_tree)
+        and same_tree(out_tree, lowered.out_tree)
+        and [(each["shape"], each["dtype"]) for each in file.header.inputs] == arrays
+        and (file.header.parameters, file.header.arguments) == names
+        and static == own
+        and all(type(static[index]) is type(own[index]) for index in own)
+    )
+
+
+def _static(traced: Traced) -> dict[int, Any]:
+    return {index: traced.args[index] for index in sorted(traced.static)}
 
 
 def describe_device(device: Any) -> dict[str, Any]:

@@ -20,6 +20,9 @@ from mallocmuzero_xla.processes import with_this_process
 
 COMMAND = "optimize"
 
+# The largest number of placed modules that the binary compiles by default (its --rounds).
+DEFAULT_ROUNDS = 12
+
 
 @dataclasses.dataclass(frozen=True)
 class SearchLimits:
@@ -27,7 +30,7 @@ class SearchLimits:
 
     Attributes:
         seconds: time for everything; a running compile gets some more.
-        rounds: the largest number of placed modules to compile; None for the binary's default.
+        rounds: the largest number of placed modules to compile; None for DEFAULT_ROUNDS.
         threads: threads of the search; None for one each core.
         scoped_limit: whether to try other limits of scoped memory as well.
     """

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from mallocmuzero_xla.artefacts.artefact import Artefact, is_folder, load_artefact
 from mallocmuzero_xla.artefacts.fitting import Registry, clash_of
 from mallocmuzero_xla.compiler.lowering import as_texts, jit_compiler_options, jit_of
+from mallocmuzero_xla.compiler.placed_payload import same_tree
 from mallocmuzero_xla.environment import recorded_options
 from mallocmuzero_xla.errors import PlacedError, UsageError, in_one_line
 from mallocmuzero_xla.placed.call import PlacedCall
@@ -200,7 +201,7 @@ class AppliedFunction:
         if clash:
             return None, clash
         try:
-            placed = self._placed(artefact, {**own, **as_texts(given)})
+            placed = self._placed(artefact, lowered, {**own, **as_texts(given)})
         except PlacedError as error:
             return None, f"its placed executable cannot run: {error}"
         if placed is not None or not options:
@@ -218,7 +219,9 @@ class AppliedFunction:
             if here.get(name) != value:
                 self._log(f"runs without the option {name}={value}, which the search had")
 
-    def _placed(self, artefact: Artefact, own: Mapping[str, str]) -> PlacedCall | None:
+    def _placed(
+        self, artefact: Artefact, lowered: Any, own: Mapping[str, str]
+    ) -> PlacedCall | None:
         """Loads the placed executable of an artefact; None if the artefact is of options.
 
         It must have been compiled with the user's `own` options.
@@ -229,6 +232,8 @@ class AppliedFunction:
         header = file.header
         require_options(header, own)
         loaded = load_here(file)
+        if not same_tree(loaded.compiled.out_tree, lowered.out_tree):
+            raise PlacedError("it returns its results in another tree than the function")
         return PlacedCall(
             self.__name__, loaded, header.parameters, header.arguments, self._plain, logs=True
         )
@@ -274,6 +279,9 @@ def apply(fn: Callable[..., Any], artefacts: Artefacts, **jit_options: Any) -> A
     and one line of the log (logger "mallocmuzero_xla", level WARNING) says why. Without
     `jit_options`, a single artefact with a placed executable brings those about donated and static
     arguments.
+
+    A placed executable is unpickled, which runs code of its author: apply only artefacts from a
+    trusted source.
 
     Args:
         fn: a function, or a result of jax.jit, then without `jit_options`.

@@ -9,7 +9,7 @@ import time
 
 from mallocmuzero_xla.compiler.lowering import LoweredProgram
 from mallocmuzero_xla.compiler.scoped_limit import limit_in_force
-from mallocmuzero_xla.errors import BudgetSpentError, CaptureError, UsageError
+from mallocmuzero_xla.errors import BudgetSpentError, CaptureError, UsageError, WorkerKilledError
 from mallocmuzero_xla.price import require_cycles
 from mallocmuzero_xla.search.costs import expected_costs, seconds_left
 from mallocmuzero_xla.search.phased_capture import all_hbm_in_phases
@@ -193,6 +193,8 @@ class JointSearch:
                 self.record.append(Outcome(step, 0.0, cycles, True, estimated=estimated))
 
     def _next(self, width: int) -> list[Step]:
+        if self._executables is not None and not self._executables.savable:
+            self._space = dataclasses.replace(self._space, placed=False)
         costs = self._costs()
         left, whole = seconds_left(self._budget, costs), self._budget.seconds
         steps = next_steps(self._space, self.record, left, whole, costs, width)
@@ -248,8 +250,10 @@ class JointSearch:
             self._note_gain(step, cycles, estimated)
         except (CaptureError, OSError) as error:
             # A request that is wrong fails with its first compile, and so does a file that cannot
-            # be written. After that, the search keeps what it has.
-            if isinstance(error, UsageError | OSError) and not self._default():
+            # be written. A killed first compile says nothing of the default, to which all is
+            # compared. After that, the search keeps what it has.
+            wrong = isinstance(error, UsageError | OSError) and not self._default()
+            if wrong or (isinstance(error, WorkerKilledError) and not self.record):
                 raise
             finished, failure = True, str(error)
             self._failed(step, error)

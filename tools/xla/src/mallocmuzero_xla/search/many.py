@@ -32,11 +32,11 @@ class OptimizedMany:
         results = self.results.values()
         return Registry(
             (result.artefact for result in results),
-            unsaved={
-                result.artefact.fingerprint: result.executable
+            unsaved=[
+                (result.artefact, result.executable)
                 for result in results
                 if result.executable is not None
-            },
+            ],
         )
 
     def save(self, folder: str | os.PathLike[str]) -> None:

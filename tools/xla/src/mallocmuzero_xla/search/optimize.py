@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mallocmuzero_xla.artefacts.artefact import Artefact
+from mallocmuzero_xla.artefacts.artefact import SUFFIX, Artefact
 from mallocmuzero_xla.artefacts.fitting import Registry
 from mallocmuzero_xla.artefacts.placed_file import PlacedFile, save_pair
 from mallocmuzero_xla.binary import Binary, Server
@@ -18,7 +18,7 @@ from mallocmuzero_xla.chips import Chip, chosen_chip
 from mallocmuzero_xla.compiler.lowering import LoweredProgram, lower, trace
 from mallocmuzero_xla.compiler.variants import standard_variants
 from mallocmuzero_xla.environment import compiler_versions, recorded_settings
-from mallocmuzero_xla.errors import PlacedError, UsageError
+from mallocmuzero_xla.errors import UsageError
 from mallocmuzero_xla.placed.executables import Executables
 from mallocmuzero_xla.placed.loading import call_of
 from mallocmuzero_xla.progress import LoopProgress
@@ -45,6 +45,8 @@ from mallocmuzero_xla.version import VERSION
 
 # The binary has seeds of 64 bits, and placed modules take a million for each of these.
 MOST_SEED = 10**12
+
+_PLACED = ".placed"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +95,7 @@ class Optimized:
     def registry(self) -> Registry:
         """Returns the artefact and the placed executable, if that is the result, for `apply`."""
         file = self.executable
-        unsaved = {} if file is None else {self.artefact.fingerprint: file}
+        unsaved = [] if file is None else [(self.artefact, file)]
         return Registry([self.artefact], unsaved=unsaved)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -126,11 +128,12 @@ class Optimized:
 
 
 def executable_beside(path: str | os.PathLike[str]) -> pathlib.Path:
-    """Returns where `Optimized.save(path)` writes a placed executable.
+    """Returns where `Optimized.save(path)` writes a placed executable: NAME.placed for NAME.json.
 
     Raises UsageError if that is `path` itself, where the artefact goes.
     """
-    beside = pathlib.Path(path).with_suffix(".placed")
+    name = pathlib.Path(path).name.removesuffix(SUFFIX).removesuffix(_PLACED)
+    beside = pathlib.Path(path).with_name(name + _PLACED)
     if beside == pathlib.Path(path):
         raise UsageError(f"{beside}: the executable goes there, and its artefact into another file")
     return beside
@@ -292,7 +295,7 @@ class _Run:
         """
         allowed = Allowed(scope.limits, scope.overrides, scope.executables is not None)
         options = OptionsCache(self._program, self._chip, self._cache, allowed)
-        cached = _answer(options)
+        cached = _answer(options, scope.executables)
         if cached is not None and cached.budget_seconds >= self._budget.asked:
             return self._optimized(cached, from_cache=True)
         known = cached.verified if cached is not None else None
@@ -303,7 +306,8 @@ class _Run:
         finally:
             self._progress.close()
         best, searched = verified, self._budget.seconds
-        cached = _answer(options)  # another search may have ended in the meantime
+        # Another search may have ended in the meantime.
+        cached = _answer(options, scope.executables)
         # If neither has a result, the report is about the later search. This search may have made
         # anew what an entry has lost, so only an entry that was of use before wins a draw.
         if cached is not None and _is_better(cached.verified, verified, known is not None):
@@ -372,10 +376,16 @@ class _Run:
         return JointSearch(self._program, resources, scope).run()
 
 
-def _answer(options: OptionsCache) -> CachedOptions | None:
-    """Returns the cached result; None if there is none, if it is undecided or has lost its file."""
+def _answer(options: OptionsCache, executables: Executables | None) -> CachedOptions | None:
+    """Returns the cached result; None if there is none, or if it is undecided or of no use.
+
+    A placed executable is of no use without its file, or if the function is called otherwise now.
+    """
     cached = options.load(warn_of_stale=False)
-    if cached is None or cached.verified.undecided or not _has_files(cached.verified):
+    if cached is None or cached.verified.undecided:
+        return None
+    path = cached.verified.executable
+    if path is not None and (executables is None or not executables.takes(path)):
         return None
     return cached
 
@@ -384,13 +394,3 @@ def _is_better(one: Verified, other: Verified, wins_a_draw: bool) -> bool:
     if one.optimized_cycles == other.optimized_cycles:
         return one.improves and wins_a_draw
     return one.improves and one.optimized_cycles < other.optimized_cycles
-
-
-def _has_files(verified: Verified) -> bool:
-    """Whether the placed executable of a cached result is still there, if it has one."""
-    try:
-        if verified.executable is not None:
-            PlacedFile.read(verified.executable)
-    except PlacedError:
-        return False
-    return True

@@ -63,7 +63,7 @@ class Placed:
     @property
     def registry(self) -> Registry:
         """Returns the artefact and the executable, for `apply`."""
-        return Registry([self.artefact], unsaved={self.artefact.fingerprint: self.file})
+        return Registry([self.artefact], unsaved=[(self.artefact, self.file)])
 
     @property
     def gain(self) -> float | None:
