@@ -34,9 +34,10 @@ comments in [proto/](../proto/mallocmuzero/v1) by
 
     python3 tests/docs/configuration.py --write
 
-A field that is missing has a default. These documents have the defaults, and explain what to set
-and when: [running a cluster](operations.md#configuration), [training](training.md#every-setting)
-and [Slurm](slurm.md#the-site-file). The defaults of [a server](serve.md#configure-it) are
+A field that is missing has a default; only in a `TrainConfig` it is 0 or false. These documents
+have the defaults, and explain what to set and when: [running a
+cluster](operations.md#configuration), [training](training.md#every-setting) and
+[Slurm](slurm.md#the-site-file). The defaults of [a server](serve.md#configure-it) are
 [below](#serveconfig). A row without a meaning is described by the row above, or by its name.
 """
 
