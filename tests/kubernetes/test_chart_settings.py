@@ -74,7 +74,9 @@ def test_policies_and_mounts_allow_the_commands_of_administrators() -> None:
     (shard,) = roles(objects, "replay")
     first, _ = roles(objects, "learner")
     text = (chart.ROOT / "docs" / "kubernetes.md").read_text()
-    (pod,) = re.findall(r"kubectl exec RELEASE-(\S+)-0 -- mallocmuzero shards ", text)
+    (pod,) = re.findall(
+        r"kubectl exec --namespace NAMESPACE RELEASE-(\S+)-0 -- mallocmuzero shards ", text
+    )
     caller = chart.pod_templates(objects)[f"{chart.RELEASE}-{pod}"]
     # The learner keeps the list of the shards; games move from shard to shard through the command.
     assert allowed(objects, caller, shard, 7410)
