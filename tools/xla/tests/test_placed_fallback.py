@@ -167,9 +167,10 @@ def test_function_that_returns_another_tree_is_another_function(path: pathlib.Pa
 
         return step
 
-    before = [returning(lambda result: (result,), operation) for operation in (add, multiply)]
-    swapped(*before, (shape(4), shape(4))).write(path)
-    assert load_placed(path, before[0])(threes(), threes())[0].tolist() == [9.0] * 4
+    before = returning(lambda result: (result,), add)
+    other = returning(lambda result: (result,), multiply)
+    swapped(before, other, (shape(4), shape(4))).write(path)
+    assert load_placed(path, before)(threes(), threes())[0].tolist() == [9.0] * 4
     after = returning(lambda result: (result, None), add)
     with pytest.warns(FallbackWarning, match="returns its results in another tree"):
         call = load_placed(path, after)
