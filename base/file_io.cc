@@ -40,23 +40,35 @@ bool IsOfAnotherUser(const std::filesystem::path& link) {
   return is_for_all && own.st_uid != geteuid() && own.st_uid != folder.st_uid;
 }
 
-// The open file of this process that `path` names, as /dev/stdout does by links; -1 if there is
-// none. Its own links, to the path that it was opened by, are not followed.
-int OwnDescriptor(const std::string& path) {
+// The N of /proc/self/fd/N, an open file of this process; -1 for other paths.
+int OpenFileAt(const std::filesystem::path& path) {
+  const std::string folder = path.parent_path().string();
+  int descriptor = -1;
+  const bool is_open_here = (folder == "/proc/self/fd" || folder == "/dev/fd") &&
+                            absl::SimpleAtoi(path.filename().string(), &descriptor);
+  return is_open_here ? descriptor : -1;
+}
+
+// The path that `path` leads to after following all links. It need not exist. An open file of this
+// process is the end, although it is a link to the path that it was opened by.
+absl::StatusOr<std::string> FollowLinks(const std::string& path) {
   std::filesystem::path target = path;
   for (int links = 0; links < kMostLinks; ++links) {
-    const std::string folder = target.parent_path().string();
-    int descriptor = -1;
-    if ((folder == "/proc/self/fd" || folder == "/dev/fd") &&
-        absl::SimpleAtoi(target.filename().string(), &descriptor)) {
-      return descriptor;
-    }
+    if (OpenFileAt(target) >= 0) return target.string();
     std::error_code no_link;
     const std::filesystem::path next = std::filesystem::read_symlink(target, no_link);
-    if (no_link || IsOfAnotherUser(target)) return -1;
-    target = target.parent_path() / next;
+    if (no_link) return target.string();
+    if (IsOfAnotherUser(target)) return ErrnoStatus(path, "cannot create", EACCES);
+    target = target.parent_path() / next;  // the result is `next` alone if it is absolute
   }
-  return -1;
+  return ErrnoStatus(path, "cannot create", ELOOP);
+}
+
+// The open file of this process that `path` names, as /dev/stdout does by links; -1 if there is
+// none.
+int OwnDescriptor(const std::string& path) {
+  const absl::StatusOr<std::string> target = FollowLinks(path);
+  return target.ok() ? OpenFileAt(*target) : -1;
 }
 
 // True for pipes, devices and the like, which can only be written to, not replaced. Files that this
@@ -77,19 +89,6 @@ absl::Status WriteInto(const std::string& path, absl::string_view bytes) {
   absl::Status status = WriteBytes(file, path, bytes);
   if (close(file) != 0 && status.ok()) status = ErrnoStatus(path, "cannot write", errno);
   return status;
-}
-
-// The path that `path` leads to after following all links. It need not exist.
-absl::StatusOr<std::string> FollowLinks(const std::string& path) {
-  std::filesystem::path target = path;
-  for (int links = 0; links < kMostLinks; ++links) {
-    std::error_code no_link;
-    const std::filesystem::path next = std::filesystem::read_symlink(target, no_link);
-    if (no_link) return target.string();
-    if (IsOfAnotherUser(target)) return ErrnoStatus(path, "cannot create", EACCES);
-    target = target.parent_path() / next;  // the result is `next` alone if it is absolute
-  }
-  return ErrnoStatus(path, "cannot create", ELOOP);
 }
 
 // Makes a rename durable. Errors are ignored: some file systems cannot sync folders, and the

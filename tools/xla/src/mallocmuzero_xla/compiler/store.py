@@ -293,25 +293,28 @@ def takes_bytes_only(path: pathlib.Path) -> bool:
 
 def _own_descriptor(path: pathlib.Path) -> int | None:
     """Returns the open file of this process that `path` names, as /dev/stdout does, or None."""
-    for _ in range(_MOST_LINKS):
-        if str(path.parent) in ("/proc/self/fd", "/dev/fd") and path.name.isdecimal():
-            return int(path.name)
-        if not path.is_symlink() or _is_of_another_user(path):
-            return None
-        path = path.parent / path.readlink()
-    return None
+    try:
+        target = behind_links(path)
+    except OSError:
+        return None
+    return int(target.name) if _is_open_here(target) else None
+
+
+def _is_open_here(path: pathlib.Path) -> bool:
+    return str(path.parent) in ("/proc/self/fd", "/dev/fd") and path.name.isdecimal()
 
 
 def behind_links(path: pathlib.Path) -> pathlib.Path:
     """Returns the path that `path` leads to, which need not exist.
 
+    Stops at an open file of this process, such as /proc/self/fd/1, which is a link of its own.
     Raises OSError for links in a circle, and for a link that another user has made in a folder such
     as /tmp. The kernel has the same rule (fs.protected_symlinks), and does not see links that are
     followed here.
     """
     target = path
     for _ in range(_MOST_LINKS):
-        if not target.is_symlink():
+        if _is_open_here(target) or not target.is_symlink():
             return target
         if _is_of_another_user(target):
             raise PermissionError(errno.EACCES, "a link of another user", str(path))
