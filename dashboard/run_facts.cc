@@ -227,12 +227,7 @@ v1::DashboardCurves MakeCurves(Iterations iterations) {
     curves.add_games_per_second(seconds > 0 ? Rounded((m.games() - before->games()) / seconds)
                                             : kUnknown);
     // A cluster's learner does not know the playing time of its actors, so elapsed time is used.
-    // The lines of a part of it may have been thinned out.
-    if (playing == 0 && before != nullptr) {
-      const auto passed =
-          static_cast<double>(m.iteration()) - static_cast<double>(before->iteration());
-      simulations *= std::max(1.0, passed / lines);
-    }
+    if (playing == 0 && before != nullptr) simulations *= view::ThinnedOut(*before, m, lines);
     const double simulating = playing > 0 ? playing : seconds;
     curves.add_simulations_per_second(simulating > 0 ? Rounded(simulations / simulating)
                                                      : kUnknown);

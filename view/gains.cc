@@ -126,4 +126,10 @@ Gains MeanGains(const v1::TrainMetrics& metrics, const v1::TrainMetrics& last,
   return mean;
 }
 
+double ThinnedOut(const v1::TrainMetrics& before, const v1::TrainMetrics& after, double lines) {
+  const auto passed =
+      static_cast<double>(after.iteration()) - static_cast<double>(before.iteration());
+  return std::max(1.0, passed / lines);
+}
+
 }  // namespace mallocmuzero::view

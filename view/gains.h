@@ -50,6 +50,10 @@ const char* ReferenceName(const v1::TrainMetrics::Program& program);
 // first. Programs without a game are last.
 std::vector<int> ProgramsByGain(const v1::TrainMetrics& metrics);
 
+// By what figures of the `lines` behind `before`, up to `after`, are to be multiplied so that they
+// stand for all iterations between: older lines of a long run are thinned out. 1 or more.
+double ThinnedOut(const v1::TrainMetrics& before, const v1::TrainMetrics& after, double lines);
+
 }  // namespace mallocmuzero::view
 
 #endif  // MALLOCMUZERO_VIEW_GAINS_H_

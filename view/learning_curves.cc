@@ -180,11 +180,8 @@ std::string SpeedSvg(absl::string_view run, Iterations iterations) {
       if (seconds < shortest) continue;
       games.push_back({x, (m.games() - before->games()) / seconds});
       // A cluster's learner does not know the playing time of its actors, so elapsed time is used.
-      // The lines of a part of it may have been thinned out.
       if (m.play_seconds() == 0 && simulated > 0) {
-        const auto passed =
-            static_cast<double>(m.iteration()) - static_cast<double>(before->iteration());
-        simulations.push_back({x, simulated * std::max(1.0, passed / lines) / seconds});
+        simulations.push_back({x, simulated * ThinnedOut(*before, m, lines) / seconds});
       }
     }
     simulated = 0;
