@@ -42,8 +42,8 @@ absl::Status SetFastMemoryBytes(int64_t bytes, v1::Hardware& hardware);
 // two names is given as "./default".
 absl::StatusOr<Mapping> LoadMappingByName(const std::string& name_or_path, const Program& program);
 
-// Whether the intervals of the mapping that a --mapping flag names have addresses. Those of the
-// default, or of a file that `map` has kept it in, have none if they could not be packed.
+// Whether the intervals of the mapping that a --mapping flag names have addresses. The default has
+// none if its intervals could not be packed, and neither has a file in which `map` has kept it.
 bool HasAddresses(const std::string& name_or_path, const Mapping& mapping, const Program& program);
 
 // FailedPrecondition, with the program's path and what cannot be done, if HasAddresses is false.

@@ -119,7 +119,7 @@ TEST(RunFacts, SaysThatARunLearns) {
 }
 
 TEST(RunFacts, ThinnedLinesChangeNoFinding) {
-  // The policy gains half a point in each quarter. Of the earlier half, few lines are left.
+  // The policy gains half a point in each quarter. Few lines of the earlier half are left.
   std::vector<double> returns;
   for (int i = 0; i < 400; ++i) returns.push_back(0.5 + 0.0025 * (i / 100.0));
   std::vector<v1::TrainMetrics> run = RunOf(returns);

@@ -185,6 +185,14 @@ class Node:
         return self.scratch / "spool.0/actor-0.spool"
 
 
+def give_folders_to_another_user(folder: pathlib.Path) -> None:
+    """Makes `folder`, of a Node, one like /tmp; for scripts, what is in it is another user's."""
+    stat = folder / "bin/stat"
+    stat.write_text(f"#!/bin/bash\necho {os.getuid() + 1}\n")
+    stat.chmod(0o755)
+    folder.chmod(0o1777)
+
+
 def has_ended_after_signal(process: subprocess.Popen[str]) -> bool:
     process.send_signal(signal.SIGTERM)
     return process.poll() is not None

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 import pytest
-from lone_node import PATIENCE_SECONDS, Node, await_that
+from lone_node import PATIENCE_SECONDS, Node, await_that, give_folders_to_another_user
 
 
 @pytest.fixture
@@ -113,10 +113,7 @@ def test_a_local_folder_that_another_user_has_made_in_a_common_one_is_refused(
     tmp_path: pathlib.Path, role: str
 ) -> None:
     node = Node(tmp_path)
-    stat = tmp_path / "bin/stat"
-    stat.write_text(f"#!/bin/bash\necho {os.getuid() + 1}\n")
-    stat.chmod(0o755)
-    tmp_path.chmod(0o1777)
+    give_folders_to_another_user(tmp_path)
     process = node.start(role)
     log = process.communicate(timeout=PATIENCE_SECONDS)[0]
     assert process.returncode == 1

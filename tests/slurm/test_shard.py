@@ -8,7 +8,7 @@ import pathlib
 import signal
 
 import pytest
-from lone_node import PATIENCE_SECONDS, Node, await_that
+from lone_node import PATIENCE_SECONDS, Node, await_that, give_folders_to_another_user
 
 
 @pytest.fixture
@@ -83,10 +83,7 @@ def test_data_of_another_user_are_not_those_of_a_shard(tmp_path: pathlib.Path) -
     (theirs / "games").write_text("made up\n")
     saved = node.shared / "shards/a/data.1"
     saved.mkdir(parents=True)
-    stat = tmp_path / "bin/stat"
-    stat.write_text(f"#!/bin/bash\necho {os.getuid() + 1}\n")
-    stat.chmod(0o755)
-    tmp_path.chmod(0o1777)
+    give_folders_to_another_user(tmp_path)
     process = node.start("rescue", "a", str(theirs))
     log = process.communicate(timeout=PATIENCE_SECONDS)[0]
     assert process.returncode == 3
